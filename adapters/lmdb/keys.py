@@ -1,0 +1,106 @@
+"""Values as bytes that sort as the values do."""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import blake2b
+from typing import Any
+
+from herdbook.ports.kinds import Column, Kind
+
+Encode = Callable[[Any], bytes]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HALF = 2**63
+_PRESENT, _ABSENT = b"\x01", b"\x02"
+
+
+def _text(value: Any) -> bytes:
+    # NUL is refused by the domain, so it can end a text: a text sorts before what it begins.
+    return str(value).encode() + b"\0"
+
+
+def _integer(value: int) -> bytes:
+    return (value + _HALF).to_bytes(8, "big")
+
+
+def _moment(value: datetime) -> bytes:
+    since = value - _EPOCH
+    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return (micros + _HALF).to_bytes(8, "big")
+
+
+def _flag(value: bool) -> bytes:
+    return b"\1" if value else b"\0"
+
+
+def _digest(value: str) -> bytes:
+    return blake2b(value.encode(), digest_size=16).digest()
+
+
+_ENCODERS: dict[str, Encode] = {
+    "id": _text,
+    "integer": _integer,
+    "flag": _flag,
+    "moment": _moment,
+    "choice": _text,
+    "number choice": _integer,
+    "stamp": _text,
+    "name": _digest,
+}
+
+
+def encoder(column: Column) -> Encode:
+    """How values of a column become bytes; what is missing sorts behind everything else."""
+    encode = _ENCODERS[column.type_name]
+    if not column.optional:
+        return encode
+    return lambda value: _ABSENT if value is None else _PRESENT + encode(value)
+
+
+@cache
+def key_encoder(kind: Kind[Any]) -> Encode:
+    """How keys of a kind become bytes."""
+    return encoder(kind.columns[kind.key])
+
+
+@cache
+def tag(kind_name: str, lookup: tuple[str, ...]) -> bytes:
+    """Four bytes that stand for a lookup, whatever else the dictionary holds."""
+    return blake2b(f"{kind_name}:{','.join(lookup)}".encode(), digest_size=4).digest()
+
+
+@cache
+def _layout(kind: Kind[Any]) -> tuple[tuple[bytes, tuple[tuple[str, Encode], ...]], ...]:
+    return tuple(
+        (tag(kind.name, lookup), tuple((name, encoder(kind.columns[name])) for name in lookup))
+        for lookup in kind.all_lookups
+    )
+
+
+def entries(kind: Kind[Any], row: Any, space: bytes) -> list[bytes]:
+    """The keys under which a row is found through its lookups, in the order of declaration."""
+    values = vars(row)
+    key = key_encoder(kind)(values[kind.key])
+    return [
+        b"".join((space, mark, *(encode(values[name]) for name, encode in parts), key))
+        for mark, parts in _layout(kind)
+    ]
+
+
+def row_prefix(kind_name: str, space: bytes) -> bytes:
+    """What the keys of all rows of a kind in a space begin with."""
+    return space + kind_name.encode() + b"\0"
+
+
+def joined(kind: Kind[Any], names: Iterable[str], values: Iterable[Any]) -> bytes:
+    """The bytes of some columns' values, one behind the other."""
+    return b"".join(
+        encoder(kind.columns[name])(value) for name, value in zip(names, values, strict=True)
+    )
+
+
+def behind(prefix: bytes) -> bytes:
+    """The smallest bytes that sort behind everything with this prefix."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else b"\xff" * 512

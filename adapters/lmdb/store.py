@@ -1,0 +1,383 @@
+"""Rows and lookup entries in LMDB."""
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from attrs import evolve
+
+from herdbook.adapters.lmdb.environment import (
+    DATA,
+    Environment,
+    acquire,
+    release,
+    write_sentinel,
+)
+from herdbook.adapters.lmdb.keys import (
+    behind,
+    encoder,
+    entries,
+    joined,
+    key_encoder,
+    row_prefix,
+    tag,
+)
+from herdbook.domain.errors import AlreadyExists, NotFound, StoreDamaged, StoreTooNew
+from herdbook.domain.journal import Head
+from herdbook.domain.places import area_of
+from herdbook.ports.clock import Clock
+from herdbook.ports.dictionary import HEADS
+from herdbook.ports.kinds import Dictionary, Kind
+from herdbook.ports.query import Query
+from herdbook.ports.wire import decode, encode
+
+E = TypeVar("E")
+
+META, SPACES, ROWS, LOOKUPS = "meta", "spaces", "rows", "lookups"
+DATABASES = (META, SPACES, ROWS, LOOKUPS)
+STORE = b"store"
+
+_write_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def _sealed(kind: Kind[Any], row: Any) -> bytes:
+    text = _write_json(encode(kind, row, revealed=True)).encode()
+    return zlib.crc32(text).to_bytes(4, "big") + text
+
+
+class LmdbSession:
+    """One LMDB transaction on one space."""
+
+    def __init__(
+        self, txn: Any, databases: dict[str, Any], space: bytes | None, now: datetime, place: str
+    ) -> None:
+        self.now = now
+        self._txn = txn
+        self._rows = databases[ROWS]
+        self._lookups = databases[LOOKUPS]
+        # Nobody has written in a space without a number: no key begins like this.
+        self._space = space if space is not None else b"\xff\xff\xff\xff"
+        self._place = place
+
+    @cached_property
+    def head(self) -> Head | None:
+        return self.get(HEADS, ["head"])[0]
+
+    def _key(self, kind: Kind[Any]) -> Any:
+        prefix, encode_key = row_prefix(kind.name, self._space), key_encoder(kind)
+        return lambda key: prefix + encode_key(key)
+
+    def _opened(self, kind: Kind[E], value: bytes) -> E:
+        text = value[4:]
+        if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
+            raise StoreDamaged(
+                self._place, f"a row of {kind.name} does not match its checksum"
+            )
+        return decode(kind, json.loads(text))
+
+    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
+        at = self._key(kind)
+        values = (self._txn.get(at(key), db=self._rows) for key in keys)
+        return [None if value is None else self._opened(kind, value) for value in values]
+
+    def select(self, query: Query[E]) -> list[E]:
+        kind = query.kind
+        found = islice(self._found(query), query.limit)
+        if not query.lookup:
+            return [self._opened(kind, value) for _, value in found]
+        prefix = row_prefix(kind.name, self._space)
+        rows = []
+        for _, key in found:
+            value = self._txn.get(prefix + key, db=self._rows)
+            if value is None:
+                raise StoreDamaged(self._place, f"a lookup of {kind.name} leads to no row")
+            rows.append(self._opened(kind, value))
+        return rows
+
+    def count(self, query: Query[Any]) -> int:
+        return sum(1 for _ in self._found(evolve(query, after=None)))
+
+    def _found(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
+        """What is kept under the query's keys, in its order, as (order, value)."""
+        ranges = [self._bounds(query, prefix) for prefix in self._prefixes(query)]
+        scans = [self._scan(query, *bounds) for bounds in ranges]
+        if len(scans) == 1:
+            return scans[0]
+        # The order within each range is that of the bytes behind its prefix.
+        hits = [hit for scan in scans for hit in islice(scan, query.limit)]
+        return iter(sorted(hits, key=lambda hit: hit[0], reverse=query.descending))
+
+    def _prefixes(self, query: Query[Any]) -> list[bytes]:
+        kind = query.kind
+        if not query.lookup:
+            return [row_prefix(kind.name, self._space)]
+        fixed = dict(query.equals)
+        leading = query.lookup[: len(fixed) + (query.several is not None)]
+        start = self._space + tag(kind.name, query.lookup)
+        if query.several is None:
+            return [start + joined(kind, leading, (fixed[name] for name in leading))]
+        name, values = query.several
+        return [
+            start + joined(kind, leading, ({**fixed, name: value}[each] for each in leading))
+            for value in values
+        ]
+
+    def _bounds(self, query: Query[Any], prefix: bytes) -> tuple[bytes, bytes, int]:
+        low, high = prefix, behind(prefix)
+        if query.within is not None:
+            name, bounds = query.within
+            encode_value = encoder(query.kind.columns[name])
+            if query.kind.columns[name].optional:
+                high = prefix + b"\x02"
+            if bounds.low is not None:
+                low = prefix + encode_value(bounds.low)
+                low = behind(low) if bounds.above else low
+            if bounds.high is not None:
+                high = prefix + encode_value(bounds.high)
+                high = behind(high) if bounds.through else high
+        if query.after is not None:
+            last = prefix + joined(query.kind, query.order, query.after)
+            low, high = (low, min(high, last)) if query.descending else (max(low, last + b"\0"), high)
+        return low, high, len(prefix)
+
+    def _scan(
+        self, query: Query[Any], low: bytes, high: bytes, skip: int
+    ) -> Iterator[tuple[bytes, bytes]]:
+        cursor = self._txn.cursor(db=self._lookups if query.lookup else self._rows)
+        if query.descending:
+            there = cursor.prev() if cursor.set_range(high) else cursor.last()
+            items = cursor.iterprev() if there else ()
+            for key, value in items:
+                if key < low:
+                    return
+                yield key[skip:], value
+        elif cursor.set_range(low):
+            for key, value in cursor.iternext():
+                if key >= high:
+                    return
+                yield key[skip:], value
+
+    def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        at, encode_key = self._key(kind), key_encoder(kind)
+        put, index = self._txn.put, []
+        for done, row in enumerate(rows):
+            key = kind.key_of(row)
+            if not put(at(key), _sealed(kind, row), overwrite=False, db=self._rows):
+                for earlier in rows[:done]:
+                    self._txn.delete(at(kind.key_of(earlier)), db=self._rows)
+                raise AlreadyExists(kind.title, str(key))
+            if kind.all_lookups:
+                found_by = encode_key(key)
+                index += [(entry, found_by) for entry in entries(kind, row, self._space)]
+        self._put_entries(index)
+
+    def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        before = self.get(kind, [kind.key_of(row) for row in rows])
+        for row, old in zip(rows, before, strict=True):
+            if old is None:
+                raise NotFound(kind.title, str(kind.key_of(row)))
+        at, encode_key = self._key(kind), key_encoder(kind)
+        index = []
+        for row, old in zip(rows, before, strict=True):
+            key = kind.key_of(row)
+            self._txn.put(at(key), _sealed(kind, row), db=self._rows)
+            if not kind.all_lookups:
+                continue
+            stale, fresh = entries(kind, old, self._space), entries(kind, row, self._space)
+            for one, other in zip(stale, fresh, strict=True):
+                if one != other:
+                    self._txn.delete(one, db=self._lookups)
+                    index.append((other, encode_key(key)))
+        self._put_entries(index)
+
+    def _put_entries(self, index: list[tuple[bytes, bytes]]) -> None:
+        if index:
+            self._txn.cursor(db=self._lookups).putmulti(index)
+
+    def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
+        at = self._key(kind)
+        for key, row in zip(keys, self.get(kind, keys), strict=True):
+            if row is not None:
+                self._txn.delete(at(key), db=self._rows)
+                for entry in entries(kind, row, self._space):
+                    self._txn.delete(entry, db=self._lookups)
+
+    def commit(self) -> None:
+        self._txn.commit()
+
+
+class LmdbStore:
+    """Spaces of rows in an LMDB folder."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        dictionary: Dictionary,
+        clock: Clock,
+        size_limit: int,
+        patience: float,
+        create: bool,
+    ) -> None:
+        self.dictionary = dictionary
+        self._clock = clock
+        self._numbers: dict[str, bytes] = {}
+        self._env: Environment | None = acquire(
+            folder, size_limit=size_limit, patience=patience, create=create
+        )
+        self.url = f"lmdb://{self._env.folder}"
+        self._place = str(self._env.folder / DATA)
+        try:
+            description = _described(self._env, self._place, dictionary)
+            self.uuid: str = description["uuid"]
+            self.schema_version: int = description["schema_version"]
+            write_sentinel(self._env.folder, self.uuid)
+        except BaseException:
+            self.close()
+            raise
+
+    def _environment(self) -> Environment:
+        if self._env is None:
+            raise NotFound("open store", self.url)
+        return self._env
+
+    @contextmanager
+    def transaction(self, space: str, *, write: bool) -> Iterator[LmdbSession]:
+        area_of(space)
+        env = self._environment()
+        with env.transaction(write=write) as txn:
+            number = self._numbers.get(space) or txn.get(space.encode(), db=env.databases[SPACES])
+            if number is not None:
+                self._numbers[space] = number
+            elif write:
+                number = _numbered(txn, env.databases[SPACES], space)
+            yield LmdbSession(txn, env.databases, number, self._clock(), self._place)
+
+    def spaces(self) -> list[str]:
+        env = self._environment()
+        with env.transaction(write=False) as txn:
+            cursor = txn.cursor(db=env.databases[SPACES])
+            return [bytes(name).decode() for name in cursor.iternext(keys=True, values=False)]
+
+    def close(self) -> None:
+        if self._env is not None:
+            release(self._env)
+            self._env = None
+
+    def __enter__(self) -> "LmdbStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _numbered(txn: Any, spaces: Any, space: str) -> bytes:
+    number: bytes = (txn.stat(spaces)["entries"] + 1).to_bytes(4, "big")
+    txn.put(space.encode(), number, db=spaces)
+    return number
+
+
+def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
+    return {kind.name: [list(each) for each in kind.all_lookups] for kind in dictionary}
+
+
+def _described(env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
+    """Read what the store says of itself; lay out a new one, bring an older one up to date."""
+    with env.transaction(write=False) as txn:
+        ours = txn.stat()["entries"] == 0 or txn.get(META.encode()) is not None
+    if not ours:
+        raise StoreDamaged(place, "it holds another program's data")
+    env.keep_open(DATABASES)
+    with env.transaction(write=False) as txn:
+        description = _read_description(txn, env, place)
+    if description is None or description["schema_version"] < dictionary.version:
+        with env.transaction(write=True) as txn:
+            description = _laid_out(txn, env, place, dictionary)
+            txn.commit()
+    if description["schema_version"] > dictionary.version:
+        raise StoreTooNew(place, description["schema_version"], dictionary.version)
+    return description
+
+
+def _read_description(txn: Any, env: Environment, place: str) -> dict[str, Any] | None:
+    text = txn.get(STORE, db=env.databases[META])
+    if text is None:
+        if txn.stat(env.databases[ROWS])["entries"]:
+            raise StoreDamaged(place, "it has rows but does not say which store it is")
+        return None
+    try:
+        description: dict[str, Any] = json.loads(text)
+        description["uuid"], description["schema_version"], description["lookups"]
+    except (ValueError, KeyError) as error:
+        raise StoreDamaged(place, "what it says of itself cannot be read") from error
+    return description
+
+
+def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
+    """Write the description, and the lookups that an older dictionary did not have."""
+    before = _read_description(txn, env, place) or {
+        "herdbook": "lmdb",
+        "uuid": uuid4().hex,
+        "schema_version": 0,
+        "lookups": {},
+    }
+    if before["schema_version"] >= dictionary.version:
+        return before
+    spaces = [bytes(number) for _, number in txn.cursor(db=env.databases[SPACES])]
+    for space in spaces:
+        session = LmdbSession(txn, env.databases, space, datetime.min, place)
+        for kind in dictionary:
+            _relookup(session, txn, env, kind, before["lookups"].get(kind.name, []), space)
+        head = session.head
+        if head is not None:
+            raised = {
+                "schema_version": dictionary.version,
+                "oldest_writer": dictionary.oldest_writer,
+            }
+            session.replace(HEADS, [evolve(head, **raised)])
+    after = {
+        **before,
+        "schema_version": dictionary.version,
+        "lookups": _catalogue(dictionary),
+    }
+    txn.put(STORE, _write_json(after).encode(), db=env.databases[META])
+    return after
+
+
+def _relookup(
+    session: LmdbSession,
+    txn: Any,
+    env: Environment,
+    kind: Kind[Any],
+    known: list[list[str]],
+    space: bytes,
+) -> None:
+    """Write the entries of new lookups for the rows that are there, drop those of old ones."""
+    declared = {each: at for at, each in enumerate(kind.all_lookups)}
+    had = {tuple(each) for each in known}
+    for lookup in had - set(declared):
+        prefix = space + tag(kind.name, lookup)
+        cursor = txn.cursor(db=env.databases[LOOKUPS])
+        found = cursor.set_range(prefix)
+        while found and bytes(cursor.key()).startswith(prefix):
+            found = cursor.delete()
+    new = [at for lookup, at in declared.items() if lookup not in had]
+    if not new:
+        return
+    prefix = row_prefix(kind.name, space)
+    cursor = txn.cursor(db=env.databases[ROWS])
+    if not cursor.set_range(prefix):
+        return
+    for key, value in cursor.iternext():
+        if not key.startswith(prefix):
+            return
+        row = session._opened(kind, value)
+        fresh = entries(kind, row, space)
+        session._put_entries([(fresh[at], key[len(prefix) :]) for at in new])

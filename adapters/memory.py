@@ -1,0 +1,153 @@
+"""A store in this process's memory: the reference every other store must agree with.
+
+It keeps rows in dictionaries and answers queries by `admits` and `arrange` themselves. A real
+store for tests and for tools that keep nothing; it lasts as long as its process.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from herdbook.domain.errors import AlreadyExists, NotFound, StoreBusy
+from herdbook.domain.journal import Head
+from herdbook.domain.places import area_of
+from herdbook.ports.clock import Clock
+from herdbook.ports.dictionary import HEADS
+from herdbook.ports.kinds import Dictionary, Kind
+from herdbook.ports.query import Query, admits, arrange
+from herdbook.ports.wire import revive
+
+E = TypeVar("E")
+Tables = dict[str, dict[Any, Any]]
+
+
+class _Space:
+    def __init__(self) -> None:
+        self.tables: Tables = {}
+        self.writer = threading.Lock()
+        self.pid = os.getpid()
+
+
+def _own(kind: Kind[E], row: E) -> E:
+    """A copy nobody outside can change through a nested document."""
+    documents = [n for n, column in kind.columns.items() if column.type_name == "document"]
+    if not any(getattr(row, name) is not None for name in documents):
+        return row
+    values = dict(vars(row))
+    values.update({name: deepcopy(values[name]) for name in documents})
+    return revive(kind, values)
+
+
+class MemorySession:
+    """A transaction that works on its own version of the tables it changes."""
+
+    def __init__(self, space: _Space, now: datetime) -> None:
+        self.now = now
+        self._space = space
+        self._tables = dict(space.tables)
+        self._own: set[str] = set()
+        self.head: Head | None = self._rows(HEADS).get("head")
+
+    def _rows(self, kind: Kind[Any]) -> dict[Any, Any]:
+        return self._tables.get(kind.name, {})
+
+    def _writable(self, kind: Kind[Any]) -> dict[Any, Any]:
+        if kind.name not in self._own:
+            self._tables[kind.name] = dict(self._rows(kind))
+            self._own.add(kind.name)
+        return self._tables[kind.name]
+
+    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
+        rows = self._rows(kind)
+        return [_own(kind, rows[key]) if key in rows else None for key in keys]
+
+    def select(self, query: Query[E]) -> list[E]:
+        rows = self._rows(query.kind).values()
+        admitted = arrange(query, [row for row in rows if admits(query, row)])
+        return [_own(query.kind, row) for row in admitted]
+
+    def count(self, query: Query[Any]) -> int:
+        return sum(admits(query, row) for row in self._rows(query.kind).values())
+
+    def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        table = self._writable(kind)
+        fresh: dict[Any, E] = {}
+        for row in rows:
+            key = kind.key_of(row)
+            if key in table or key in fresh:
+                raise AlreadyExists(kind.title, str(key))
+            fresh[key] = _own(kind, row)
+        table.update(fresh)
+
+    def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        table = self._writable(kind)
+        for row in rows:
+            if kind.key_of(row) not in table:
+                raise NotFound(kind.title, str(kind.key_of(row)))
+        table.update((kind.key_of(row), _own(kind, row)) for row in rows)
+
+    def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
+        table = self._writable(kind)
+        for key in keys:
+            table.pop(key, None)
+
+    def commit(self) -> None:
+        self._space.tables = self._tables
+
+
+class MemoryStore:
+    """Spaces of rows in memory."""
+
+    def __init__(self, *, dictionary: Dictionary, clock: Clock, patience: float) -> None:
+        self.url = "memory://"
+        self.uuid = uuid4().hex
+        self.dictionary = dictionary
+        self.schema_version = dictionary.version
+        self._clock = clock
+        self._patience = patience
+        self._spaces: dict[str, _Space] = {}
+        self._guard = threading.Lock()
+
+    def _space(self, name: str) -> _Space:
+        space = self._spaces.get(name)
+        if space is None:
+            with self._guard:
+                space = self._spaces.setdefault(name, _Space())
+        if space.pid != os.getpid():
+            # A writer of the parent cannot end in the child, where it does not run.
+            space.writer, space.pid = threading.Lock(), os.getpid()
+        return space
+
+    @contextmanager
+    def transaction(self, space: str, *, write: bool) -> Iterator[MemorySession]:
+        area_of(space)
+        if not write and space not in self._spaces:
+            yield MemorySession(_Space(), self._clock())
+            return
+        place = self._space(space)
+        if not write:
+            yield MemorySession(place, self._clock())
+            return
+        if not place.writer.acquire(timeout=self._patience):
+            raise StoreBusy(f"{self.url} ({space})", self._patience, "a thread of this process")
+        try:
+            yield MemorySession(place, self._clock())
+        finally:
+            place.writer.release()
+
+    def spaces(self) -> list[str]:
+        return sorted(name for name, space in self._spaces.items() if space.tables)
+
+    def close(self) -> None:
+        """Nothing is held that would have to be let go of."""
+
+    def __enter__(self) -> "MemoryStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,138 @@
+"""Stores by URL."""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from attrs import frozen
+
+from herdbook.adapters.clock import system_clock
+from herdbook.domain.errors import InvalidValue, StoreUnavailable
+from herdbook.domain import places
+from herdbook.domain.places import Area
+from herdbook.ports.clock import Clock
+from herdbook.ports.dictionary import DICTIONARY
+from herdbook.ports.kinds import Dictionary
+from herdbook.ports.store import Store
+
+PATIENCE = 30.0
+
+
+@frozen
+class _Options:
+    """What the caller may choose about a store, whatever its engine."""
+
+    area: Area | None
+    size_limit: int
+    patience: float
+    create: bool
+    dictionary: Dictionary
+    clock: Clock
+
+
+@frozen
+class _Engine:
+    """Where an engine's store is, and what to install when its driver is missing."""
+
+    module: str
+    name: str
+    arguments: Callable[[str, _Options], dict[str, Any]]
+    driver: str
+    extra: str
+
+
+def _path_of(url: str) -> Path:
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost"):
+        raise InvalidValue(
+            "url", f"{url!r} names a host; a file's URL has three slashes, as in lmdb:///folder"
+        )
+    path = unquote(parts.path)
+    if not path or path == "/" or "\0" in path:
+        raise InvalidValue("url", f"{url!r} names no path, as lmdb:///folder does")
+    return Path(path)
+
+
+def _for_memory(_: str, options: _Options) -> dict[str, Any]:
+    return {"clock": options.clock}
+
+
+def _for_lmdb(url: str, options: _Options) -> dict[str, Any]:
+    return {
+        "folder": _path_of(url),
+        "clock": options.clock,
+        "size_limit": options.size_limit,
+        "create": options.create,
+    }
+
+
+def _for_duckdb(url: str, options: _Options) -> dict[str, Any]:
+    return {"path": _path_of(url), "clock": options.clock, "create": options.create}
+
+
+def _for_postgres(url: str, options: _Options) -> dict[str, Any]:
+    return {"url": url, "create": options.create}
+
+
+_POSTGRES = _Engine(
+    "herdbook.adapters.postgres.store", "PostgresStore", _for_postgres, "psycopg", "postgres"
+)
+ENGINES = {
+    "memory": _Engine("herdbook.adapters.memory", "MemoryStore", _for_memory, "", ""),
+    "lmdb": _Engine("herdbook.adapters.lmdb.store", "LmdbStore", _for_lmdb, "lmdb", ""),
+    "duckdb": _Engine(
+        "herdbook.adapters.duckdb.store", "DuckDBStore", _for_duckdb, "duckdb", "duckdb"
+    ),
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+}
+
+
+def open_store(
+    url: str,
+    *,
+    area: Area | None = None,
+    size_limit: int | None = None,
+    patience: float = PATIENCE,
+    create: bool = True,
+    dictionary: Dictionary = DICTIONARY,
+    clock: Clock = system_clock,
+) -> Store:
+    """Open the store at a URL, made if there is none and `create` is set.
+
+    `lmdb:///folder`, `duckdb:///file`, `postgresql://…` (with `?schema=name` for another schema
+    than `herdbook`) or `memory://`. `area` and `size_limit` say how large an LMDB store may grow;
+    `patience` is how many seconds to wait for a store that others hold.
+    """
+    scheme, separator, _ = url.partition("://")
+    engine = ENGINES.get(scheme) if separator else None
+    if engine is None:
+        raise InvalidValue(
+            "url",
+            f"{scheme or url!r} is no kind of store; there are "
+            + ", ".join(f"{name}://" for name in ENGINES),
+        )
+    if not patience > 0:
+        raise InvalidValue("patience", f"must be more than 0 seconds, is {patience!r}")
+    options = _Options(
+        area, places.size_limit(area, size_limit), patience, create, dictionary, clock
+    )
+    arguments = engine.arguments(url, options)
+    try:
+        module = import_module(engine.module)
+    except ModuleNotFoundError as error:
+        if error.name != engine.driver:
+            raise
+        raise StoreUnavailable(
+            f"{scheme}://",
+            f"the package {engine.driver} is not installed; "
+            f"`pip install 'herdbook[{engine.extra}]'` brings it",
+        ) from error
+    store: Store = getattr(module, engine.name)(
+        dictionary=dictionary, patience=patience, **arguments
+    )
+    return store
+
+

@@ -1,0 +1,90 @@
+"""A clock for the journal that never runs backwards, even when the machine's clock does.
+
+A hybrid logical clock: wall time where it advances, a counter where it does not, and the id of the
+node that ticked, so that any two stamps in the world compare and no two are equal.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final, Self
+
+from attrs import field, frozen
+
+from herdbook.domain.errors import InvalidValue
+
+UTC_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+_LAST_COUNTER: Final = 99_999_999
+_NODE_LENGTH: Final = 64
+# Hours end at 23: newer Pythons read 24:00 as the next day, which would not be written back so.
+_TEXT: Final = re.compile(
+    r"(\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d\.\d{6})Z_(\d{8})_(.+)", re.ASCII
+)
+
+
+def _utc(moment: datetime) -> datetime:
+    """Bring a moment to UTC, refusing one that does not say where it is."""
+    if moment.tzinfo is UTC:
+        return moment
+    if moment.utcoffset() is None:
+        raise InvalidValue("wall", "a time without a time zone is no moment")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidValue("wall", "lies outside the years 1 to 9999 in UTC") from error
+
+
+@frozen(order=True)
+class Stamp:
+    """When a change was made: ordered by wall time, then counter, then node."""
+
+    wall: datetime = field(converter=_utc)
+    counter: int
+    node: str
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what the text form could not carry in order."""
+        if not 0 <= self.counter <= _LAST_COUNTER:
+            raise InvalidValue("counter", f"must lie between 0 and {_LAST_COUNTER}")
+        node = self.node
+        if not (0 < len(node) <= _NODE_LENGTH and node.isascii() and node.isprintable()):
+            raise InvalidValue("node", f"must be 1 to {_NODE_LENGTH} printable ASCII characters")
+
+    def __str__(self) -> str:
+        """Write the stamp so that texts sort as stamps do."""
+        wall = self.wall.isoformat(timespec="microseconds")[:26]
+        return f"{wall}Z_{self.counter:08d}_{self.node}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read back exactly what `str` wrote, and nothing else."""
+        match = _TEXT.fullmatch(text)
+        if match is None:
+            raise InvalidValue("stamp", f"{text!r} is not a stamp")
+        wall, counter, node = match.groups()
+        try:
+            moment = datetime.fromisoformat(wall).replace(tzinfo=UTC)
+        except ValueError as error:
+            raise InvalidValue("stamp", f"{text!r} names no moment") from error
+        return cls(moment, int(counter), node)
+
+
+def tick(last: Stamp | None, now: datetime, node: str) -> Stamp:
+    """Give the next stamp of `node`: greater than `last`, whatever `now` says."""
+    if last is None:
+        return Stamp(now, 0, node)
+    now = _utc(now)
+    if now > last.wall:
+        return Stamp(now, 0, node)
+    if last.counter < _LAST_COUNTER:
+        return Stamp(last.wall, last.counter + 1, node)
+    # A full counter runs a microsecond ahead of the clock, rather than stop the journal for good.
+    try:
+        return Stamp(last.wall + timedelta(microseconds=1), 0, node)
+    except OverflowError as error:
+        raise InvalidValue("wall", f"no stamp comes after {last}") from error
+
+
+def merge(local: Stamp | None, remote: Stamp, now: datetime, node: str) -> Stamp:
+    """Give the next stamp of `node` after it has seen `remote`: greater than both."""
+    return tick(remote if local is None else max(local, remote), now, node)

@@ -1,0 +1,70 @@
+"""What every space keeps about its own changes."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from herdbook.domain.clock import Stamp
+from herdbook.domain.entity import entity
+from herdbook.domain.values import Count, Document, Id, Key, Mapped, Name
+
+
+class Op(StrEnum):
+    ADD = "add"
+    SAVE = "save"
+    REMOVE = "remove"
+
+
+@entity
+class Actor:
+    """Who did it: as much of it as is known."""
+
+    person: Name | None = None
+    agent: Name | None = None
+    session: Name | None = None
+    worktree: Id | None = None
+
+
+NOBODY = Actor()
+
+
+@entity
+class JournalEntry:
+    """One change of one row, in the total order of its space."""
+
+    seq: int
+    tx: Id
+    at: Stamp
+    person: Name | None = None
+    agent: Name | None = None
+    session: Name | None = None
+    worktree: Id | None = None
+    operation_id: Id | None = None
+    schema_version: int
+    entity: Id
+    key: Key
+    op: Op
+    before: Mapped | None = None
+    after: Mapped | None = None
+
+
+@entity
+class Head:
+    """Where a space stands; read first and written last in every write transaction.
+
+    `oldest_writer` is the oldest schema version whose programs may still write here.
+    """
+
+    id: Key = "head"
+    schema_version: Count
+    oldest_writer: Count
+    seq: Count = 0
+    clock: Stamp | None = None
+
+
+@entity
+class Operation:
+    """The answer an operation gave, so that asking again gives the same one."""
+
+    operation_id: Id
+    result: Document | None = None
+    at: datetime

@@ -1,0 +1,213 @@
+"""What a field may hold, said once per type and read from the annotation.
+
+`Name`, `Text`, `Id` and their kin are plain `str` (or `int`, `dict`, …) to a type checker; the rule
+in the annotation refuses what the domain does not allow, with the field's name, before any store
+sees it. The dictionary reads the same rules to choose columns and key encodings.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from attrs import frozen
+
+from herdbook.domain.clock import Stamp
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.secret import Secret
+
+LONGEST_ID = 64
+LONGEST_NAME = 500
+LONGEST_TEXT = 16 * 1024 * 1024
+DEEPEST_DOCUMENT = 100
+INTEGERS = range(-(2**63), 2**63)
+
+Check = Callable[[str, Any], Any]
+
+
+@frozen(eq=False)
+class Rule:
+    """How values of one type look, and the check that lets them in (and brings them into form)."""
+
+    type_name: str
+    check: Check
+    python_type: type
+
+
+def _unicode(field: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidValue(field, f"must be text, not {type(value).__name__}")
+    if "\0" in value:
+        raise InvalidValue(field, "may not contain the character NUL")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidValue(
+                field, f"has half a surrogate pair at position {error.start}"
+            ) from error
+    return value
+
+
+def _key(field: str, value: object) -> str:
+    text = _unicode(field, value)
+    if len(text) > LONGEST_ID or len(text.encode()) > LONGEST_ID:
+        raise InvalidValue(field, f"may have at most {LONGEST_ID} bytes")
+    return text
+
+
+def _id(field: str, value: object) -> str:
+    text = _key(field, value)
+    if not text:
+        raise InvalidValue(field, "may not be empty")
+    return text
+
+
+def _name(field: str, value: object) -> str:
+    text = _unicode(field, value)
+    if not 0 < len(text) <= LONGEST_NAME:
+        raise InvalidValue(field, f"must have 1 to {LONGEST_NAME} characters, has {len(text)}")
+    return text
+
+
+def _text(field: str, value: object) -> str:
+    text = _unicode(field, value)
+    if len(text) * 4 > LONGEST_TEXT and len(text.encode()) > LONGEST_TEXT:
+        raise InvalidValue(field, f"may have at most {LONGEST_TEXT} bytes")
+    return text
+
+
+def _integer(field: str, value: object) -> int:
+    if type(value) is not int:
+        raise InvalidValue(field, f"must be a whole number, not {type(value).__name__}")
+    if value not in INTEGERS:
+        raise InvalidValue(field, "does not fit into 64 bits")
+    return value
+
+
+def _at_least(least: int) -> Check:
+    def check(field: str, value: object) -> int:
+        number = _integer(field, value)
+        if number < least:
+            raise InvalidValue(field, f"must be at least {least}, is {number}")
+        return number
+
+    return check
+
+
+def _flag(field: str, value: object) -> bool:
+    if type(value) is not bool:
+        raise InvalidValue(field, f"must be true or false, not {type(value).__name__}")
+    return value
+
+
+def _moment(field: str, value: object) -> datetime:
+    if not isinstance(value, datetime):
+        raise InvalidValue(field, f"must be a date and time, not {type(value).__name__}")
+    if value.tzinfo is UTC:
+        return value
+    if value.utcoffset() is None:
+        raise InvalidValue(field, "needs a time zone")
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidValue(field, "lies outside the years 1 to 9999 in UTC") from error
+
+
+def _document(field: str, value: object, depth: int = 0) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(field, value)
+    if isinstance(value, int):
+        return _integer(field, value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidValue(field, f"may not contain {value}")
+        return value
+    if depth >= DEEPEST_DOCUMENT and isinstance(value, list | tuple | Mapping):
+        raise InvalidValue(field, f"is nested deeper than {DEEPEST_DOCUMENT} levels")
+    if isinstance(value, list | tuple):
+        return [_document(field, each, depth + 1) for each in value]
+    if isinstance(value, Mapping):
+        return {_unicode(field, key): _document(field, value[key], depth + 1) for key in value}
+    raise InvalidValue(field, f"must be JSON, not {type(value).__name__}")
+
+
+def _mapping(field: str, value: object) -> Any:
+    if not isinstance(value, Mapping):
+        raise InvalidValue(field, f"must be a JSON object, not {type(value).__name__}")
+    return _document(field, value)
+
+
+def _secret(field: str, value: object) -> Secret:
+    if isinstance(value, Secret):
+        _text(field, value.reveal())
+        return value
+    return Secret(_text(field, value))
+
+
+def _stamp(field: str, value: object) -> Stamp:
+    if not isinstance(value, Stamp):
+        raise InvalidValue(field, f"must be a clock stamp, not {type(value).__name__}")
+    return value
+
+
+KEY = Rule("id", _key, str)
+ID = Rule("id", _id, str)
+NAME = Rule("name", _name, str)
+TEXT = Rule("text", _text, str)
+INTEGER = Rule("integer", _integer, int)
+COUNT = Rule("integer", _at_least(0), int)
+LINE = Rule("integer", _at_least(1), int)
+FLAG = Rule("flag", _flag, bool)
+MOMENT = Rule("moment", _moment, datetime)
+DOCUMENT = Rule("document", _document, object)
+MAPPING = Rule("document", _mapping, dict)
+SECRET = Rule("secret", _secret, Secret)
+STAMP = Rule("stamp", _stamp, Stamp)
+
+Key = Annotated[str, KEY]
+"""The id of the row itself: empty until the unit of work gives it one."""
+Id = Annotated[str, ID]
+Name = Annotated[str, NAME]
+Text = Annotated[str, TEXT]
+Count = Annotated[int, COUNT]
+Line = Annotated[int, LINE]
+Document = Annotated[Any, DOCUMENT]
+Mapped = Annotated[dict[str, Any], MAPPING]
+
+_PLAIN = {int: INTEGER, bool: FLAG, datetime: MOMENT, Secret: SECRET, Stamp: STAMP}
+
+
+def _choice(choices: type[Enum]) -> Rule:
+    allowed = ", ".join(str(choice.value) for choice in choices)
+
+    def check(field: str, value: object) -> Enum:
+        if isinstance(value, choices):
+            return value
+        # An enum takes whatever is equal to a value: True for 1, 2.0 for 2.
+        if isinstance(value, str) or type(value) is int:
+            with suppress(ValueError):
+                return choices(value)
+        raise InvalidValue(field, f"{value!r} is not one of {allowed}")
+
+    numbers = issubclass(choices, int)
+    return Rule("number choice" if numbers else "choice", check, choices)
+
+
+def rule_of(annotation: Any) -> tuple[Rule, bool]:
+    """The rule behind an annotation, and whether None is allowed too."""
+    if get_origin(annotation) in (Union, UnionType):
+        inner = [each for each in get_args(annotation) if each is not type(None)]
+        (only,) = inner
+        return rule_of(only)[0], True
+    if get_origin(annotation) is Annotated:
+        rule = next(each for each in get_args(annotation) if isinstance(each, Rule))
+        return rule, False
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return _choice(annotation), False
+    return _PLAIN[annotation], False

@@ -1,0 +1,55 @@
+"""What a transaction has done so far, row by row."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from attrs import frozen
+
+from herdbook.domain.journal import Op
+from herdbook.ports.kinds import Kind
+from herdbook.ports.query import Query
+
+E = TypeVar("E")
+
+
+@frozen
+class Change:
+    """One row before and after."""
+
+    kind: Kind[Any]
+    key: Any
+    before: Any
+    after: Any
+
+    @property
+    def op(self) -> Op:
+        """What happened to it."""
+        if self.before is None:
+            return Op.ADD
+        return Op.REMOVE if self.after is None else Op.SAVE
+
+
+class Reads(Protocol):
+    """The reading half of a session, as rules need it."""
+
+    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]: ...
+
+    def select(self, query: Query[E]) -> list[E]: ...
+
+
+def net(changes: Iterable[Change]) -> dict[str, dict[Any, Change]]:
+    """The changes of a transaction as if each row had changed once, by kind and key."""
+    found: dict[str, dict[Any, Change]] = {}
+    for change in changes:
+        rows = found.setdefault(change.kind.name, {})
+        first = rows.get(change.key)
+        before = change.before if first is None else first.before
+        rows[change.key] = Change(change.kind, change.key, before, change.after)
+    return {
+        name: {
+            key: change
+            for key, change in rows.items()
+            if change.before is not None or change.after is not None
+        }
+        for name, rows in found.items()
+    }

@@ -1,0 +1,131 @@
+"""Run a use case: once, whole, and again if the world got in the way."""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from herdbook.domain.errors import InvalidValue, StoreUnavailable
+from herdbook.domain.journal import NOBODY, Actor, Operation
+from herdbook.domain.secret import HIDDEN
+from herdbook.ports.ids import Ids
+from herdbook.ports.kinds import Dictionary
+from herdbook.ports.store import Store
+from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.ports.wire import decode, encode
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ATTEMPTS = 6
+FIRST_PAUSE = 0.02
+
+
+class TryAgain(StoreUnavailable):
+    """The transaction failed through no fault of its own: a lost connection, a lost race.
+
+    Whether it was committed may be unknown; with an operation id it is safe to ask again.
+    """
+
+
+def run(
+    store: Store,
+    space: str,
+    use_case: Callable[Concatenate[UnitOfWork, P], R],
+    *args: Any,
+    ids: Ids,
+    actor: Actor = NOBODY,
+    operation_id: str | None = None,
+    **kwargs: Any,
+) -> R:
+    """Run a use case in a write transaction of its own and commit it.
+
+    It is run again, from the start, when the connection breaks or the engine asks for it. With an
+    `operation_id`, written in the same transaction, it is applied once, even when the answer to
+    its commit was lost, and a second call with the same id answers as the first did; without one,
+    an attempt whose commit got no answer is not repeated.
+    """
+    for attempt in range(1, ATTEMPTS + 1):
+        committing = False
+        try:
+            with unit_of_work(
+                store, space, ids=ids, actor=actor, operation_id=operation_id
+            ) as uow:
+                if operation_id is not None:
+                    known = uow.operations.find(operation_id)
+                    if known is not None:
+                        return _recall(uow, known.result)
+                result = use_case(uow, *args, **kwargs)
+                if operation_id is not None:
+                    _remember(uow, operation_id, result)
+                committing = True
+                uow.commit()
+                return result
+        except TryAgain:
+            unsure = committing and operation_id is None
+            if unsure or attempt == ATTEMPTS:
+                raise
+            _pause(attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def read(
+    store: Store,
+    space: str,
+    question: Callable[Concatenate[UnitOfWork, P], R],
+    *args: Any,
+    ids: Ids,
+    **kwargs: Any,
+) -> R:
+    """Ask a question in a read transaction of its own, again if the connection breaks."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            with unit_of_work(store, space, ids=ids, write=False) as uow:
+                return question(uow, *args, **kwargs)
+        except TryAgain:
+            if attempt == ATTEMPTS:
+                raise
+            _pause(attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _pause(attempt: int) -> None:
+    time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))
+
+
+def _remember(uow: UnitOfWork, operation_id: str, result: Any) -> None:
+    uow.operations.prune(uow.now)
+    uow.operations.add(
+        Operation(
+            operation_id=operation_id, result=_answer(uow.dictionary, result), at=uow.now
+        )
+    )
+
+
+def _answer(dictionary: Dictionary, result: Any) -> Any:
+    """A result as JSON: rows are tagged with their kind, everything else must be plain."""
+    for kind in dictionary:
+        if isinstance(result, kind.entity):
+            return {"row": kind.name, "values": encode(kind, result)}
+    if isinstance(result, list | tuple):
+        return {"list": [_answer(dictionary, each) for each in result]}
+    if result is None or isinstance(result, str | int | float | bool):
+        return {"value": result}
+    raise InvalidValue(
+        "result", f"a {type(result).__name__} cannot be kept as the answer of an operation"
+    )
+
+
+def _recall(uow: UnitOfWork, answer: Any) -> Any:
+    if "value" in answer:
+        return answer["value"]
+    if "list" in answer:
+        return [_recall(uow, each) for each in answer["list"]]
+    kind = uow.dictionary.kinds[answer["row"]]
+    row = decode(kind, answer["values"])
+    masked = [name for name in kind.secrets if answer["values"].get(name) == HIDDEN]
+    if masked:
+        # Answers keep no secrets; the row itself does, as long as it is there.
+        (current,) = uow.get(kind, [kind.key_of(row)])
+        vars(row).update({name: vars(current)[name] if current else None for name in masked})
+    return row

@@ -1,0 +1,130 @@
+"""The outside edge: what an engine must do to be a store of Herdbook.
+
+Laws every store keeps, proven by `tests/contract/`:
+
+- **Spaces are apart.** Nothing asked or written in one space sees or touches another.
+- **Writers of a space are serial.** A write transaction sees every transaction of its space that
+  was committed before it began, and no other begins until it has ended.
+- **Readers see one moment.** A read transaction sees what was committed when it began, whole, and
+  nothing that came later; it neither waits for writers nor makes them wait longer than its own
+  length.
+- **All or nothing, and lasting.** What `commit` returned from is on disk and survives the death of
+  any process; what was not committed leaves no trace.
+- **An error leaves the session usable**, unless it says that the store is damaged, full, busy or
+  unavailable.
+- Rows come back equal to what was written, field by field and type by type.
+- Engines' own errors never get out: each adapter translates them in one place.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from attrs import frozen
+
+from herdbook.domain.journal import Head
+from herdbook.ports.kinds import Dictionary, Kind
+from herdbook.ports.query import Query
+
+E = TypeVar("E")
+
+
+class Session(Protocol):
+    """One transaction on one space: a handful of primitives that take sequences.
+
+    A session knows nothing of references, versions, the journal or derived rows; the unit of work
+    keeps those, once for all engines.
+    """
+
+    @property
+    def now(self) -> datetime:
+        """The time of this transaction, the same from its begin to its end, in UTC."""
+
+    @property
+    def head(self) -> Head | None:
+        """Where the space stood when the transaction began; None if nobody has written there."""
+
+    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
+        """The rows with these keys, in the order asked, None where there is none."""
+
+    def select(self, query: Query[E]) -> list[E]:
+        """The answer to a query, as `admits` and `arrange` define it."""
+
+    def count(self, query: Query[Any]) -> int:
+        """How many rows a query admits, its limit and its place in the pages aside."""
+
+    def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        """Put in new rows, all or none: AlreadyExists if a key or a unique is taken."""
+
+    def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        """Put rows in the place of those with the same keys, all or none: NotFound."""
+
+    def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
+        """Take out the rows with these keys; what is not there is no error."""
+
+    def commit(self) -> None:
+        """Make it last; without this the transaction leaves no trace."""
+
+
+class Store(Protocol):
+    """A place that keeps spaces of rows; a context manager that closes itself."""
+
+    @property
+    def url(self) -> str:
+        """Where it is, without any password."""
+
+    @property
+    def uuid(self) -> str:
+        """Which store it is, for ever and wherever it is copied to."""
+
+    @property
+    def dictionary(self) -> Dictionary:
+        """What it keeps."""
+
+    @property
+    def schema_version(self) -> int:
+        """The version of the dictionary it is laid out by."""
+
+    def transaction(self, space: str, *, write: bool) -> AbstractContextManager[Session]:
+        """Begin a transaction on a space; leaving it without a commit undoes it.
+
+        Raises StoreBusy when another writer of the space outlasts the store's patience.
+        """
+
+    def spaces(self) -> list[str]:
+        """The spaces somebody has written in, in order."""
+
+    def close(self) -> None:
+        """Let go of files and connections; closing twice is no error."""
+
+    def __enter__(self) -> "Store": ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+@frozen
+class Step:
+    """An edge of a graph kept in rows: from the node in one field to the node in the other.
+
+    Nodes are ids in a role, because one id may stand for two nodes: where a phase begins and where
+    it is done.
+    """
+
+    kind: Kind[Any]
+    source: str
+    source_role: str
+    target: str
+    target_role: str
+
+
+Node = tuple[str, str]
+"""A role and an id."""
+
+
+@runtime_checkable
+class Walks(Protocol):
+    """A session that can follow edges any number of steps in one go; an optional capability."""
+
+    def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
+        """All edges that can be reached from the starts."""

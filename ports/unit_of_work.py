@@ -1,0 +1,269 @@
+"""One transaction on one space, with everything a space promises kept in it.
+
+Written once, above the store: versions, references, uniques, cascades, cycles, derived rows and
+the journal mean the same on every engine, because the store only ever sees plain rows.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+from attrs import NOTHING
+
+from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooNew
+from herdbook.domain.grading import Experience
+from herdbook.domain.journal import NOBODY, Actor
+from herdbook.domain.places import area_of
+from herdbook.ports import references, waits_for
+from herdbook.ports.changes import Change
+from herdbook.ports.dictionary import HEADS, JOURNAL
+from herdbook.ports.derive import derive
+from herdbook.ports.ids import Ids
+from herdbook.ports.journal import write_down
+from herdbook.ports.kinds import Dictionary, Kind
+from herdbook.ports.query import Query
+from herdbook.ports.repositories import Repositories
+from herdbook.ports.store import Session, Store
+from herdbook.ports.wire import revive
+
+E = TypeVar("E")
+
+
+class UnitOfWork(Repositories):
+    """A transaction as use cases see it: named repositories over a session.
+
+    Nothing lasts unless `commit` is called. The write half may only be used by the one thread and
+    in the one process that began it.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        store: Store,
+        space: str,
+        *,
+        ids: Ids,
+        actor: Actor = NOBODY,
+        operation_id: str | None = None,
+        experience: Experience | None = None,
+    ) -> None:
+        self.session = session
+        self.space = space
+        self.area = area_of(space)
+        self.dictionary: Dictionary = store.dictionary
+        self.actor = actor
+        self.operation_id = operation_id
+        self.experience = experience or Experience()
+        self.node = store.uuid
+        self.changes: list[Change] = []
+        self._ids = ids
+        self._tx = ids()
+        self._appended = 0
+        self._known: dict[str, dict[Any, Any]] = {}
+        super().__init__(self)
+
+    @property
+    def now(self) -> datetime:
+        """The time of this transaction."""
+        return self.session.now
+
+    @property
+    def tx(self) -> str:
+        """The name the journal will know this transaction by."""
+        return f"tx_{self._tx}"
+
+    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
+        """Rows by key, None where there is none.
+
+        A row that this transaction has seen is not asked for again: nobody else writes meanwhile.
+        """
+        known = self._known.setdefault(kind.name, {})
+        missing = [key for key in dict.fromkeys(keys) if key not in known]
+        if missing:
+            found = self.session.get(kind, missing)
+            if kind.append_only:
+                return self._merged(keys, known, dict(zip(missing, found, strict=True)))
+            known.update(zip(missing, found, strict=True))
+        return [known[key] for key in keys]
+
+    @staticmethod
+    def _merged(keys: Sequence[Any], known: dict[Any, Any], found: dict[Any, Any]) -> list[Any]:
+        return [known[key] if key in known else found[key] for key in keys]
+
+    def select(self, query: Query[E]) -> list[E]:
+        """The answer to a query."""
+        rows = self.session.select(query)
+        if not query.kind.append_only:
+            known = self._known.setdefault(query.kind.name, {})
+            known.update((query.kind.key_of(row), row) for row in rows)
+        return rows
+
+    def count(self, query: Query[Any]) -> int:
+        """How many rows a query admits."""
+        return self.session.count(query)
+
+    def add(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
+        """Add new rows, all or none; they come back with their ids, times and versions."""
+        self._check_area(kind)
+        stamped = [self._stamped(kind, row) for row in rows]
+        nothing = [None] * len(stamped)
+        if kind.references:
+            references.check_references(self, self.dictionary, kind, stamped, nothing)
+        if kind.uniques:
+            references.check_uniques(self, kind, stamped, nothing)
+        waits_for.refuse_cycles(self, kind, [(None, row) for row in stamped])
+        self.session.insert(kind, stamped)
+        self._note(kind, ((None, row) for row in stamped))
+        return stamped
+
+    def save(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
+        """Save changed rows, all or none; StaleWrite if one was saved by somebody since."""
+        self._check_area(kind)
+        if kind.append_only or kind.derived:
+            raise InvalidValue(kind.title, "is written once and not changed")
+        before = self.existing(kind, [kind.key_of(row) for row in rows])
+        for row, old in zip(rows, before, strict=True):
+            held, current = vars(row)["version"], vars(old)["version"]
+            if held != current:
+                raise StaleWrite(kind.title, str(kind.key_of(row)), held, current)
+        after = [self._resaved(kind, *pair) for pair in zip(rows, before, strict=True)]
+        references.check_references(self, self.dictionary, kind, after, before)
+        references.check_uniques(self, kind, after, before)
+        waits_for.refuse_cycles(self, kind, list(zip(before, after, strict=True)))
+        self.session.replace(kind, after)
+        self._note(kind, zip(before, after, strict=True))
+        return after
+
+    def remove(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
+        """Remove rows and all that goes with them; NotFound if one is not there."""
+        self._check_area(kind)
+        rows = self.existing(kind, list(dict.fromkeys(keys)))
+        removed, emptied = references.to_remove(self, self.dictionary, kind, rows)
+        for referrer, after in emptied.items():
+            before = self.existing(referrer, list(after))
+            resaved = [
+                self._resaved(referrer, row, old)
+                for row, old in zip(after.values(), before, strict=True)
+            ]
+            self.session.replace(referrer, resaved)
+            self._note(referrer, zip(before, resaved, strict=True))
+        for each, gone in removed.items():
+            self.session.delete(each, list(gone))
+            self._note(each, ((row, None) for row in gone.values()))
+
+    def put_derived(self, kind: Kind[E], rows: Sequence[E], gone: Sequence[Any] = ()) -> None:
+        """Write rows that follow from others: not journalled, not versioned."""
+        keys = [kind.key_of(row) for row in rows]
+        current = self.get(kind, keys)
+        pairs = list(zip(rows, current, strict=True))
+        new = [row for row, old in pairs if old is None]
+        changed = [row for row, old in pairs if old is not None and old != row]
+        if gone:
+            self.session.delete(kind, gone)
+        if new:
+            self.session.insert(kind, new)
+        if changed:
+            self.session.replace(kind, changed)
+        known = self._known.setdefault(kind.name, {})
+        known.update(zip(keys, rows, strict=True))
+        known.update(dict.fromkeys(gone))
+
+    def existing(self, kind: Kind[E], keys: Sequence[Any]) -> list[E]:
+        """Rows by key; NotFound names the first that is missing."""
+        rows: list[E] = []
+        for key, row in zip(keys, self.get(kind, keys), strict=True):
+            if row is None:
+                raise NotFound(kind.title, str(key))
+            rows.append(row)
+        return rows
+
+    def commit(self) -> None:
+        """Bring derived rows up to date, write the journal and make it all last."""
+        derive(self.changes, self)
+        entries, head = write_down(self)
+        if entries:
+            self.session.insert(JOURNAL, entries)
+        if self.session.head is None:
+            self.session.insert(HEADS, [head])
+        else:
+            self.session.replace(HEADS, [head])
+        self.session.commit()
+
+    def new_id(self, kind: Kind[Any]) -> str:
+        """An id for a row of this kind.
+
+        What is appended in one transaction shares its time, so its ids count up: they keep the
+        order in which it was said.
+        """
+        if kind.append_only:
+            self._appended += 1
+            return f"{kind.prefix}_{self._tx}{self._appended:06x}"
+        return f"{kind.prefix}_{self._ids()}"
+
+    def _stamped(self, kind: Kind[E], row: E) -> E:
+        values = dict(vars(row))
+        columns = kind.columns
+        if kind.prefix and not values[kind.key]:
+            values[kind.key] = self.new_id(kind)
+        elif not values[kind.key]:
+            raise InvalidValue(kind.key, f"a {kind.title} needs one")
+        if "created_at" in columns and columns["created_at"].default is not NOTHING:
+            values["created_at"] = self.now
+        if "version" in columns:
+            values["updated_at"] = self.now
+            values["version"] = 1
+        if "worktree_id" in columns and values["worktree_id"] is None:
+            values["worktree_id"] = self.actor.worktree
+        return revive(kind, values)
+
+    def _resaved(self, kind: Kind[E], row: E, old: E) -> E:
+        values = dict(vars(row))
+        was = vars(old)
+        if "version" in was:
+            values["created_at"] = was["created_at"]
+            values["updated_at"] = self.now
+            values["version"] = was["version"] + 1
+        return revive(kind, values)
+
+    def _note(self, kind: Kind[Any], pairs: Iterable[tuple[Any, Any]]) -> None:
+        known = self._known.setdefault(kind.name, {})
+        for before, after in pairs:
+            key = kind.key_of(before if after is None else after)
+            self.changes.append(Change(kind, key, before, after))
+            known[key] = after
+
+    def _check_area(self, kind: Kind[Any]) -> None:
+        if kind.area not in (None, self.area):
+            raise InvalidValue("space", f"{kind.name} are not kept in {self.space}")
+
+
+@contextmanager
+def unit_of_work(
+    store: Store,
+    space: str,
+    *,
+    ids: Ids,
+    write: bool = True,
+    actor: Actor = NOBODY,
+    operation_id: str | None = None,
+    experience: Experience | None = None,
+) -> Iterator[UnitOfWork]:
+    """Begin a unit of work; it is undone unless it was committed.
+
+    StoreTooNew if the space has been upgraded beyond what this program may write: a process that
+    was running during an upgrade learns of it here.
+    """
+    with store.transaction(space, write=write) as session:
+        head = session.head
+        if write and head is not None and head.oldest_writer > store.dictionary.version:
+            raise StoreTooNew(store.url, head.schema_version, store.dictionary.version)
+        yield UnitOfWork(
+            session,
+            store,
+            space,
+            ids=ids,
+            actor=actor,
+            operation_id=operation_id,
+            experience=experience,
+        )

@@ -1,0 +1,167 @@
+"""Nothing may wait for itself: cycles are refused when the edge that would close one is written.
+
+All waits-for edges of a space are one graph. A task waits for what it depends on, a parent for its
+children, and every task of a phase for all tasks of the phases its phase depends on. A phase is two
+nodes there: its gate, which its tasks wait for, and its end, which waits for its tasks.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from herdbook.domain.errors import CycleRefused
+from herdbook.domain.ordering import find_cycle
+from herdbook.domain.plan import PhaseDependency, Task, TaskDependency
+from herdbook.ports.dictionary import PHASE_DEPENDENCIES, TASK_DEPENDENCIES, TASKS
+from herdbook.ports.kinds import Kind
+from herdbook.ports.query import any_of, find
+from herdbook.ports.store import Node, Step, Walks
+
+if TYPE_CHECKING:
+    from herdbook.ports.unit_of_work import UnitOfWork
+
+TASK, GATE, END = "task", "gate", "end"
+
+STEPS = (
+    Step(TASK_DEPENDENCIES, "task_id", TASK, "depends_on_task_id", TASK),
+    Step(TASKS, "parent_task_id", TASK, "id", TASK),
+    Step(TASKS, "id", TASK, "phase_id", GATE),
+    Step(PHASE_DEPENDENCIES, "phase_id", GATE, "depends_on_phase_id", END),
+    Step(TASKS, "phase_id", END, "id", TASK),
+)
+Edge = tuple[Node, Node]
+Pair = tuple[Any, Any]
+
+
+def refuse_cycles(uow: "UnitOfWork", kind: Kind[Any], pairs: Sequence[Pair]) -> None:
+    """Raise CycleRefused if these rows, before and after, would close a cycle."""
+    new = [edge for before, after in pairs for edge in _new_edges(kind, before, after)]
+    if not new:
+        return
+    gone = {edge for before, _ in pairs if before is not None for edge in _edges(kind, before)}
+    kept = {edge for _, after in pairs for edge in _edges(kind, after)}
+    edges = _around(uow, new, dropped=gone - kept) + new
+    graph: dict[str, set[str]] = {}
+    for source, target in edges:
+        graph.setdefault(_label(source), set()).add(_label(target))
+    cycle = find_cycle(graph)
+    if cycle:
+        raise CycleRefused(_readable(cycle))
+
+
+def _label(node: Node) -> str:
+    role, key = node
+    return key if role == TASK else f"{role}:{key}"
+
+
+def _readable(cycle: tuple[str, ...]) -> tuple[str, ...]:
+    """The cycle as people name it: a phase is one thing, and stands there once."""
+    named = [label.partition(":")[2] or label for label in cycle]
+    return tuple(
+        name for at, name in enumerate(named) if at == 0 or name != named[at - 1]
+    )
+
+
+def _edges(kind: Kind[Any], row: Any) -> list[Edge]:
+    """The edges a row stands for."""
+    match row:
+        case TaskDependency():
+            return [((TASK, row.task_id), (TASK, row.depends_on_task_id))]
+        case PhaseDependency():
+            return [((GATE, row.phase_id), (END, row.depends_on_phase_id))]
+        case Task():
+            edges: list[Edge] = []
+            if row.parent_task_id:
+                edges.append(((TASK, row.parent_task_id), (TASK, row.id)))
+            if row.phase_id:
+                edges.append(((TASK, row.id), (GATE, row.phase_id)))
+                edges.append(((END, row.phase_id), (TASK, row.id)))
+            return edges
+        case _:
+            return []
+
+
+def _new_edges(kind: Kind[Any], before: Any, after: Any) -> list[Edge]:
+    edges = _edges(kind, after)
+    if before is not None:
+        known = set(_edges(kind, before))
+        return [edge for edge in edges if edge not in known]
+    if isinstance(after, Task) and not after.parent_task_id:
+        # Nothing can wait for or be waited for by a task that did not exist, but for its phase,
+        # and a phase does not wait for itself.
+        return []
+    return edges
+
+
+def _around(uow: "UnitOfWork", new: Sequence[Edge], dropped: set[Edge]) -> list[Edge]:
+    """The stored edges a cycle through the new ones could use.
+
+    Such a cycle lies both in what the new edges' targets wait for and in what waits for their
+    sources. Whichever side is exhausted first holds all of it, and a new task has nothing that
+    waits for it, so this mostly ends after one step.
+    """
+    ahead = _Side(uow, {target for _, target in new}, forward=True, dropped=dropped)
+    behind = _Side(uow, {source for source, _ in new}, forward=False, dropped=dropped)
+    # The new edges take part: a cycle may need several of them.
+    for side in (ahead, behind):
+        side.extra = list(new)
+    while ahead.frontier and behind.frontier:
+        side = min(ahead, behind, key=lambda each: len(each.frontier))
+        if side is ahead and isinstance(uow.session, Walks) and side.steps_taken:
+            side.finish(uow.session)
+        else:
+            side.advance()
+    return ahead.edges if not ahead.frontier else behind.edges
+
+
+class _Side:
+    """A search through the stored edges in one direction, a step at a time."""
+
+    def __init__(
+        self, uow: "UnitOfWork", starts: set[Node], *, forward: bool, dropped: set[Edge]
+    ) -> None:
+        self.uow = uow
+        self.forward = forward
+        self.dropped = dropped
+        self.extra: list[Edge] = []
+        self.frontier = set(starts)
+        self.seen = set(starts)
+        self.edges: list[Edge] = []
+        self.steps_taken = 0
+
+    def advance(self) -> None:
+        """Look one step further, with one question per kind of edge."""
+        found: list[Edge] = []
+        for step in STEPS:
+            role, field = (
+                (step.source_role, step.source) if self.forward else (step.target_role, step.target)
+            )
+            keys = [key for each, key in self.frontier if each == role]
+            if keys:
+                found += [_edge(step, row) for row in self._rows(step.kind, field, keys)]
+        self._take([edge for edge in found if edge[0][1] and edge[1][1]])
+        self.steps_taken += 1
+
+    def finish(self, session: Walks) -> None:
+        """Let the engine look all the way."""
+        self._take(session.walk(STEPS, sorted(self.frontier)))
+        self.frontier = set()
+
+    def _rows(self, kind: Kind[Any], field: str, keys: list[str]) -> list[Any]:
+        if field == kind.key:
+            return [row for row in self.uow.get(kind, keys) if row is not None]
+        return self.uow.select(find(kind, {field: any_of(keys)}))
+
+    def _take(self, found: Sequence[Edge]) -> None:
+        found = [edge for edge in found if edge not in self.dropped]
+        near, far = (0, 1) if self.forward else (1, 0)
+        found += [edge for edge in self.extra if edge[near] in self.frontier]
+        self.edges += found
+        self.frontier = {edge[far] for edge in found} - self.seen
+        self.seen |= self.frontier
+
+
+def _edge(step: Step, row: Any) -> Edge:
+    return (
+        (step.source_role, getattr(row, step.source)),
+        (step.target_role, getattr(row, step.target)),
+    )

@@ -1,0 +1,97 @@
+"""Rows as JSON-able values and back, by declared type.
+
+One encoding serves the journal, operations' answers and the stores that keep JSON. Secrets are
+masked unless the caller says that it is the store itself that is writing.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from enum import Enum
+from functools import cache
+from typing import Any, TypeVar
+
+from herdbook.domain.clock import Stamp
+from herdbook.domain.secret import HIDDEN, Secret
+from herdbook.ports.kinds import Column, Kind
+
+E = TypeVar("E")
+Encoder = Callable[[Any], Any]
+
+
+def moment(value: datetime) -> str:
+    """A time as text that sorts as the times do."""
+    return value.isoformat(timespec="microseconds")
+
+
+def _masked(_: Secret) -> str:
+    return HIDDEN
+
+
+def _value(choice: Enum) -> Any:
+    return choice.value
+
+
+_ENCODERS: dict[str, Encoder] = {
+    "moment": moment,
+    "stamp": str,
+    "choice": _value,
+    "number choice": _value,
+    "secret": Secret.reveal,
+}
+
+
+def _decoder(column: Column) -> Encoder | None:
+    decoders: dict[str, Encoder] = {
+        "moment": datetime.fromisoformat,
+        "stamp": Stamp.parse,
+        "choice": column.rule.python_type,
+        "number choice": column.rule.python_type,
+        "secret": Secret,
+    }
+    return decoders.get(column.type_name)
+
+
+@cache
+def _encoding(kind: Kind[Any], revealed: bool) -> tuple[tuple[str, Encoder | None], ...]:
+    encoders = _ENCODERS if revealed else {**_ENCODERS, "secret": _masked}
+    return tuple((name, encoders.get(each.type_name)) for name, each in kind.columns.items())
+
+
+@cache
+def _decoding(kind: Kind[Any]) -> tuple[dict[str, Encoder], dict[str, Any]]:
+    decoders = {name: _decoder(column) for name, column in kind.columns.items()}
+    defaults = {name: None for name, each in kind.columns.items() if each.optional}
+    defaults |= {name: each.default for name, each in kind.columns.items() if each.has_default}
+    return {name: each for name, each in decoders.items() if each}, defaults
+
+
+def encode(kind: Kind[E], row: E, *, revealed: bool = False) -> dict[str, Any]:
+    """A row as JSON-able values by field name; fields that hold nothing are left out."""
+    values = vars(row)
+    return {
+        name: encoder(value) if encoder else value
+        for name, encoder in _encoding(kind, revealed)
+        if (value := values[name]) is not None
+    }
+
+
+def decode(kind: Kind[E], values: Mapping[str, Any]) -> E:
+    """The row behind `encode`; a field that was not there yet gets its default."""
+    decoders, defaults = _decoding(kind)
+    row = {**defaults, **values}
+    for name, decoder in decoders.items():
+        if (value := row[name]) is not None and value is not defaults.get(name):
+            row[name] = decoder(value)
+    return revive(kind, row)
+
+
+def revive(kind: Kind[E], values: dict[str, Any]) -> E:
+    """A row from values that were checked when it was first made, without checking them again."""
+    row = object.__new__(kind.entity)
+    vars(row).update(values)
+    return row
+
+
+def utc(value: datetime) -> datetime:
+    """The same moment, as the domain has it."""
+    return value.replace(tzinfo=UTC)

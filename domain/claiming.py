@@ -62,6 +62,11 @@ def hold(opening: Opening, now: datetime, ttl: timedelta) -> Opening:
     return evolve(opening, state=OpeningState.HELD, lease_until=until)
 
 
+def free(opening: Opening) -> Opening:
+    """The opening once its holder let go of it: anybody may have it at once."""
+    return evolve(opening, state=OpeningState.READY, lease_until=None)
+
+
 def claim(task: Task, opening: Opening, agent_id: str) -> Task:
     """The task once this agent has it; taking over an expired lease counts a retry.
 
@@ -111,7 +116,10 @@ def fail(task: Task, max_retries: int = MAX_RETRIES) -> Task:
 
 
 def release(task: Task) -> Task:
-    """The task once its holder gave it back untried."""
+    """The task once its holder gave it back untried; `free` its opening with it.
+
+    A review leaves no other trace in the task than its fence, which moves on here.
+    """
     if task.status is TaskStatus.QUALITY_REVIEW:
         return evolve(task, fence=task.fence + 1)
     return evolve(task, status=TaskStatus.PENDING, assignee_id=None)

@@ -50,6 +50,7 @@ TASKS = Kind(
     area=Area.WORK,
     lookups=(
         ("phase_id", "order", "created_at"),
+        ("phase_id", "status"),
         ("initiative_id", "order", "created_at"),
         ("parent_task_id", "order", "created_at"),
         ("assignee_id",),

@@ -92,6 +92,12 @@ class Tasks(Repository[Task]):
         """A phase's tasks, in their order."""
         return self.select(find(self.kind, {"phase_id": phase_id}, limit=limit, after=after))
 
+    def any_unfinished_in(self, phase_id: str) -> bool:
+        """Whether something is left to do in a phase."""
+        left = any_of(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
+        query = find(self.kind, {"phase_id": phase_id, "status": left}, limit=1)
+        return bool(self.select(query))
+
     def children(self, parent_task_id: str) -> list[Task]:
         """The tasks a task was broken into, in their order."""
         return self.select(find(self.kind, {"parent_task_id": parent_task_id}))

@@ -56,11 +56,11 @@ def check_uniques(
             if values in wanted:
                 raise AlreadyExists(kind.title, str(kind.key_of(wanted[values])), unique.fields)
             wanted[values] = row
-        replaced = {kind.key_of(old) for old in before if old is not None}
         for holder in _holders(read, kind, unique, wanted):
             values = _unique_values(unique, holder)
-            if values in wanted and kind.key_of(holder) not in replaced:
-                raise AlreadyExists(kind.title, str(kind.key_of(holder)), unique.fields)
+            key = kind.key_of(holder)
+            if values in wanted and key != kind.key_of(wanted[values]):
+                raise AlreadyExists(kind.title, str(key), unique.fields)
 
 
 def _unique_values(unique: Unique, row: Any) -> tuple[Any, ...] | None:

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from herdbook.domain.errors import InvalidValue, StoreUnavailable
+from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import NOBODY, Actor, Operation
 from herdbook.domain.secret import HIDDEN
 from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary
-from herdbook.ports.store import Store
+from herdbook.ports.store import Store, TryAgain
 from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.wire import decode, encode
 
@@ -19,13 +19,6 @@ R = TypeVar("R")
 
 ATTEMPTS = 6
 FIRST_PAUSE = 0.02
-
-
-class TryAgain(StoreUnavailable):
-    """The transaction failed through no fault of its own: a lost connection, a lost race.
-
-    Whether it was committed may be unknown; with an operation id it is safe to ask again.
-    """
 
 
 def run(

@@ -23,11 +23,19 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from attrs import frozen
 
+from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.ports.kinds import Dictionary, Kind
 from herdbook.ports.query import Query
 
 E = TypeVar("E")
+
+
+class TryAgain(StoreUnavailable):
+    """The transaction failed through no fault of its own: a lost connection, a lost race.
+
+    Whether it was committed may be unknown; with an operation id it is safe to ask again.
+    """
 
 
 class Session(Protocol):
@@ -43,7 +51,11 @@ class Session(Protocol):
 
     @property
     def head(self) -> Head | None:
-        """Where the space stood when the transaction began; None if nobody has written there."""
+        """Where the space stood when the transaction began.
+
+        In a space nobody has written in it is None, or, where a row has to be there to be locked,
+        a fresh one that lasts if the transaction does.
+        """
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         """The rows with these keys, in the order asked, None where there is none."""

@@ -112,7 +112,7 @@ class UnitOfWork(Repositories):
             references.check_references(self, self.dictionary, kind, stamped, nothing)
         if kind.uniques:
             references.check_uniques(self, kind, stamped, nothing)
-        waits_for.refuse_cycles(self, kind, [(None, row) for row in stamped])
+        waits_for.refuse_cycles(self, [(None, row) for row in stamped])
         self.session.insert(kind, stamped)
         self._note(kind, ((None, row) for row in stamped))
         return stamped
@@ -130,7 +130,7 @@ class UnitOfWork(Repositories):
         after = [self._resaved(kind, *pair) for pair in zip(rows, before, strict=True)]
         references.check_references(self, self.dictionary, kind, after, before)
         references.check_uniques(self, kind, after, before)
-        waits_for.refuse_cycles(self, kind, list(zip(before, after, strict=True)))
+        waits_for.refuse_cycles(self, list(zip(before, after, strict=True)))
         self.session.replace(kind, after)
         self._note(kind, zip(before, after, strict=True))
         return after

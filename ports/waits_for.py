@@ -32,13 +32,13 @@ Edge = tuple[Node, Node]
 Pair = tuple[Any, Any]
 
 
-def refuse_cycles(uow: "UnitOfWork", kind: Kind[Any], pairs: Sequence[Pair]) -> None:
+def refuse_cycles(uow: "UnitOfWork", pairs: Sequence[Pair]) -> None:
     """Raise CycleRefused if these rows, before and after, would close a cycle."""
-    new = [edge for before, after in pairs for edge in _new_edges(kind, before, after)]
+    new = [edge for before, after in pairs for edge in _new_edges(before, after)]
     if not new:
         return
-    gone = {edge for before, _ in pairs if before is not None for edge in _edges(kind, before)}
-    kept = {edge for _, after in pairs for edge in _edges(kind, after)}
+    gone = {edge for before, _ in pairs if before is not None for edge in _edges(before)}
+    kept = {edge for _, after in pairs for edge in _edges(after)}
     edges = _around(uow, new, dropped=gone - kept) + new
     graph: dict[str, set[str]] = {}
     for source, target in edges:
@@ -61,7 +61,7 @@ def _readable(cycle: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def _edges(kind: Kind[Any], row: Any) -> list[Edge]:
+def _edges(row: Any) -> list[Edge]:
     """The edges a row stands for."""
     match row:
         case TaskDependency():
@@ -80,10 +80,10 @@ def _edges(kind: Kind[Any], row: Any) -> list[Edge]:
             return []
 
 
-def _new_edges(kind: Kind[Any], before: Any, after: Any) -> list[Edge]:
-    edges = _edges(kind, after)
+def _new_edges(before: Any, after: Any) -> list[Edge]:
+    edges = _edges(after)
     if before is not None:
-        known = set(_edges(kind, before))
+        known = set(_edges(before))
         return [edge for edge in edges if edge not in known]
     if isinstance(after, Task) and not after.parent_task_id:
         # Nothing can wait for or be waited for by a task that did not exist, but for its phase,
@@ -96,14 +96,12 @@ def _around(uow: "UnitOfWork", new: Sequence[Edge], dropped: set[Edge]) -> list[
     """The stored edges a cycle through the new ones could use.
 
     Such a cycle lies both in what the new edges' targets wait for and in what waits for their
-    sources. Whichever side is exhausted first holds all of it, and a new task has nothing that
-    waits for it, so this mostly ends after one step.
+    sources; where it uses several new edges, they begin and end there too. Whichever side is
+    exhausted first holds all of it, and a new task has nothing that waits for it, so this mostly
+    ends after one step.
     """
     ahead = _Side(uow, {target for _, target in new}, forward=True, dropped=dropped)
     behind = _Side(uow, {source for source, _ in new}, forward=False, dropped=dropped)
-    # The new edges take part: a cycle may need several of them.
-    for side in (ahead, behind):
-        side.extra = list(new)
     while ahead.frontier and behind.frontier:
         side = min(ahead, behind, key=lambda each: len(each.frontier))
         if side is ahead and isinstance(uow.session, Walks) and side.steps_taken:
@@ -122,7 +120,6 @@ class _Side:
         self.uow = uow
         self.forward = forward
         self.dropped = dropped
-        self.extra: list[Edge] = []
         self.frontier = set(starts)
         self.seen = set(starts)
         self.edges: list[Edge] = []
@@ -153,8 +150,7 @@ class _Side:
 
     def _take(self, found: Sequence[Edge]) -> None:
         found = [edge for edge in found if edge not in self.dropped]
-        near, far = (0, 1) if self.forward else (1, 0)
-        found += [edge for edge in self.extra if edge[near] in self.frontier]
+        far = 1 if self.forward else 0
         self.edges += found
         self.frontier = {edge[far] for edge in found} - self.seen
         self.seen |= self.frontier

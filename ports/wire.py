@@ -40,12 +40,18 @@ _ENCODERS: dict[str, Encoder] = {
 }
 
 
+def members(column: Column) -> dict[Any, Enum]:
+    """The choices of a column by their values; none where it is not a choice."""
+    choices = column.rule.python_type
+    return {each.value: each for each in choices} if issubclass(choices, Enum) else {}
+
+
 def _decoder(column: Column) -> Encoder | None:
     decoders: dict[str, Encoder] = {
         "moment": datetime.fromisoformat,
         "stamp": Stamp.parse,
-        "choice": column.rule.python_type,
-        "number choice": column.rule.python_type,
+        "choice": members(column).__getitem__,
+        "number choice": members(column).__getitem__,
         "secret": Secret,
     }
     return decoders.get(column.type_name)

@@ -1,0 +1,175 @@
+"""Connections to a Postgres server: kept, renewed when they broke, never shared over a fork."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg.adapt import Loader
+
+from herdbook.domain.errors import (
+    HerdbookError,
+    InvalidValue,
+    StoreBusy,
+    StoreDamaged,
+    StoreFull,
+    StoreUnavailable,
+)
+from herdbook.ports.store import TryAgain
+
+KEPT = 8
+_AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03", "53300")
+_BUSY = ("55P03", "57014")
+_DAMAGED = ("XX001", "XX002", "42P01", "42703", "3F000")
+
+
+class _AsText(Loader):
+    """Leaves JSON as the text it is: it is decoded by declared type, not by looking at it."""
+
+    def load(self, data: Any) -> str:
+        return bytes(data).decode()
+
+
+def split_url(url: str) -> tuple[str, str, str]:
+    """A URL as (what the driver takes, what people may see, the schema to use)."""
+    parts = urlsplit(url)
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    schemas = [value for name, value in query if name == "schema"]
+    schema = schemas[-1] if schemas else "herdbook"
+    if not schema.replace("_", "").isalnum() or not schema.isascii() or len(schema) > 63:
+        raise InvalidValue("url", f"{schema!r} cannot be the name of a schema")
+    rest = [(name, value) for name, value in query if name != "schema"]
+    driver = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(rest)))
+    host = parts.netloc.rpartition("@")[2]
+    user = parts.username or ""
+    shown = [(name, value) for name, value in query if name not in ("password", "sslpassword")]
+    netloc = f"{user}@{host}" if user else host
+    seen = urlunsplit(parts._replace(netloc=netloc, query=urlencode(shown)))
+    return driver, seen, schema
+
+
+def _text_of(error: psycopg.Error) -> str:
+    message = error.diag.message_primary or str(error).strip().splitlines()[-1:]
+    return message if isinstance(message, str) else "".join(message)
+
+
+def translated(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
+    """The server's errors as ours; the one place that knows them."""
+    code = error.sqlstate or ""
+    if code in _AGAIN or code.startswith("08"):
+        return TryAgain(place, _text_of(error))
+    if code in _BUSY:
+        return StoreBusy(place, patience)
+    if code == "53100" or code == "54000":
+        return StoreFull(place, _text_of(error))
+    if code in _DAMAGED:
+        return StoreDamaged(place, _text_of(error))
+    if not code and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return TryAgain(place, _text_of(error) or "the connection broke")
+    return StoreUnavailable(place, _text_of(error))
+
+
+class Connections:
+    """A few connections that units of work borrow, one each."""
+
+    def __init__(self, url: str, *, patience: float) -> None:
+        self._driver_url, self.place, self.schema = split_url(url)
+        self.patience = patience
+        self._idle: list[psycopg.Connection[Any]] = []
+        self._guard = threading.Lock()
+        self._pid = os.getpid()
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A new connection, in UTC, that waits for locks no longer than our patience."""
+        milliseconds = int(self.patience * 1_000)
+        try:
+            connection = psycopg.connect(
+                self._driver_url,
+                autocommit=True,
+                connect_timeout=max(2, int(self.patience)),
+                application_name="herdbook",
+                options=f"-c TimeZone=UTC -c lock_timeout={milliseconds} "
+                "-c client_min_messages=warning",
+            )
+        except psycopg.Error as error:
+            raise self._unreachable(error) from error
+        connection.adapters.register_loader("json", _AsText)
+        return connection
+
+    def _unreachable(self, error: psycopg.Error) -> HerdbookError:
+        if isinstance(error, psycopg.errors.ConnectionTimeout):
+            return StoreUnavailable(self.place, f"no answer within {self.patience:g} s")
+        found = translated(error, self.place, self.patience)
+        # Wrong names and passwords come without a code; trying them again changes nothing.
+        lasting = ("authentication failed", "does not exist", "no password supplied")
+        if isinstance(found, TryAgain) and any(text in str(error) for text in lasting):
+            return StoreUnavailable(self.place, _text_of(error))
+        return found
+
+    @contextmanager
+    def borrowed(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection for one transaction; a broken one is not kept."""
+        connection = self._take()
+        try:
+            yield connection
+        except psycopg.Error as error:
+            raise self._with_holder(translated(error, self.place, self.patience)) from error
+        finally:
+            self._give_back(connection)
+
+    def _take(self) -> psycopg.Connection[Any]:
+        with self._guard:
+            if self._pid != os.getpid():
+                # The parent's connections stay the parent's.
+                self._idle, self._pid = [], os.getpid()
+            while self._idle:
+                connection = self._idle.pop()
+                if not connection.closed:
+                    return connection
+        return self.connect()
+
+    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
+        if connection.closed or self._pid != os.getpid():
+            return
+        try:
+            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.execute("ROLLBACK")
+        except psycopg.Error:
+            # It is of no use any more, and what it had begun ends with it.
+            connection.close()
+            return
+        with self._guard:
+            if len(self._idle) < KEPT and connection.broken is False:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _with_holder(self, error: HerdbookError) -> HerdbookError:
+        """StoreBusy with the name of whoever holds the space, if the server tells."""
+        if not isinstance(error, StoreBusy):
+            return error
+        try:
+            with self.connect() as connection:
+                row = connection.execute(
+                    "SELECT pid, application_name, xact_start FROM pg_stat_activity "
+                    "WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid() "
+                    "AND datname = current_database() ORDER BY xact_start LIMIT 1"
+                ).fetchone()
+        except (psycopg.Error, HerdbookError):
+            row = None
+        if row is None:
+            return error
+        since: datetime = row[2].replace(tzinfo=UTC)
+        return StoreBusy(error.place, error.waited, f"server process {row[0]} ({row[1]})", since)
+
+    def close(self) -> None:
+        """Close what is idle."""
+        with self._guard:
+            idle, self._idle = self._idle, []
+        if self._pid == os.getpid():
+            for connection in idle:
+                connection.close()

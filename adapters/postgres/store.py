@@ -1,0 +1,248 @@
+"""Rows in Postgres."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+
+from herdbook.adapters.postgres.connections import Connections
+from herdbook.adapters.sql.dialect import Dialect, quoted
+from herdbook.adapters.sql.layout import raise_heads, steps, written
+from herdbook.adapters.sql.session import SqlSession, Tables
+from herdbook.domain.errors import NotFound, StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.places import area_of
+from herdbook.ports.dictionary import HEADS
+from herdbook.ports.kinds import Dictionary
+from herdbook.ports.store import Node, Step
+from herdbook.ports.wire import utc
+
+TEXT = 'text COLLATE "C"'
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+POSTGRES = Dialect(
+    parameter="%s",
+    types={
+        "id": TEXT,
+        "name": TEXT,
+        "text": TEXT,
+        "choice": TEXT,
+        "stamp": TEXT,
+        "secret": TEXT,
+        "integer": "bigint",
+        "number choice": "bigint",
+        "flag": "boolean",
+        "moment": "timestamptz",
+        "document": "json",
+    },
+    array_types={
+        "id": "text",
+        "name": "text",
+        "text": "text",
+        "choice": "text",
+        "stamp": "text",
+        "secret": "text",
+        "integer": "bigint",
+        "number choice": "bigint",
+        "flag": "boolean",
+        "moment": "timestamptz",
+        "document": "json",
+    },
+    moment_to_db=_as_is,
+    moment_from_db=utc,
+    among=lambda column, values: f"{column} = ANY({values})",
+    hash_of=lambda text: f"md5({text})",
+)
+
+
+class PostgresSession(SqlSession):
+    """A transaction on a Postgres server."""
+
+    def __init__(self, commit: Callable[[], None], *args: Any) -> None:
+        super().__init__(*args)
+        self._commit = commit
+
+    def commit(self) -> None:
+        self._commit()
+
+    def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
+        """Follow edges with one recursive statement."""
+        branches = []
+        for step in steps:
+            table = self._tables[step.kind].name
+            branches.append(
+                f"SELECT '{step.target_role}' COLLATE \"C\" AS role, e.{quoted(step.target)} AS node "
+                f"FROM {table} e WHERE reached.role = '{step.source_role}' AND e.space = %s "
+                f"AND e.{quoted(step.source)} = reached.node AND e.{quoted(step.target)} IS NOT NULL"
+            )
+        sql = (
+            "WITH RECURSIVE reached(from_role, from_node, role, node) AS ("
+            'SELECT NULL COLLATE "C", NULL COLLATE "C", role COLLATE "C", node COLLATE "C" '
+            "FROM unnest(%s::text[], %s::text[]) AS start(role, node) "
+            "UNION SELECT reached.role, reached.node, further.role, further.node "
+            f"FROM reached CROSS JOIN LATERAL ({' UNION ALL '.join(branches)}) further) "
+            "SELECT from_role, from_node, role, node FROM reached WHERE from_node IS NOT NULL"
+        )
+        roles, nodes = [role for role, _ in starts], [node for _, node in starts]
+        rows = self._execute(sql, [roles, nodes, *[self._space] * len(steps)])
+        return [((a, b), (c, d)) for a, b, c, d in rows]
+
+
+class PostgresStore:
+    """Spaces of rows in a schema of a Postgres database."""
+
+    def __init__(
+        self, url: str, *, dictionary: Dictionary, patience: float, create: bool
+    ) -> None:
+        self.dictionary = dictionary
+        self._connections: Connections | None = Connections(url, patience=patience)
+        self.url = self._connections.place
+        self._within = quoted(self._connections.schema)
+        self._tables = Tables(POSTGRES, self._within)
+        try:
+            with self._connections.borrowed() as connection:
+                self.uuid, self.schema_version = self._described(connection, create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    def _described(self, connection: psycopg.Connection[Any], *, create: bool) -> tuple[str, int]:
+        """Read what the store says of itself; lay out a new one, bring an older one up to date."""
+        table = f"{self._within}.store"
+        for _ in range(10):
+            (there,) = connection.execute("SELECT to_regclass(%s)", [table]).fetchone() or (None,)
+            if there is not None:
+                break
+            if not create:
+                raise StoreUnavailable(self.url, "there is no store here")
+            self._found(connection)
+        row = connection.execute(f"SELECT uuid, schema_version FROM {table}").fetchone()
+        if row is None or row[1] < self.dictionary.version:
+            row = self._lay_out(connection, table)
+        if row[1] > self.dictionary.version:
+            raise StoreTooNew(self.url, row[1], self.dictionary.version)
+        return row[0], row[1]
+
+    def _found(self, connection: psycopg.Connection[Any]) -> None:
+        """Make the schema and the table whose lock everything else is done under."""
+        schema = self._within.strip('"')
+        taken = connection.execute(
+            "SELECT count(*) FROM pg_tables WHERE schemaname = %s AND tablename <> 'store'",
+            [schema],
+        ).fetchone()
+        if taken and taken[0]:
+            raise StoreDamaged(self.url, f"the schema {schema} holds another program's tables")
+        try:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self._within}")
+            connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {self._within}.store (id boolean PRIMARY KEY, "
+                "uuid text NOT NULL, schema_version bigint NOT NULL, catalogue text NOT NULL)"
+            )
+        except (
+            psycopg.errors.UniqueViolation,
+            psycopg.errors.DuplicateTable,
+            psycopg.errors.DuplicateSchema,
+        ):
+            # Another process was faster by a hair; look again.
+            return
+
+    def _lay_out(self, connection: psycopg.Connection[Any], table: str) -> tuple[str, int]:
+        """Bring the tables up to the dictionary; one process does, the others wait for it."""
+        with connection.transaction():
+            connection.execute(
+                f"INSERT INTO {table} VALUES (TRUE, %s, 0, '{{}}') ON CONFLICT DO NOTHING",
+                [uuid4().hex],
+            )
+            row = connection.execute(
+                f"SELECT uuid, schema_version, catalogue FROM {table} FOR UPDATE"
+            ).fetchone()
+            if row is None:
+                raise StoreDamaged(self.url, "it does not say which store it is")
+            uuid, version, known = row
+            if version >= self.dictionary.version:
+                return uuid, version
+            for step in steps(self.dictionary, json.loads(known), POSTGRES, self._within):
+                connection.execute(step)
+            connection.execute(raise_heads(self.dictionary, self._within))
+            connection.execute(
+                f"UPDATE {table} SET schema_version = %s, catalogue = %s",
+                [self.dictionary.version, written(self.dictionary)],
+            )
+            return uuid, self.dictionary.version
+
+    def _pool(self) -> Connections:
+        if self._connections is None:
+            raise NotFound("open store", self.url)
+        return self._connections
+
+    @contextmanager
+    def transaction(self, space: str, *, write: bool) -> Iterator[PostgresSession]:
+        area_of(space)
+        with self._pool().borrowed() as connection:
+            cursor = connection.cursor()
+
+            def execute(sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+                cursor.execute(sql.encode(), parameters)
+                return cursor.fetchall() if cursor.description else []
+
+            def commit() -> None:
+                cursor.execute("COMMIT")
+
+            begin = self._begin_writing if write else self._begin_reading
+            now, head = begin(execute, space)
+            yield PostgresSession(
+                commit, execute, self._tables, space, utc(now), head
+            )
+
+    def _begin_reading(self, execute: Callable[..., Any], space: str) -> tuple[Any, Any]:
+        heads = self._tables[HEADS]
+        execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        rows = execute(
+            f"SELECT clock_timestamp(), {heads.column_list} FROM (SELECT) AS one "
+            f"LEFT JOIN {heads.name} ON space = %s",
+            [space],
+        )
+        now, *head = rows[0]
+        return now, heads.row(head) if head[0] is not None else None
+
+    def _begin_writing(self, execute: Callable[..., Any], space: str) -> tuple[Any, Any]:
+        """Lock the space's head: the next writer waits here until this one has ended."""
+        heads = self._tables[HEADS]
+        execute("BEGIN")
+        # The time is taken outside, so that it is read when the lock is held.
+        lock = (
+            f"SELECT clock_timestamp(), {heads.column_list} FROM (SELECT {heads.column_list} "
+            f"FROM {heads.name} WHERE space = %s FOR UPDATE) AS locked"
+        )
+        rows = execute(lock, [space])
+        if not rows:
+            fresh = HEADS.entity(
+                schema_version=self.dictionary.version, oldest_writer=self.dictionary.oldest_writer
+            )
+            execute(heads.insert_one, [space, *heads.values(fresh)])
+            rows = execute(lock, [space])
+        now, *head = rows[0]
+        return now, heads.row(head)
+
+    def spaces(self) -> list[str]:
+        with self._pool().borrowed() as connection:
+            heads = self._tables[HEADS].name
+            rows = connection.execute(f"SELECT space FROM {heads} ORDER BY space").fetchall()
+            return [space for (space,) in rows]
+
+    def close(self) -> None:
+        if self._connections is not None:
+            self._connections.close()
+            self._connections = None
+
+    def __enter__(self) -> "PostgresStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,95 @@
+"""Tables, columns and indexes for a dictionary, and what an older one lacks."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from zlib import crc32
+
+from herdbook.adapters.sql.dialect import Dialect, literal, quoted
+from herdbook.ports.dictionary import HEADS
+from herdbook.ports.kinds import Column, Dictionary, Kind, Unique
+
+Catalogue = dict[str, dict[str, Any]]
+
+
+def catalogue(dictionary: Dictionary) -> Catalogue:
+    """What a store writes down about its own layout."""
+    return {
+        kind.name: {
+            "columns": list(kind.columns),
+            "lookups": [list(lookup) for lookup in kind.all_lookups],
+        }
+        for kind in dictionary
+    }
+
+
+def written(dictionary: Dictionary) -> str:
+    """The catalogue as text."""
+    return json.dumps(catalogue(dictionary))
+
+
+def steps(dictionary: Dictionary, known: Catalogue, dialect: Dialect, within: str) -> Iterator[str]:
+    """The statements that bring a store from what it knows to the dictionary, one at a time."""
+    for kind in dictionary:
+        there = known.get(kind.name)
+        if there is None:
+            yield _table(kind, dialect, within)
+        else:
+            for name, column in kind.columns.items():
+                if name not in there["columns"]:
+                    yield _column(kind, column, dialect, within)
+        if dialect.hash_of:
+            had = {tuple(lookup) for lookup in (there or {"lookups": []})["lookups"]}
+            for lookup in kind.all_lookups:
+                if lookup not in had:
+                    yield _index(kind, lookup, dialect, within)
+
+
+def raise_heads(dictionary: Dictionary, within: str) -> str:
+    """The statement that keeps older programs from writing."""
+    return (
+        f"UPDATE {within}.{quoted(HEADS.name)} SET schema_version = {dictionary.version:d}, "
+        f"oldest_writer = {dictionary.oldest_writer:d}"
+    )
+
+
+def _table(kind: Kind[Any], dialect: Dialect, within: str) -> str:
+    space = dialect.types["id"]
+    columns = ", ".join(
+        f"{quoted(c.name)} {dialect.types[c.type_name]}{'' if c.optional else ' NOT NULL'}"
+        for c in kind.columns.values()
+    )
+    return (
+        f"CREATE TABLE {within}.{quoted(kind.name)} (space {space} NOT NULL, {columns}, "
+        f"PRIMARY KEY (space, {quoted(kind.key)}))"
+    )
+
+
+def _column(kind: Kind[Any], column: Column, dialect: Dialect, within: str) -> str:
+    if not (column.has_default or column.optional):
+        raise TypeError(f"{kind.name}.{column.name} is new, so it needs a default")
+    default = column.default if column.has_default else None
+    convert = dialect.to_db(column)
+    value = default if default is None or convert is None else convert(default)
+    return (
+        f"ALTER TABLE {within}.{quoted(kind.name)} ADD COLUMN {quoted(column.name)} "
+        f"{dialect.types[column.type_name]} DEFAULT {literal(value)}"
+    )
+
+
+def _index(kind: Kind[Any], lookup: tuple[str, ...], dialect: Dialect, within: str) -> str:
+    unique: Unique | None = next((u for u in kind.uniques if u.lookup == lookup), None)
+    names = unique.fields if unique else lookup
+    hash_of = dialect.hash_of or quoted
+    parts = [
+        f"({hash_of(quoted(name))})" if kind.columns[name].type_name == "name" else quoted(name)
+        for name in names
+    ]
+    if unique is None:
+        parts.append(quoted(kind.key))
+    where = f" WHERE {quoted(unique.when_none)} IS NULL" if unique and unique.when_none else ""
+    label = quoted(f"{kind.name}_{crc32(','.join(lookup).encode()):08x}")
+    return (
+        f"CREATE {'UNIQUE ' if unique else ''}INDEX {label} "
+        f"ON {within}.{quoted(kind.name)} (space, {', '.join(parts)}){where}"
+    )

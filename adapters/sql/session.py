@@ -1,0 +1,104 @@
+"""A transaction on one space, in SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from herdbook.adapters.sql.dialect import Dialect, Execute
+from herdbook.adapters.sql.statements import Table
+from herdbook.domain.errors import AlreadyExists, NotFound
+from herdbook.domain.journal import Head
+from herdbook.ports.kinds import Kind
+from herdbook.ports.query import Query
+
+E = TypeVar("E")
+
+
+class Tables:
+    """The tables of a store, each made ready when it is first used."""
+
+    def __init__(self, dialect: Dialect, within: str) -> None:
+        self.dialect = dialect
+        self.within = within
+        self._tables: dict[Kind[Any], Table[Any]] = {}
+
+    def __getitem__(self, kind: Kind[E]) -> Table[E]:
+        table = self._tables.get(kind)
+        if table is None:
+            table = self._tables[kind] = Table(kind, self.dialect, self.within)
+        return table
+
+
+class SqlSession:
+    """The primitives of a session, over whatever runs statements."""
+
+    def __init__(
+        self, execute: Execute, tables: Tables, space: str, now: datetime, head: Head | None
+    ) -> None:
+        self.now = now
+        self.head = head
+        self._execute = execute
+        self._tables = tables
+        self._space = space
+
+    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
+        table = self._tables[kind]
+        if len(keys) == 1:
+            rows = self._execute(table.get_one, [self._space, keys[0]])
+            return [table.row(rows[0]) if rows else None]
+        if not keys:
+            return []
+        fetched = self._execute(table.get_many, [self._space, list(keys)])
+        found = {kind.key_of(row): row for row in map(table.row, fetched)}
+        return [found.get(key) for key in keys]
+
+    def select(self, query: Query[E]) -> list[E]:
+        table = self._tables[query.kind]
+        return [table.row(each) for each in self._execute(*table.select(self._space, query))]
+
+    def count(self, query: Query[Any]) -> int:
+        ((number,),) = self._execute(*self._tables[query.kind].count(self._space, query))
+        return int(number)
+
+    def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        if not rows:
+            return
+        table = self._tables[kind]
+        wanted = [kind.key_of(row) for row in rows]
+        if len(set(wanted)) < len(wanted):
+            raise AlreadyExists(kind.title, str(max(wanted, key=wanted.count)))
+        if len(rows) == 1:
+            done = self._execute(table.insert_one, [self._space, *table.values(rows[0])])
+        else:
+            done = self._execute(table.insert_many, [self._space, *self._lists(table, rows)])
+        if len(done) < len(rows):
+            inserted = {key for (key,) in done}
+            if inserted:
+                self.delete(kind, list(inserted))
+            taken = next(key for key in wanted if key not in inserted)
+            raise AlreadyExists(kind.title, str(taken))
+
+    def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        if not rows:
+            return
+        table = self._tables[kind]
+        if len(rows) == 1:
+            done = self._execute(
+                table.replace_one, table.replace_one_parameters(self._space, rows[0])
+            )
+            if not done:
+                raise NotFound(kind.title, str(kind.key_of(rows[0])))
+            return
+        there = self.get(kind, [kind.key_of(row) for row in rows])
+        for row, old in zip(rows, there, strict=True):
+            if old is None:
+                raise NotFound(kind.title, str(kind.key_of(row)))
+        self._execute(table.replace_many, [*self._lists(table, rows), self._space])
+
+    def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
+        if keys:
+            self._execute(self._tables[kind].delete_many, [self._space, list(keys)])
+
+    @staticmethod
+    def _lists(table: Table[E], rows: Sequence[E]) -> list[list[Any]]:
+        return [list(column) for column in zip(*map(table.values, rows), strict=True)]

@@ -1,0 +1,229 @@
+"""Queries and changes as SQL statements with parameters."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from herdbook.adapters.sql.dialect import Convert, Dialect, quoted
+from herdbook.ports.kinds import Column, Kind
+from herdbook.ports.query import Query, Range
+from herdbook.ports.wire import revive
+
+E = TypeVar("E")
+Parameters = list[Any]
+SPACE = "space"
+
+
+class Table(Generic[E]):
+    """One kind's table: every statement about it, written once."""
+
+    def __init__(self, kind: Kind[E], dialect: Dialect, within: str) -> None:
+        self.kind = kind
+        self.dialect = dialect
+        self.name = f"{within}.{quoted(kind.name)}"
+        self.columns = list(kind.columns.values())
+        self.key = kind.columns[kind.key]
+        self._incoming = [(c.name, dialect.to_db(c)) for c in self.columns]
+        self._outgoing = [
+            (at, dialect.from_db(c)) for at, c in enumerate(self.columns) if dialect.from_db(c)
+        ]
+        self._names = [c.name for c in self.columns]
+
+    def values(self, row: E) -> Parameters:
+        """A row as parameters, in the order of its columns."""
+        held = vars(row)
+        return [
+            value if convert is None or value is None else convert(value)
+            for value, convert in ((held[name], convert) for name, convert in self._incoming)
+        ]
+
+    def row(self, fetched: Sequence[Any]) -> E:
+        """A fetched row as an entity."""
+        values = list(fetched)
+        for at, convert in self._outgoing:
+            if values[at] is not None and convert is not None:
+                values[at] = convert(values[at])
+        return revive(self.kind, dict(zip(self._names, values, strict=True)))
+
+    def parameter(self, column: Column, value: Any) -> Any:
+        """One value as a parameter."""
+        convert: Convert | None = self.dialect.to_db(column)
+        return value if value is None or convert is None else convert(value)
+
+    @cached_property
+    def column_list(self) -> str:
+        """The columns, quoted."""
+        return ", ".join(quoted(c.name) for c in self.columns)
+
+    @cached_property
+    def get_one(self) -> str:
+        """Fetch by one key."""
+        p, key = self.dialect.parameter, quoted(self.kind.key)
+        return f"SELECT {self.column_list} FROM {self.name} WHERE space = {p} AND {key} = {p}"
+
+    @cached_property
+    def get_many(self) -> str:
+        """Fetch by a list of keys, in no particular order."""
+        p, key = self.dialect.parameter, quoted(self.kind.key)
+        keys = self.dialect.array(self.key)
+        return (
+            f"SELECT {self.column_list} FROM {self.name} "
+            f"WHERE space = {p} AND {self.dialect.among(key, keys)}"
+        )
+
+    @cached_property
+    def insert_one(self) -> str:
+        """Put in one row unless its key or a unique is taken; tells the key if it went in."""
+        p = self.dialect.parameter
+        values = ", ".join(self.dialect.one(c) for c in self.columns)
+        return (
+            f"INSERT INTO {self.name} (space, {self.column_list}) VALUES ({p}, {values}) "
+            f"ON CONFLICT DO NOTHING RETURNING {quoted(self.kind.key)}"
+        )
+
+    @cached_property
+    def insert_many(self) -> str:
+        """Put in rows given as one list per column; tells the keys of those that went in."""
+        p = self.dialect.parameter
+        lists = ", ".join(f"unnest({self.dialect.array(c)})" for c in self.columns)
+        return (
+            f"INSERT INTO {self.name} (space, {self.column_list}) SELECT {p}, {lists} "
+            f"ON CONFLICT DO NOTHING RETURNING {quoted(self.kind.key)}"
+        )
+
+    @cached_property
+    def _changeable(self) -> list[Column]:
+        return [c for c in self.columns if c.name != self.kind.key]
+
+    @cached_property
+    def replace_one(self) -> str:
+        """Overwrite one row; parameters are all columns but the key, the space, the key."""
+        p, key = self.dialect.parameter, quoted(self.kind.key)
+        changes = ", ".join(f"{quoted(c.name)} = {self.dialect.one(c)}" for c in self._changeable)
+        return f"UPDATE {self.name} SET {changes} WHERE space = {p} AND {key} = {p} RETURNING {key}"
+
+    def replace_one_parameters(self, space: str, row: E) -> Parameters:
+        """The parameters of `replace_one`."""
+        values = dict(zip(self._names, self.values(row), strict=True))
+        key = values.pop(self.kind.key)
+        return [*values.values(), space, key]
+
+    @cached_property
+    def replace_many(self) -> str:
+        """Overwrite rows given as one list per column."""
+        p, key = self.dialect.parameter, quoted(self.kind.key)
+        lists = ", ".join(
+            f"unnest({self.dialect.array(c)}) AS {quoted(c.name)}" for c in self.columns
+        )
+        changes = ", ".join(
+            f"{quoted(c.name)} = fresh.{quoted(c.name)}" for c in self._changeable
+        )
+        return (
+            f"UPDATE {self.name} AS kept SET {changes} FROM (SELECT {lists}) AS fresh "
+            f"WHERE kept.space = {p} AND kept.{key} = fresh.{key} RETURNING kept.{key}"
+        )
+
+    @cached_property
+    def delete_many(self) -> str:
+        """Take out rows by a list of keys."""
+        p, key = self.dialect.parameter, quoted(self.kind.key)
+        keys = self.dialect.array(self.key)
+        return f"DELETE FROM {self.name} WHERE space = {p} AND {self.dialect.among(key, keys)}"
+
+    def select(self, space: str, query: Query[E]) -> tuple[str, Parameters]:
+        """A query as a statement and its parameters."""
+        where, parameters = self._where(space, query)
+        if query.after is not None:
+            condition, more = self._behind(query)
+            where, parameters = f"{where} AND {condition}", parameters + more
+        way = " DESC" if query.descending else ""
+        order = ", ".join(
+            quoted(name) + way + (" NULLS LAST" if self.kind.columns[name].optional else "")
+            for name in query.order
+        )
+        limit = "" if query.limit is None else f" LIMIT {query.limit:d}"
+        return (
+            f"SELECT {self.column_list} FROM {self.name} WHERE {where} ORDER BY {order}{limit}",
+            parameters,
+        )
+
+    def count(self, space: str, query: Query[E]) -> tuple[str, Parameters]:
+        """How many rows a query admits, as a statement and its parameters."""
+        where, parameters = self._where(space, query)
+        return f"SELECT count(*) FROM {self.name} WHERE {where}", parameters
+
+    def _where(self, space: str, query: Query[E]) -> tuple[str, Parameters]:
+        conditions, parameters = [f"space = {self.dialect.parameter}"], [space]
+        for name, value in query.equals:
+            condition, more = self._equal(self.kind.columns[name], value)
+            conditions.append(condition)
+            parameters += more
+        if query.several is not None:
+            condition, more = self._among(self.kind.columns[query.several[0]], query.several[1])
+            conditions.append(condition)
+            parameters += more
+        if query.within is not None:
+            name, bounds = query.within
+            condition, more = self._between(self.kind.columns[name], bounds)
+            conditions.append(condition)
+            parameters += more
+        return " AND ".join(conditions), parameters
+
+    def _equal(self, column: Column, value: Any) -> tuple[str, Parameters]:
+        name = quoted(column.name)
+        if value is None:
+            return f"{name} IS NULL", []
+        mark, given = self.dialect.one(column), self.parameter(column, value)
+        if column.type_name == "name" and self.dialect.hash_of:
+            hashed = self.dialect.hash_of
+            return f"{hashed(name)} = {hashed(mark)} AND {name} = {mark}", [given, given]
+        return f"{name} = {mark}", [given]
+
+    def _among(self, column: Column, values: Sequence[Any]) -> tuple[str, Parameters]:
+        name, mark = quoted(column.name), self.dialect.array(column)
+        given = [self.parameter(column, value) for value in values if value is not None]
+        condition, parameters = self.dialect.among(name, mark), [given]
+        if column.type_name == "name" and self.dialect.hash_of:
+            hashed = self.dialect.hash_of
+            known = f"{hashed(name)} = ANY(ARRAY(SELECT {hashed('one')} FROM unnest({mark}) one))"
+            condition, parameters = f"{known} AND {condition}", [given, given]
+        if None in values:
+            condition = f"({condition} OR {name} IS NULL)"
+        return condition, parameters
+
+    def _between(self, column: Column, bounds: Range) -> tuple[str, Parameters]:
+        name, mark = quoted(column.name), self.dialect.one(column)
+        conditions, parameters = [], []
+        for bound, sign in (
+            (bounds.low, ">" if bounds.above else ">="),
+            (bounds.high, "<=" if bounds.through else "<"),
+        ):
+            if bound is not None:
+                conditions.append(f"{name} {sign} {mark}")
+                parameters.append(self.parameter(column, bound))
+        return " AND ".join(conditions) or f"{name} IS NOT NULL", parameters
+
+    def _behind(self, query: Query[E]) -> tuple[str, Parameters]:
+        """Rows behind the last one seen: later in some field, equal in all before it."""
+        ways: list[str] = []
+        parameters: Parameters = []
+        equal: list[str] = []
+        equal_parameters: Parameters = []
+        for name, value in zip(query.order, query.after or (), strict=True):
+            column = self.kind.columns[name]
+            mark, given = self.dialect.one(column), self.parameter(column, value)
+            sign = "<" if query.descending else ">"
+            if value is not None:
+                later = f"{quoted(name)} {sign} {mark}"
+                if column.optional:
+                    later = f"({later} OR {quoted(name)} IS NULL)"
+                ways.append(" AND ".join([*equal, later]))
+                parameters += [*equal_parameters, given]
+            same, more = (
+                (f"{quoted(name)} IS NULL", [])
+                if value is None
+                else (f"{quoted(name)} = {mark}", [given])
+            )
+            equal.append(same)
+            equal_parameters += more
+        return "(" + " OR ".join(f"({way})" for way in ways) + ")", parameters

@@ -1,0 +1,107 @@
+"""One suite, every store a row of a fixture.
+
+`store` is a store of each engine in turn, kept for the whole run; a test gets a `space` of its own
+in it. Tests that open, harm or share a store take `fresh`, which makes new ones.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from herdbook.adapters import open_store
+from herdbook.adapters.ids import random_ids
+from herdbook.domain.journal import NOBODY, Actor
+from herdbook.ports.store import Store
+from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from tests.postgres_server import running_postgres
+
+SHARED = ("lmdb", "duckdb", "postgres")
+"""The engines whose stores several processes can share."""
+ENGINES = ("memory", *SHARED)
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    with running_postgres() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def new_url(
+    tmp_path_factory: pytest.TempPathFactory, postgres_url: str
+) -> Iterator[Callable[[str], str]]:
+    """Makes the URL of a place where there is no store yet."""
+    used: list[str] = []
+
+    def make(engine: str) -> str:
+        folder: Path = tmp_path_factory.mktemp("store", numbered=True)
+        match engine:
+            case "memory":
+                return "memory://"
+            case "lmdb":
+                return f"lmdb://{folder / 'store'}"
+            case "duckdb":
+                return f"duckdb://{folder / 'store.duckdb'}"
+            case _:
+                schema = f"herdbook_{random_ids()}"
+                used.append(schema)
+                return f"{postgres_url}{'&' if '?' in postgres_url else '?'}schema={schema}"
+
+    yield make
+    if used:
+        with psycopg.connect(postgres_url, autocommit=True) as server:
+            for schema in used:
+                server.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def store(engine: str, new_url: Callable[[str], str]) -> Iterator[Store]:
+    with open_store(new_url(engine)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def space() -> str:
+    return f"work/test-{next(_numbers)}"
+
+
+@pytest.fixture
+def fresh(engine: str, new_url: Callable[[str], str]) -> Iterator[Callable[..., Store]]:
+    """Opens new stores of the engine, closed at the end of the test."""
+    with ExitStack() as stack:
+
+        def make(url: str | None = None, **options: Any) -> Store:
+            return stack.enter_context(open_store(url or new_url(engine), **options))
+
+        yield make
+
+
+Begin = Callable[..., Any]
+
+
+@pytest.fixture
+def begin(store: Store, space: str) -> Begin:
+    """Begins a unit of work in the test's own space."""
+
+    @contextmanager
+    def start(
+        *, write: bool = True, actor: Actor = NOBODY, space: str = space, **options: Any
+    ) -> Iterator[UnitOfWork]:
+        with unit_of_work(
+            store, space, ids=random_ids, write=write, actor=actor, **options
+        ) as uow:
+            yield uow
+
+    return start

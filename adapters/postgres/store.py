@@ -1,18 +1,20 @@
 """Rows in Postgres."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
 import psycopg
 
 from herdbook.adapters.postgres.connections import Connections
-from herdbook.adapters.sql.dialect import Dialect, quoted
+from herdbook.adapters.sql.dialect import Dialect, Execute, quoted
 from herdbook.adapters.sql.layout import raise_heads, steps, written
 from herdbook.adapters.sql.session import SqlSession, Tables
 from herdbook.domain.errors import NotFound, StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.kinds import Dictionary
@@ -64,12 +66,19 @@ POSTGRES = Dialect(
 class PostgresSession(SqlSession):
     """A transaction on a Postgres server."""
 
-    def __init__(self, commit: Callable[[], None], *args: Any) -> None:
-        super().__init__(*args)
-        self._commit = commit
+    def __init__(
+        self,
+        execute: Execute,
+        tables: Tables,
+        space: str,
+        now: datetime,
+        head: Head | None,
+    ) -> None:
+        super().__init__(execute, tables, space, now)
+        self.head = head
 
     def commit(self) -> None:
-        self._commit()
+        self._execute("COMMIT")
 
     def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
         """Follow edges with one recursive statement."""
@@ -191,16 +200,11 @@ class PostgresStore:
                 cursor.execute(sql.encode(), parameters)
                 return cursor.fetchall() if cursor.description else []
 
-            def commit() -> None:
-                cursor.execute("COMMIT")
-
             begin = self._begin_writing if write else self._begin_reading
             now, head = begin(execute, space)
-            yield PostgresSession(
-                commit, execute, self._tables, space, utc(now), head
-            )
+            yield PostgresSession(execute, self._tables, space, utc(now), head)
 
-    def _begin_reading(self, execute: Callable[..., Any], space: str) -> tuple[Any, Any]:
+    def _begin_reading(self, execute: Execute, space: str) -> tuple[datetime, Head | None]:
         heads = self._tables[HEADS]
         execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         rows = execute(
@@ -211,7 +215,7 @@ class PostgresStore:
         now, *head = rows[0]
         return now, heads.row(head) if head[0] is not None else None
 
-    def _begin_writing(self, execute: Callable[..., Any], space: str) -> tuple[Any, Any]:
+    def _begin_writing(self, execute: Execute, space: str) -> tuple[datetime, Head | None]:
         """Lock the space's head: the next writer waits here until this one has ended."""
         heads = self._tables[HEADS]
         execute("BEGIN")

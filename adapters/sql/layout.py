@@ -60,7 +60,7 @@ def _table(kind: Kind[Any], dialect: Dialect, within: str) -> str:
         for c in kind.columns.values()
     )
     return (
-        f"CREATE TABLE {within}.{quoted(kind.name)} (space {space} NOT NULL, {columns}, "
+        f"CREATE TABLE IF NOT EXISTS {within}.{quoted(kind.name)} (space {space} NOT NULL, {columns}, "
         f"PRIMARY KEY (space, {quoted(kind.key)}))"
     )
 
@@ -72,7 +72,7 @@ def _column(kind: Kind[Any], column: Column, dialect: Dialect, within: str) -> s
     convert = dialect.to_db(column)
     value = default if default is None or convert is None else convert(default)
     return (
-        f"ALTER TABLE {within}.{quoted(kind.name)} ADD COLUMN {quoted(column.name)} "
+        f"ALTER TABLE {within}.{quoted(kind.name)} ADD COLUMN IF NOT EXISTS {quoted(column.name)} "
         f"{dialect.types[column.type_name]} DEFAULT {literal(value)}"
     )
 
@@ -90,6 +90,6 @@ def _index(kind: Kind[Any], lookup: tuple[str, ...], dialect: Dialect, within: s
     where = f" WHERE {quoted(unique.when_none)} IS NULL" if unique and unique.when_none else ""
     label = quoted(f"{kind.name}_{crc32(','.join(lookup).encode()):08x}")
     return (
-        f"CREATE {'UNIQUE ' if unique else ''}INDEX {label} "
+        f"CREATE {'UNIQUE ' if unique else ''}INDEX IF NOT EXISTS {label} "
         f"ON {within}.{quoted(kind.name)} (space, {', '.join(parts)}){where}"
     )

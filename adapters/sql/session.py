@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 from herdbook.adapters.sql.dialect import Dialect, Execute
 from herdbook.adapters.sql.statements import Table
 from herdbook.domain.errors import AlreadyExists, NotFound
-from herdbook.domain.journal import Head
 from herdbook.ports.kinds import Kind
 from herdbook.ports.query import Query
 
@@ -32,11 +31,8 @@ class Tables:
 class SqlSession:
     """The primitives of a session, over whatever runs statements."""
 
-    def __init__(
-        self, execute: Execute, tables: Tables, space: str, now: datetime, head: Head | None
-    ) -> None:
+    def __init__(self, execute: Execute, tables: Tables, space: str, now: datetime) -> None:
         self.now = now
-        self.head = head
         self._execute = execute
         self._tables = tables
         self._space = space

@@ -1,0 +1,104 @@
+"""What DuckDB and the system raise, said in Herdbook's words: the only place that knows theirs.
+
+DuckDB 2.0 names few situations by class: a full disk, a foreign file and a lock conflict are all an
+`IOException`, and a failed checksum is a bare `Error`. What it offers is text, so text is matched
+here, in one table, and only in errors of the classes that can carry it: the text of a constraint
+error quotes what a user wrote.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from herdbook.domain.errors import (
+    HerdbookError,
+    StoreBusy,
+    StoreDamaged,
+    StoreFull,
+    StoreUnavailable,
+)
+
+_NO_ROOM = {
+    errno.ENOSPC: "there is no space left on its disk",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "no file may grow larger here",
+}
+
+_TELLING = (
+    duckdb.IOException,
+    duckdb.FatalException,
+    duckdb.InternalException,
+    duckdb.SerializationException,
+    duckdb.TransactionException,
+)
+
+_HARMFUL = (duckdb.Error, StoreDamaged, StoreFull, StoreUnavailable)
+
+
+def _full(reason: str) -> Callable[[str, str], HerdbookError]:
+    return lambda place, _text: StoreFull(place, reason)
+
+
+def _damaged(reason: str) -> Callable[[str, str], HerdbookError]:
+    return lambda place, _text: StoreDamaged(place, reason)
+
+
+def _busy(place: str, text: str) -> HerdbookError:
+    told = re.search(r"held in (?P<program>.+) \(PID (?P<pid>\d+)\)", text)
+    if told is None:
+        return StoreBusy(place, 0.0)
+    program = os.path.basename(told["program"])  # noqa: PTH119 - a name in a sentence, not a path
+    return StoreBusy(place, 0.0, f"process {told['pid']} ({program}), which opened it without us")
+
+
+_SIGNS: tuple[tuple[str, Callable[[str, str], HerdbookError]], ...] = (
+    # A message about a lack of room ends with the system's words, wherever it came up.
+    *((rf'{re.escape(os.strerror(code))}"?\s*$', _full(why)) for code, why in _NO_ROOM.items()),
+    (r"Could not set lock on file", _busy),
+    (r"not a valid DuckDB database file", _damaged("it is not a DuckDB database")),
+    (
+        r"WAL does not match database|WAL checkpoint iteration does not match",
+        _damaged("the write-ahead log beside it belongs to another copy of it"),
+    ),
+    (r"Failure while replaying WAL", _damaged("its write-ahead log cannot be read")),
+    (r"Corrupt|checksum", _damaged("a part of it does not match its checksum")),
+    (r"Could not read enough bytes", _damaged("its end is missing")),
+    (r"Failed to (decode|deserialize)|Serialization Error", _damaged("a part cannot be read")),
+)
+
+
+def translated(error: Exception, place: str) -> HerdbookError:
+    """The error of ours that tells what this one means for the store at `place`."""
+    if isinstance(error, HerdbookError):
+        return error
+    if isinstance(error, OSError):
+        if error.errno in _NO_ROOM:
+            return StoreFull(place, _NO_ROOM[error.errno])
+        about = f" ({error.filename})" if error.filename else ""
+        return StoreUnavailable(place, f"{error.strerror or error}{about}")
+    text = str(error)
+    if isinstance(error, _TELLING) or type(error) is duckdb.Error:
+        for sign, meaning in _SIGNS:
+            if re.search(sign, text):
+                return meaning(place, text)
+    return StoreUnavailable(place, text.partition("\n")[0] or type(error).__name__)
+
+
+@contextmanager
+def translating(place: str) -> Iterator[None]:
+    """Let only errors of ours out of the block; theirs stay behind as the cause."""
+    try:
+        yield
+    except HerdbookError:
+        raise
+    except (duckdb.Error, OSError) as error:
+        raise translated(error, place) from error
+
+
+def leaves_doubt(error: BaseException) -> bool:
+    """Whether DuckDB may be unusable after this: then the file is put down and taken up anew."""
+    return isinstance(error, _HARMFUL)

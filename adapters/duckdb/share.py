@@ -1,0 +1,358 @@
+"""A database file as one process has it: who may use it, when it is taken up and put down."""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic
+
+import duckdb
+
+from herdbook.adapters.duckdb import place
+from herdbook.adapters.duckdb.engine import CATALOG, Engine
+from herdbook.adapters.duckdb.errors import translating
+from herdbook.adapters.duckdb.linger import Keeper
+from herdbook.adapters.duckdb.lock import Hold, Sidecar
+from herdbook.domain.errors import StoreUnavailable
+
+_LOG = logging.getLogger(__name__)
+
+
+class Use:
+    """A claim of one thread on the file until it leaves; without a cursor, on the lock alone."""
+
+    def __init__(self, *, write: bool, cursor: duckdb.DuckDBPyConnection | None = None) -> None:
+        self.write = write
+        self.cursor = cursor
+        self.thread = threading.get_ident()
+        self.pid = os.getpid()
+
+
+class Attachment:
+    """The file, attached: `cursor` speaks to it, and its tables are in the catalog `catalog`.
+
+    `recovered` is the note last acknowledged by a process that then died, until a use of the file
+    has ended well; whoever gets it should see whether that commit is there.
+    """
+
+    catalog = CATALOG
+
+    def __init__(self, path: Path, use: Use, hold: Hold, recovered: str | None) -> None:
+        self.recovered = recovered
+        self._path = path
+        self._use = use
+        self._hold = hold
+
+    @property
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """The connection of this use, closed with it. Refused in a child forked meanwhile."""
+        if os.getpid() != self._use.pid:
+            raise StoreUnavailable(
+                str(self._path), "this transaction belongs to the process that was forked"
+            )
+        if self._use.cursor is None:
+            raise RuntimeError("this use of the file has ended")
+        return self._use.cursor
+
+    def acknowledge(self, note: str) -> None:
+        """Keep `note` as the word of the last commit, to be found as `recovered` after a crash.
+
+        The commit has happened, so that the note cannot be written must not make it fail.
+        """
+        if not self._use.write:
+            raise RuntimeError("a reader has nothing to acknowledge")
+        try:
+            self._hold.file.acknowledge(note, self._path.stat())
+        except OSError as error:
+            _LOG.warning("could not note the last commit of %s: %s", self._path, error)
+
+
+Check = Callable[[Attachment], None]
+
+
+class Share:
+    """The file's state in this process, one for all that name it.
+
+    Threads are let in under `_gate`; the thread that sets `_changing` alone attaches, detaches and
+    waits for the lock, and does so outside the gate.
+    """
+
+    def __init__(self, path: Path, keeper: Keeper) -> None:
+        self.path = path
+        self.owners = 0
+        self._keeper = keeper
+        self._sidecar = Sidecar(path)
+        self._engine = Engine(path)
+        self._gate = threading.Condition()
+        self._uses: list[Use] = []
+        self._hold: Hold | None = None
+        self._changing = False
+        self._outside = False  # changing, but only waiting for the lock: nothing is held yet
+        self._writers = 0  # threads that wait to write
+        self._closing = False  # nobody new comes in, and the last one out does not linger
+        self._retired = False
+        self._recovered: str | None = None
+        self._linger_until = 0.0
+
+    def attach(
+        self, *, write: bool, patience: float, check: Check | None
+    ) -> tuple[Use, Attachment]:
+        """Let this thread in, and attach the file unless it still is."""
+        deadline = monotonic() + patience
+        with self._gate:
+            self._wait_for_admission(write=write, patience=patience)
+            if self._hold is not None and (self._hold.write or not write):
+                return self._admit(self._hold, write=write)
+            self._changing = True
+        try:
+            self._put_down()
+            place.require_database(self.path)
+            self._hold = hold = self._take_lock(write=write, deadline=deadline)
+            self._take_up(hold, check)
+            with self._gate:
+                return self._admit(hold, write=write)
+        except BaseException:
+            self._put_down()
+            raise
+        finally:
+            self._changed()
+
+    def lock(self, *, patience: float) -> Use:
+        """Let this thread in alone, with the lock held and nothing attached."""
+        deadline = monotonic() + patience
+        with self._gate:
+            self._wait_for_admission(write=True, patience=patience)
+            self._changing = True
+        try:
+            self._put_down()
+            place.require_folder(self.path)
+            self._hold = self._take_lock(write=True, deadline=deadline)
+            with self._gate:
+                self._closing = True
+                self._uses.append(use := Use(write=True))
+                return use
+        finally:
+            self._changed()
+
+    def leave(self, use: Use, *, linger: float, doubtful: bool = False) -> None:
+        """End a use; the last one puts the file down, now or after the linger."""
+        if use.pid != os.getpid():
+            return
+        try:
+            doubtful = not _ended(use, self.path) or doubtful
+        finally:
+            if self._is_last(use, linger=linger, doubtful=doubtful):
+                self._put_down_as_changing()
+
+    def linger_over(self, hold: Hold, *, rung: bool) -> None:
+        """Put the file down if it is still only kept for the next use."""
+        with self._gate:
+            if self._hold is not hold or self._uses or self._changing:
+                return
+            if not rung and monotonic() < self._linger_until:
+                self._keeper.watch(self, hold, self._linger_until)
+                return
+            self._changing = True
+        self._put_down_as_changing()
+
+    def create(self, fill: Check) -> None:
+        """Make the database beside its place and move it there whole. Only under `lock`."""
+        hold = self._hold
+        if hold is None:
+            raise RuntimeError("the lock is not held")
+        new = self.path.with_name(f"{self.path.name}.new")
+        with translating(str(self.path)):
+            try:
+                _remove(new)
+                self._fill(new, hold, fill)
+                new.replace(self.path)
+                _sync(self.path.parent)
+                hold.file.put_down(place.seal(self.path))
+            finally:
+                _remove(new)
+
+    def retire(self) -> None:
+        """Put the file down for good, now or with the end of the last use."""
+        with self._gate:
+            self._retired = self._closing = True
+            if self._uses or self._changing:
+                return
+            self._changing = True
+        self._put_down_as_changing()
+
+    def rest_for_fork(self, patience: float) -> None:
+        """Close the file before a fork and keep the gate shut until `wake_after_fork`.
+
+        A thread that forks inside its own use keeps it; the child then leaves it alone.
+        """
+        self._gate.acquire()
+        mine = any(use.thread == threading.get_ident() for use in self._uses)
+        if not mine and self._gate.wait_for(self._is_quiet, patience):
+            self._put_down()
+
+    def wake_after_fork(self) -> None:
+        """Open the gate again, in the parent."""
+        self._gate.release()
+
+    def abandon(self) -> None:
+        """In a forked child: leave what is the parent's alone."""
+        self._engine.abandon([use.cursor for use in self._uses if use.cursor is not None])
+
+    def _is_last(self, use: Use, *, linger: float, doubtful: bool) -> bool:
+        """Strike out a use; whether the file is now to be put down by this thread."""
+        with self._gate:
+            self._uses.remove(use)
+            if not doubtful:
+                self._recovered = None
+            hold = self._hold
+            if hold is None or doubtful or linger <= 0 or hold.somebody_waits():
+                self._closing = True
+            self._gate.notify_all()
+            if self._uses or hold is None:
+                return False
+            if self._closing:
+                self._changing = True
+                return True
+            self._linger_until = monotonic() + linger
+            self._keeper.watch(self, hold, self._linger_until)
+            return False
+
+    def _is_quiet(self) -> bool:
+        return not self._uses and (not self._changing or self._outside)
+
+    def _wait_for_admission(self, *, write: bool, patience: float) -> None:
+        mine = [use for use in self._uses if use.thread == threading.get_ident()]
+        if mine and (write or any(use.write for use in mine)):
+            raise RuntimeError(f"this thread already uses {self.path}: transactions do not nest")
+        if mine:
+            return
+        self._writers += write
+        begun = monotonic()
+        try:
+            if not self._gate.wait_for(lambda: self._is_free(write=write), patience):
+                raise self._sidecar.busy(monotonic() - begun)
+        finally:
+            self._writers -= write
+            self._gate.notify_all()
+
+    def _is_free(self, *, write: bool) -> bool:
+        if self._changing:
+            return False
+        if write:
+            return not self._uses
+        if self._uses and (self._closing or self._uses[0].write):
+            return False
+        return not self._writers
+
+    def _admit(self, hold: Hold, *, write: bool) -> tuple[Use, Attachment]:
+        use = Use(write=write, cursor=self._engine.cursor())
+        self._uses.append(use)
+        return use, Attachment(self.path, use, hold, self._recovered)
+
+    def _take_lock(self, *, write: bool, deadline: float) -> Hold:
+        self._outside = True
+        try:
+            return self._sidecar.take(write=write, patience=deadline - monotonic())
+        finally:
+            with self._gate:  # a fork that is under way ends before anything is attached
+                self._outside = False
+
+    def _take_up(self, hold: Hold, check: Check | None) -> None:
+        status = place.require_database(self.path)
+        place.require_length(self.path, hold.file.seal())
+        self._recovered = hold.file.acknowledged(status)
+        if self._recovered is not None and check is not None:
+            self._check(hold, check)
+        self._engine.attach(self.path, write=hold.write)
+
+    def _check(self, hold: Hold, check: Check) -> None:
+        """Ask, reading only, whether the last commit is there: a write would cover the traces."""
+        self._engine.attach(self.path, write=False)
+        try:
+            self._lend(self.path, hold, check, write=False)
+        finally:
+            self._engine.detach()
+        self._recovered = None
+
+    def _fill(self, new: Path, hold: Hold, fill: Check) -> None:
+        self._engine.attach(new, write=True)
+        trouble = None
+        try:
+            self._lend(new, hold, fill, write=True)
+        finally:
+            trouble = self._engine.detach()
+        if trouble is not None:
+            raise trouble
+        _sync(new)
+
+    def _lend(self, path: Path, hold: Hold, to: Check, *, write: bool) -> None:
+        use = Use(write=write, cursor=self._engine.cursor())
+        try:
+            to(Attachment(path, use, hold, None if write else self._recovered))
+        finally:
+            _ended(use, path)
+
+    def _put_down_as_changing(self) -> None:
+        try:
+            self._put_down()
+        finally:
+            self._changed()
+
+    def _put_down(self) -> None:
+        """Detach the file, then let go of the lock: in this order, whatever fails."""
+        hold, self._hold = self._hold, None
+        if hold is None:
+            return
+        try:
+            was_attached = self._engine.attached
+            trouble = self._engine.detach()
+            if trouble is not None:
+                _LOG.warning("%s keeps its log beside it for now: %s", self.path, trouble)
+            elif was_attached and self._is_whole(hold):
+                hold.file.put_down(place.seal(self.path))
+        except OSError as error:
+            _LOG.warning("could not note how %s was put down: %s", self.path, error)
+        finally:
+            hold.release()
+
+    def _is_whole(self, hold: Hold) -> bool:
+        """Whether nothing is owed: written, nothing left in the log, no doubt about a crash."""
+        return hold.write and self._recovered is None and not place.wal(self.path).exists()
+
+    def _changed(self) -> None:
+        with self._gate:
+            self._changing = False
+            self._closing = self._closing and (bool(self._uses) or self._retired)
+            if self._retired and not self._uses:
+                self._engine.drop()
+            self._gate.notify_all()
+
+
+def _ended(use: Use, path: Path) -> bool:
+    """Close the cursor of a use, which rolls back what was not committed; whether that went well.
+
+    Nothing may keep a transaction open: the file would stay open behind the detach.
+    """
+    cursor, use.cursor = use.cursor, None
+    if cursor is None:
+        return True
+    try:
+        cursor.close()
+    except duckdb.Error as error:
+        _LOG.warning("DuckDB complained at the end of a transaction on %s: %s", path, error)
+        return False
+    return True
+
+
+def _remove(unfinished: Path) -> None:
+    for leftover in (unfinished, place.wal(unfinished)):
+        leftover.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

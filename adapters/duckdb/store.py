@@ -1,0 +1,206 @@
+"""Rows in a DuckDB file."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import duckdb
+
+from herdbook.adapters.duckdb.errors import translated, translating
+from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
+from herdbook.adapters.sql.dialect import Dialect, naive
+from herdbook.adapters.sql.layout import raise_heads, steps, written
+from herdbook.adapters.sql.session import SqlSession, Tables
+from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.journal import Head
+from herdbook.domain.places import area_of
+from herdbook.ports.clock import Clock
+from herdbook.ports.dictionary import HEADS
+from herdbook.ports.kinds import Dictionary, Kind
+from herdbook.ports.wire import utc
+
+E = TypeVar("E")
+
+WITHIN = f"{Attachment.catalog}.main"
+_TYPES = {
+    **dict.fromkeys(("id", "name", "text", "choice", "stamp", "secret"), "VARCHAR"),
+    **dict.fromkeys(("integer", "number choice"), "BIGINT"),
+    "flag": "BOOLEAN",
+    "moment": "TIMESTAMP",
+    "document": "JSON",
+}
+DUCKDB = Dialect(
+    parameter="?",
+    types=_TYPES,
+    array_types=_TYPES,
+    # TIMESTAMP WITH TIME ZONE would need another package to be fetched: UTC by convention.
+    moment_to_db=naive,
+    moment_from_db=utc,
+    among=lambda column, values: f"{column} IN (SELECT unnest({values}))",
+)
+
+
+class DuckDBSession(SqlSession):
+    """A transaction on an attached DuckDB file."""
+
+    def __init__(
+        self, attachment: Attachment, tables: Tables, space: str, now: datetime, place: str
+    ) -> None:
+        super().__init__(self._run, tables, space, now)
+        self._attachment = attachment
+        self._place = place
+        self._failed = False
+        self._note = ""
+
+    def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        try:
+            return self._attachment.cursor.execute(sql, parameters).fetchall()
+        except duckdb.Error as error:
+            # DuckDB would take a later COMMIT for a rollback and say nothing.
+            self._failed = True
+            raise translated(error, self._place) from error
+
+    @cached_property
+    def head(self) -> Head | None:
+        return self.get(HEADS, ["head"])[0]
+
+    def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        super().insert(kind, rows)
+        self._remember(rows)
+
+    def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        super().replace(kind, rows)
+        self._remember(rows)
+
+    def _remember(self, rows: Sequence[Any]) -> None:
+        if rows and isinstance(rows[0], Head):
+            self._note = f"{rows[0].clock} {self._space}"
+
+    def commit(self) -> None:
+        if self._failed:
+            raise StoreUnavailable(self._place, "a statement of this transaction had failed")
+        with translating(self._place):
+            self._attachment.cursor.execute("COMMIT")
+        if self._note:
+            self._attachment.acknowledge(self._note)
+
+
+class DuckDBStore:
+    """Spaces of rows in a DuckDB file that any number of processes share."""
+
+    def __init__(
+        self, path: Path, *, dictionary: Dictionary, clock: Clock, patience: float, create: bool
+    ) -> None:
+        self.dictionary = dictionary
+        self._clock = clock
+        self._tables = Tables(DUCKDB, WITHIN)
+        self._file = SharedFile(path, patience=patience, check=self._check)
+        self._place = str(self._file.real_path)
+        self.url = f"duckdb://{self._place}"
+        try:
+            if create and not self._file.real_path.exists():
+                self._file.create(self._fill)
+            self.uuid, self.schema_version = self._described()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self, attachment: Attachment) -> None:
+        """After a crash: refuse a file whose log has lost a commit that was acknowledged."""
+        clock, _, space = (attachment.recovered or "").partition(" ")
+        heads = self._tables[HEADS].name
+        sql = f"SELECT max(clock) FROM {heads} WHERE space = ?"
+        with translating(self._place):
+            row = attachment.cursor.execute(sql, [space]).fetchone()
+        if row is None or row[0] is None or row[0] < clock:
+            raise StoreDamaged(self._place, "its write-ahead log has lost its end")
+
+    def _fill(self, attachment: Attachment) -> None:
+        cursor = attachment.cursor
+        cursor.execute(
+            f"CREATE TABLE {WITHIN}.store (uuid VARCHAR NOT NULL, schema_version BIGINT NOT NULL, "
+            "catalogue VARCHAR NOT NULL)"
+        )
+        for step in steps(self.dictionary, {}, DUCKDB, WITHIN):
+            cursor.execute(step)
+        cursor.execute(
+            f"INSERT INTO {WITHIN}.store VALUES (?, ?, ?)",
+            [uuid4().hex, self.dictionary.version, written(self.dictionary)],
+        )
+
+    def _described(self) -> tuple[str, int]:
+        with self._file.attached(write=False) as attachment:
+            uuid, version, _ = self._description(attachment)
+        if version < self.dictionary.version:
+            with self._file.attached(write=True) as attachment:
+                version = self._upgrade(attachment)
+        if version > self.dictionary.version:
+            raise StoreTooNew(self._place, version, self.dictionary.version)
+        return uuid, version
+
+    def _description(self, attachment: Attachment) -> tuple[str, int, str]:
+        with translating(self._place):
+            there = attachment.cursor.execute(
+                "SELECT 1 FROM duckdb_columns() WHERE database_name = ? AND table_name = 'store' "
+                "AND column_name = 'catalogue'",
+                [attachment.catalog],
+            ).fetchone()
+            if there is None:
+                raise StoreDamaged(self._place, "it is another program's database")
+            row = attachment.cursor.execute(
+                f"SELECT uuid, schema_version, catalogue FROM {WITHIN}.store"
+            ).fetchone()
+        if row is None:
+            raise StoreDamaged(self._place, "it does not say which store it is")
+        return row
+
+    def _upgrade(self, attachment: Attachment) -> int:
+        """Bring the tables up to the dictionary; whoever comes later finds it done.
+
+        Killed halfway, it is done again from the start: every step can be.
+        """
+        _, version, known = self._description(attachment)
+        if version >= self.dictionary.version:
+            return version
+        with translating(self._place):
+            cursor = attachment.cursor
+            cursor.execute("BEGIN")
+            for step in steps(self.dictionary, json.loads(known), DUCKDB, WITHIN):
+                cursor.execute(step)
+            cursor.execute("COMMIT")
+            cursor.execute(f"CHECKPOINT {attachment.catalog}")
+            cursor.execute("BEGIN")
+            cursor.execute(raise_heads(self.dictionary, WITHIN))
+            cursor.execute(
+                f"UPDATE {WITHIN}.store SET schema_version = ?, catalogue = ?",
+                [self.dictionary.version, written(self.dictionary)],
+            )
+            cursor.execute("COMMIT")
+        return self.dictionary.version
+
+    @contextmanager
+    def transaction(self, space: str, *, write: bool) -> Iterator[DuckDBSession]:
+        area_of(space)
+        with self._file.attached(write=write) as attachment:
+            with translating(self._place):
+                attachment.cursor.execute("BEGIN")
+            yield DuckDBSession(attachment, self._tables, space, self._clock(), self._place)
+
+    def spaces(self) -> list[str]:
+        with self._file.attached(write=False) as attachment, translating(self._place):
+            sql = f"SELECT space FROM {self._tables[HEADS].name} ORDER BY space"
+            return [space for (space,) in attachment.cursor.execute(sql).fetchall()]
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> "DuckDBStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

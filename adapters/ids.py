@@ -1,9 +1,8 @@
 """Random ids."""
 
-import secrets
-from base64 import b32encode
+import os
 
 
 def random_ids() -> str:
-    """Twenty characters of a-z and 2-7: a hundred random bits."""
-    return b32encode(secrets.token_bytes(13))[:20].decode().lower()
+    """Twenty characters of 0-9 and a-f: eighty random bits."""
+    return os.urandom(10).hex()

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from herdbook.domain.errors import AlreadyExists, NotFound, StoreBusy
+from herdbook.domain.errors import AlreadyExists, NotFound, StoreBusy, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.clock import Clock
@@ -112,6 +112,11 @@ class MemoryStore:
         self._patience = patience
         self._spaces: dict[str, _Space] = {}
         self._guard = threading.Lock()
+        self._closed = False
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnavailable(self.url, "it has been closed here")
 
     def _space(self, name: str) -> _Space:
         space = self._spaces.get(name)
@@ -126,6 +131,7 @@ class MemoryStore:
     @contextmanager
     def transaction(self, space: str, *, write: bool) -> Iterator[MemorySession]:
         area_of(space)
+        self._check_open()
         if not write and space not in self._spaces:
             yield MemorySession(_Space(), self._clock())
             return
@@ -141,12 +147,13 @@ class MemoryStore:
             place.writer.release()
 
     def spaces(self) -> list[str]:
+        self._check_open()
         return sorted(name for name, space in self._spaces.items() if space.tables)
 
     def close(self) -> None:
-        """Nothing is held that would have to be let go of."""
+        self._closed = True
 
-    def __enter__(self) -> "MemoryStore":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

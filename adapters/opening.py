@@ -9,8 +9,8 @@ from urllib.parse import unquote, urlsplit
 from attrs import frozen
 
 from herdbook.adapters.clock import system_clock
-from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain import places
+from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.places import Area
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import DICTIONARY
@@ -134,5 +134,3 @@ def open_store(
         dictionary=dictionary, patience=patience, **arguments
     )
     return store
-
-

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def in_turn(rounds: int, *works: Callable[[int], object]) -> list[float]:
     times: list[list[float]] = [[] for _ in works]
     for number in range(rounds):
         for at, work in enumerate(works):
-            times[at].append(seconds(lambda work=work: work(number)))  # type: ignore[misc]
+            times[at].append(seconds(partial(work, number)))
     return [statistics.median(each) for each in times]
 
 
@@ -143,9 +144,7 @@ def _first_message(uow: UnitOfWork) -> None:
 
 BATCH = [message(number) for number in range(1_000)]
 SCENES = (
-    Scene(
-        "add (one durable transaction)", 150, lambda u: u.messages.add(BATCH[7]), _first_message
-    ),
+    Scene("add (one durable transaction)", 150, lambda u: u.messages.add(BATCH[7]), _first_message),
     Scene("add (batch of 1,000)", 9, lambda u: u.messages.add_all(BATCH), _first_message),
     Scene("save", 60, lambda u: u.messages.save(u.messages.get("msg_first")), _first_message),
     Scene(
@@ -161,8 +160,8 @@ def against_raw(engine: str, place: Callable[[str], str], report: Report, *, row
         _fill_messages(store, rows)
         with open_store(place("raw")) as other:
             _fill_messages(other, rows)
-        for number, scene in enumerate(SCENES):
-            _compare(engine, scene, number, store, place, raw, report)
+        for scene in SCENES:
+            report.line(engine, scene.name, *_compare(scene, store, place, raw))
         raw.begin()
         try:
             _compare_reads(engine, store, raw, report, rows)
@@ -171,14 +170,9 @@ def against_raw(engine: str, place: Callable[[str], str], report: Report, *, row
 
 
 def _compare(
-    engine: str,
-    scene: Scene,
-    number: int,
-    store: Store,
-    place: Callable[[str], str],
-    raw: Raw,
-    report: Report,
-) -> None:
+    scene: Scene, store: Store, place: Callable[[str], str], raw: Raw
+) -> tuple[float, float]:
+    number = SCENES.index(scene)
     spaces = [f"work/scene-{number}-{each}" for each in range(scene.rounds)]
     for space in spaces:
         scene.prepare(store, space)
@@ -197,7 +191,7 @@ def _compare(
         )
     finally:
         raw.end()
-    report.line(engine, scene.name, ours, bare)
+    return ours, bare
 
 
 def _compare_reads(engine: str, store: Store, raw: Raw, report: Report, rows: int) -> None:
@@ -222,7 +216,9 @@ def _compare_reads(engine: str, store: Store, raw: Raw, report: Report, rows: in
 
 
 def _id_of(entry: Any) -> str:
-    return str(entry["key"] if isinstance(entry, dict) else entry[list(JOURNAL.columns).index("key")])
+    return str(
+        entry["key"] if isinstance(entry, dict) else entry[list(JOURNAL.columns).index("key")]
+    )
 
 
 def _fill_messages(store: Store, rows: int) -> None:

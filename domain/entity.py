@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar, dataclass_transform
 
 import attrs
-from attrs import Attribute, Converter, field, fields, frozen
+from attrs import Attribute, Converter, field, frozen
 
 from herdbook.domain.values import Id, Key, Rule, rule_of
 
@@ -15,7 +15,7 @@ NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """The time on a row that no store has seen yet."""
 
 
-def _checked(name: str, rule: Rule, optional: bool) -> Callable[[Any], Any]:
+def _checked(name: str, rule: Rule, *, optional: bool) -> Callable[[Any], Any]:
     check = rule.check
     if optional:
         return lambda value: None if value is None else check(name, value)
@@ -23,10 +23,12 @@ def _checked(name: str, rule: Rule, optional: bool) -> Callable[[Any], Any]:
 
 
 def _with_rules(_: type, attributes: list["Attribute[Any]"]) -> list["Attribute[Any]"]:
-    return [
-        each.evolve(converter=Converter(_checked(each.name, *rule_of(each.type))))
-        for each in attributes
-    ]
+    checked = []
+    for each in attributes:
+        rule, optional = rule_of(each.type)
+        converter = Converter(_checked(each.name, rule, optional=optional))
+        checked.append(each.evolve(converter=converter))
+    return checked
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
@@ -61,6 +63,7 @@ def evolve(row: T, **changes: object) -> T:
     return change(row, **changes)
 
 
-def field_names(cls: type) -> tuple[str, ...]:
-    """The names of an entity's fields, in the order of their declaration."""
-    return tuple(each.name for each in fields(cls))
+def fields_of(cls: type) -> tuple["Attribute[Any]", ...]:
+    """The fields of an entity, in the order of their declaration."""
+    declared: Callable[[type], tuple[Attribute[Any], ...]] = attrs.fields
+    return declared(cls)

@@ -19,18 +19,28 @@ class Area(StrEnum):
 def space_of(area: Area, owner: str) -> str:
     """The name of the space in which an owner's rows of an area live, apart from all others."""
     space = f"{area}/{owner}"
-    if not owner or "\0" in space or len(space.encode(errors="replace")) > LONGEST_SPACE:
+    if not owner or not _fits(space):
         raise InvalidValue("space", f"needs an owner, and at most {LONGEST_SPACE} bytes in all")
     return space
+
+
+def _fits(space: str) -> bool:
+    """Whether every store can write it down: lone surrogates have no bytes at all."""
+    try:
+        return "\0" not in space and len(space.encode()) <= LONGEST_SPACE
+    except UnicodeEncodeError:
+        return False
 
 
 def area_of(space: str) -> Area:
     """The area a space belongs to; refuses what is not the name of a space."""
     area, slash, owner = space.partition("/")
     if not slash or not owner or area not in set(Area):
-        raise InvalidValue("space", f"{space!r} is not <area>/<owner> with one of {', '.join(Area)}")
-    if "\0" in space or len(space.encode(errors="replace")) > LONGEST_SPACE:
-        raise InvalidValue("space", f"may have at most {LONGEST_SPACE} bytes and no NUL")
+        raise InvalidValue(
+            "space", f"{space!r} is not <area>/<owner> with one of {', '.join(Area)}"
+        )
+    if not _fits(space):
+        raise InvalidValue("space", f"may have at most {LONGEST_SPACE} bytes of text without NUL")
     return Area(area)
 
 

@@ -117,7 +117,7 @@ def _moment(field: str, value: object) -> datetime:
         raise InvalidValue(field, "lies outside the years 1 to 9999 in UTC") from error
 
 
-def _document(field: str, value: object, depth: int = 0) -> Any:
+def _document(field: str, value: object, depth: int = 0) -> object:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -137,7 +137,7 @@ def _document(field: str, value: object, depth: int = 0) -> Any:
     raise InvalidValue(field, f"must be JSON, not {type(value).__name__}")
 
 
-def _mapping(field: str, value: object) -> Any:
+def _mapping(field: str, value: object) -> object:
     if not isinstance(value, Mapping):
         raise InvalidValue(field, f"must be a JSON object, not {type(value).__name__}")
     return _document(field, value)
@@ -180,7 +180,13 @@ Line = Annotated[int, LINE]
 Document = Annotated[Any, DOCUMENT]
 Mapped = Annotated[dict[str, Any], MAPPING]
 
-_PLAIN = {int: INTEGER, bool: FLAG, datetime: MOMENT, Secret: SECRET, Stamp: STAMP}
+_PLAIN: dict[object, Rule] = {
+    int: INTEGER,
+    bool: FLAG,
+    datetime: MOMENT,
+    Secret: SECRET,
+    Stamp: STAMP,
+}
 
 
 def _choice(choices: type[Enum]) -> Rule:
@@ -199,7 +205,7 @@ def _choice(choices: type[Enum]) -> Rule:
     return Rule("number choice" if numbers else "choice", check, choices)
 
 
-def rule_of(annotation: Any) -> tuple[Rule, bool]:
+def rule_of(annotation: object) -> tuple[Rule, bool]:
     """The rule behind an annotation, and whether None is allowed too."""
     if get_origin(annotation) in (Union, UnionType):
         inner = [each for each in get_args(annotation) if each is not type(None)]

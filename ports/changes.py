@@ -22,6 +22,11 @@ class Change:
     after: Any
 
     @property
+    def rows(self) -> list[Any]:
+        """What there is of it: the row before, the row after, or both."""
+        return [row for row in (self.before, self.after) if row is not None]
+
+    @property
     def op(self) -> Op:
         """What happened to it."""
         if self.before is None:
@@ -37,9 +42,12 @@ class Reads(Protocol):
     def select(self, query: Query[E]) -> list[E]: ...
 
 
-def net(changes: Iterable[Change]) -> dict[str, dict[Any, Change]]:
+Nets = dict[str, dict[Any, Change]]
+
+
+def net(changes: Iterable[Change]) -> Nets:
     """The changes of a transaction as if each row had changed once, by kind and key."""
-    found: dict[str, dict[Any, Change]] = {}
+    found: Nets = {}
     for change in changes:
         rows = found.setdefault(change.kind.name, {})
         first = rows.get(change.key)
@@ -53,3 +61,11 @@ def net(changes: Iterable[Change]) -> dict[str, dict[Any, Change]]:
         }
         for name, rows in found.items()
     }
+
+
+def grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[str, list[Any]]:
+    """The values under each key, in the order they came."""
+    groups: dict[str, list[Any]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups

@@ -1,32 +1,19 @@
 """Rows that follow from other rows, brought up to date in one place.
 
-The unit of work runs `derive` over a transaction's changes before it commits, so a cascade, an
-import or a revert cannot forget them. `differences` recomputes everything from scratch and tells
-where the two disagree, which is nowhere.
+The unit of work runs `derive` over a transaction's changes before it commits, and before anybody
+asks for derived rows, so a cascade, an import or a revert cannot forget them. `differences`
+recomputes everything from scratch and tells where the two disagree, which is nowhere.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from herdbook.domain.plan import (
-    Initiative,
-    InitiativeStatus,
-    Phase,
-    PhaseStatus,
-    Task,
-    TaskStatus,
-)
-from herdbook.domain.readiness import (
-    Opening,
-    Waiting,
-    blockers,
-    gate_is_open,
-    phase_is_open,
-    standing_row,
-)
+from herdbook.domain.readiness import Waiting
 from herdbook.domain.record import ScoreEvent, Standing
 from herdbook.domain.standing import apply, fold, is_late, standing_id
-from herdbook.ports.changes import Change, net
+from herdbook.ports.changes import Change, grouped, net
 from herdbook.ports.dictionary import (
     INITIATIVES,
     OPENINGS,
@@ -39,277 +26,44 @@ from herdbook.ports.dictionary import (
     WAITING,
 )
 from herdbook.ports.kinds import Kind
-from herdbook.ports.query import any_of, find
+from herdbook.ports.query import find
+from herdbook.ports.queues import QUEUES, Queues
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work import UnitOfWork
 
-Row = Waiting | Opening
-Nets = dict[str, dict[Any, Change]]
-
 PAGE = 1_000
+_SOURCES = {TASKS, TASK_DEPENDENCIES, PHASES, PHASE_DEPENDENCIES, INITIATIVES, SCORE_EVENTS}
 
 
 def derive(changes: Sequence[Change], uow: "UnitOfWork") -> None:
     """Bring the derived rows up to date with what a transaction changed."""
-    nets = net(changes)
-    if any(kind.name in nets for kind in (TASKS, TASK_DEPENDENCIES, PHASES)) or any(
-        kind.name in nets for kind in (PHASE_DEPENDENCIES, INITIATIVES)
-    ):
-        _Queues(uow, nets).update()
+    nets = net(change for change in changes if change.kind in _SOURCES)
+    if any(name != SCORE_EVENTS.name for name in nets):
+        Queues(uow, nets).update()
     if SCORE_EVENTS.name in nets:
-        _fold_in(uow, [each.after for each in nets[SCORE_EVENTS.name].values() if each.after])
+        _fold_in(uow, nets[SCORE_EVENTS.name].values())
 
 
-class _Queues:
-    """Keeps `waiting` and `openings` in step with the plan."""
-
-    def __init__(self, uow: "UnitOfWork", nets: Nets) -> None:
-        self.uow = uow
-        self.nets = nets
-        self.fresh = {each.key for each in self._changes(TASKS) if each.before is None}
-        self.recount: dict[str, None] = {}
-        self.reshape: dict[str, None] = {}
-        self.gone: list[str] = []
-
-    def update(self) -> None:
-        """Find the tasks whose row may differ now, and write what does."""
-        self._see_tasks()
-        self._see_dependencies()
-        self._see_gates()
-        recount = self._unfinished_or_gone(self.recount)
-        reshape = [key for key in self._unfinished_or_gone(self.reshape) if key not in recount]
-        rows = self._before([*recount, *reshape])
-        wanted = self._recounted(list(recount.values()), rows)
-        for task in self.uow.existing(TASKS, reshape):
-            row = rows.get(task.id)
-            phase = self._phase(task)
-            before = row if isinstance(row, Opening) else None
-            wanted[task.id] = standing_row(task, phase, row.blockers if row else 0, before)
-        self._write(rows, wanted)
-
-    def _changes(self, kind: Kind[Any]) -> Iterable[Change]:
-        return self.nets.get(kind.name, {}).values()
-
-    def _see_tasks(self) -> None:
-        finishing: list[str] = []
-        for change in self._changes(TASKS):
-            before, after = change.before, change.after
-            if after is None:
-                self.gone.append(change.key)
-                self._see_parent(before)
-                continue
-            if before is None:
-                self.recount[after.id] = None
-                self._see_parent(after)
-                continue
-            if before.finished != after.finished:
-                finishing.append(after.id)
-            if _what_counts(before) != _what_counts(after):
-                self.recount[after.id] = None
-                self._see_parent(before)
-                self._see_parent(after)
-            else:
-                self.reshape[after.id] = None
-        if finishing:
-            waiting = find(TASK_DEPENDENCIES, {"depends_on_task_id": any_of(finishing)})
-            for edge in self.uow.select(waiting):
-                self.recount[edge.task_id] = None
-
-    def _see_parent(self, task: Task) -> None:
-        if task.parent_task_id:
-            self.recount[task.parent_task_id] = None
-
-    def _see_dependencies(self) -> None:
-        for change in self._changes(TASK_DEPENDENCIES):
-            self.recount[(change.after or change.before).task_id] = None
-
-    def _see_gates(self) -> None:
-        """A gate that opened or closed moves every task behind it."""
-        phases: dict[str, None] = {}
-        finishing: list[str] = []
-        for change in self._changes(PHASE_DEPENDENCIES):
-            phases[(change.after or change.before).phase_id] = None
-        for change in self._changes(PHASES):
-            before, after = change.before, change.after
-            if before is None or after is None:
-                continue
-            if _is_open(self.uow, before) != _is_open(self.uow, after):
-                phases[after.id] = None
-            if (before.status is PhaseStatus.COMPLETED) != (after.status is PhaseStatus.COMPLETED):
-                finishing.append(after.id)
-        if finishing:
-            waiting = find(PHASE_DEPENDENCIES, {"depends_on_phase_id": any_of(finishing)})
-            phases.update((edge.phase_id, None) for edge in self.uow.select(waiting))
-        initiatives = [
-            change.key
-            for change in self._changes(INITIATIVES)
-            if change.before and change.after and _rules(change.before) != _rules(change.after)
-        ]
-        if initiatives:
-            inside = {"initiative_id": any_of(initiatives)}
-            phases.update((phase.id, None) for phase in self.uow.select(find(PHASES, inside)))
-            self.recount.update((task.id, None) for task in self.uow.select(find(TASKS, inside)))
-        if phases:
-            behind = self.uow.select(find(TASKS, {"phase_id": any_of(phases)}))
-            self.recount.update((task.id, None) for task in behind)
-
-    def _unfinished_or_gone(self, keys: Iterable[str]) -> dict[str, Task]:
-        """The tasks that still are; a row of one that is finished or removed has to go."""
-        wanted = list(keys)
-        tasks: dict[str, Task] = {}
-        for key, task in zip(wanted, self.uow.get(TASKS, wanted), strict=True):
-            if task is None or task.finished:
-                self.gone.append(key)
-            else:
-                tasks[key] = task
-        return tasks
-
-    def _before(self, keys: Sequence[str]) -> dict[str, Row]:
-        """The rows as they are, which a task added just now has none of."""
-        old = [key for key in dict.fromkeys((*keys, *self.gone)) if key not in self.fresh]
-        rows: dict[str, Row] = {}
-        for kind in (WAITING, OPENINGS):
-            rest = [key for key in old if key not in rows]
-            found = self.uow.get(kind, rest) if rest else []
-            rows.update((row.task_id, row) for row in found if row is not None)
-        return rows
-
-    def _recounted(
-        self, tasks: Sequence[Task], rows: dict[str, Row]
-    ) -> dict[str, Waiting | Opening | None]:
-        if not tasks:
-            return {}
-        depends_on = self._depends_on(tasks)
-        children = self._children(tasks)
-        gates = self._gates(tasks)
-        wanted: dict[str, Waiting | Opening | None] = {}
-        for task in tasks:
-            phase, gate_open = gates[task.id]
-            before = rows.get(task.id)
-            blocked_by = blockers(
-                task,
-                gate_open=gate_open,
-                depends_on=depends_on.get(task.id, ()),
-                children=children.get(task.id, ()),
-            )
-            opening = before if isinstance(before, Opening) else None
-            wanted[task.id] = standing_row(task, phase, blocked_by, opening)
-        return wanted
-
-    def _depends_on(self, tasks: Sequence[Task]) -> dict[str, list[Task]]:
-        # What a fresh task depends on was written in this very transaction.
-        edges = [
-            change.after
-            for change in self._changes(TASK_DEPENDENCIES)
-            if change.after and change.after.task_id in self.fresh
-        ]
-        old = [task.id for task in tasks if task.id not in self.fresh]
-        if old:
-            edges += self.uow.select(find(TASK_DEPENDENCIES, {"task_id": any_of(old)}))
-        return _grouped(
-            (edge.task_id, task)
-            for edge, task in zip(
-                edges,
-                self.uow.existing(TASKS, [edge.depends_on_task_id for edge in edges]),
-                strict=True,
-            )
-        )
-
-    def _children(self, tasks: Sequence[Task]) -> dict[str, list[Task]]:
-        found = [
-            change.after
-            for change in self._changes(TASKS)
-            if change.after and change.after.parent_task_id in self.fresh
-        ]
-        old = [task.id for task in tasks if task.id not in self.fresh]
-        if old:
-            found += self.uow.select(find(TASKS, {"parent_task_id": any_of(old)}))
-        return _grouped((child.parent_task_id, child) for child in found)
-
-    def _gates(self, tasks: Sequence[Task]) -> dict[str, tuple[Phase | None, bool]]:
-        phase_ids = list(dict.fromkeys(task.phase_id for task in tasks if task.phase_id))
-        phases = dict(zip(phase_ids, self.uow.existing(PHASES, phase_ids), strict=True))
-        edges = (
-            self.uow.select(find(PHASE_DEPENDENCIES, {"phase_id": any_of(phase_ids)}))
-            if phase_ids
-            else []
-        )
-        ends = [edge.depends_on_phase_id for edge in edges]
-        waits_for = _grouped(
-            (edge.phase_id, phase)
-            for edge, phase in zip(edges, self.uow.existing(PHASES, ends), strict=True)
-        )
-        gates: dict[str, tuple[Phase | None, bool]] = {}
-        owners = {
-            task.id: phases[task.phase_id].initiative_id if task.phase_id else task.initiative_id
-            for task in tasks
-        }
-        wanted = list(dict.fromkeys(owner for owner in owners.values() if owner))
-        initiatives = dict(zip(wanted, self.uow.existing(INITIATIVES, wanted), strict=True))
-        for task in tasks:
-            phase = phases[task.phase_id] if task.phase_id else None
-            owner = owners[task.id]
-            initiative = initiatives[owner] if owner else None
-            ahead = waits_for.get(task.phase_id or "", ())
-            gates[task.id] = phase, gate_is_open(initiative, phase, ahead)
-        return gates
-
-    def _phase(self, task: Task) -> Phase | None:
-        return self.uow.existing(PHASES, [task.phase_id])[0] if task.phase_id else None
-
-    def _write(
-        self, rows: dict[str, Row], wanted: dict[str, Waiting | Opening | None]
-    ) -> None:
-        for kind, row_type in ((WAITING, Waiting), (OPENINGS, Opening)):
-            put = [row for row in wanted.values() if isinstance(row, row_type)]
-            stay = {row.task_id for row in put}
-            gone = [
-                key
-                for key, row in rows.items()
-                if isinstance(row, row_type)
-                and key not in stay
-                and (key in wanted or key in self.gone)
-            ]
-            self.uow.put_derived(kind, put, gone)
-
-
-def _grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[str, list[Any]]:
-    groups: dict[str, list[Any]] = {}
-    for key, value in pairs:
-        groups.setdefault(key, []).append(value)
-    return groups
-
-
-def _what_counts(task: Task) -> tuple[Any, ...]:
-    """What of a task decides over its own blockers and its parent's."""
-    blocked = task.status is TaskStatus.BLOCKED
-    return task.finished, blocked, task.phase_id, task.initiative_id, task.parent_task_id
-
-
-def _rules(initiative: Initiative) -> tuple[Any, ...]:
-    return initiative.status is InitiativeStatus.ACTIVE, initiative.execution_mode
-
-
-def _is_open(uow: "UnitOfWork", phase: Phase) -> tuple[Any, ...]:
-    (initiative,) = uow.get(INITIATIVES, [phase.initiative_id])
-    return phase.initiative_id, phase_is_open(phase, initiative)
-
-
-def _fold_in(uow: "UnitOfWork", events: Iterable[ScoreEvent]) -> None:
+def _fold_in(uow: "UnitOfWork", changes: Iterable[Change]) -> None:
     """Move the standings of the agents these entries of the ledger speak of."""
-    by_agent = _grouped((event.agent, event) for event in events)
+    by_agent = grouped((event.agent, each) for each in changes for event in each.rows)
     keys = [standing_id(agent) for agent in by_agent]
-    standings: list[Standing] = []
-    for (agent, fresh), standing in zip(by_agent.items(), uow.get(STANDINGS, keys), strict=True):
-        ordered = sorted(fresh, key=lambda event: (event.at, event.id))
-        if standing is None or is_late(standing, ordered[0]):
-            standings.append(fold(agent, _ledger(uow, agent), uow.experience))
+    known = uow.get(STANDINGS, keys)
+    moved: list[Standing] = []
+    for (agent, own), before in zip(by_agent.items(), known, strict=True):
+        fresh = sorted((each.after for each in own if each.after), key=_place)
+        changed = any(each.before for each in own)
+        if before is None or changed or is_late(before, fresh[0]):
+            moved.append(fold(agent, _ledger(uow, agent), uow.experience))
             continue
-        for event in ordered:
-            standing = apply(standing, event, uow.experience)
-        standings.append(standing)
-    uow.put_derived(STANDINGS, standings)
+        moved.append(reduce(lambda s, event: apply(s, event, uow.experience), fresh, before))
+    gone = [each.id for each in moved if each.last_event_id is None]
+    uow.put_derived(STANDINGS, [each for each in moved if each.id not in gone], gone)
+
+
+def _place(event: ScoreEvent) -> tuple[datetime, str]:
+    return event.at, event.id
 
 
 def _ledger(uow: "UnitOfWork", agent: str) -> Iterator[ScoreEvent]:
@@ -329,10 +83,10 @@ def _every(uow: "UnitOfWork", kind: Kind[Any]) -> Iterator[Any]:
 def _recomputed(uow: "UnitOfWork") -> dict[tuple[str, str], Any]:
     """What the derived rows should be, from the rows they follow from."""
     expected: dict[tuple[str, str], Any] = {}
-    queues = _Queues(uow, {})
+    queues = Queues(uow, {})
     tasks = [task for task in _every(uow, TASKS) if not task.finished]
-    rows = queues._before([task.id for task in tasks])
-    for key, row in queues._recounted(tasks, rows).items():
+    rows = queues.before([task.id for task in tasks])
+    for key, row in queues.recounted(tasks, rows).items():
         if row is not None:
             kind = WAITING if isinstance(row, Waiting) else OPENINGS
             expected[kind.name, key] = row
@@ -353,16 +107,14 @@ def differences(uow: "UnitOfWork") -> list[tuple[Any, Any]]:
     }
     keys = sorted({*expected, *actual})
     return [
-        (actual.get(key), expected.get(key))
-        for key in keys
-        if actual.get(key) != expected.get(key)
+        (actual.get(key), expected.get(key)) for key in keys if actual.get(key) != expected.get(key)
     ]
 
 
 def rebuild(uow: "UnitOfWork") -> int:
     """Write the derived rows anew where they differ; says how many did."""
     found = differences(uow)
-    for kind, row_type in ((WAITING, Waiting), (OPENINGS, Opening), (STANDINGS, Standing)):
+    for kind, row_type in (*QUEUES, (STANDINGS, Standing)):
         put = [wanted for _, wanted in found if isinstance(wanted, row_type)]
         gone = [
             kind.key_of(actual)

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
-
 from herdbook.domain.clock import Stamp, tick
+from herdbook.domain.entity import evolve
 from herdbook.domain.journal import Head, JournalEntry, Op
 from herdbook.ports.changes import Change
 from herdbook.ports.wire import encode
@@ -17,9 +16,7 @@ if TYPE_CHECKING:
 def _difference(
     before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    changed = [
-        name for name in {**before, **after} if before.get(name) != after.get(name)
-    ]
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     return {n: before.get(n) for n in changed}, {n: after.get(n) for n in changed}
 
 
@@ -83,5 +80,3 @@ def _entry(common: dict[str, Any], change: Change, seq: int, clock: Stamp) -> Jo
         **common,
     )
     return entry
-
-

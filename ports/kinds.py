@@ -8,10 +8,12 @@ knows any kind by name.
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cached_property
+from graphlib import TopologicalSorter
 from typing import Any, Generic, TypeVar
 
-from attrs import NOTHING, Attribute, define, field, fields, frozen
+from attrs import NOTHING, Attribute, define, field, frozen
 
+from herdbook.domain.entity import fields_of
 from herdbook.domain.places import Area
 from herdbook.domain.values import Rule, rule_of
 
@@ -107,7 +109,7 @@ class Kind(Generic[E]):
     @cached_property
     def columns(self) -> dict[str, Column]:
         """The fields by name, in the order they were declared."""
-        return {each.name: Column.of(each) for each in fields(self.entity)}
+        return {each.name: Column.of(each) for each in fields_of(self.entity)}
 
     @cached_property
     def secrets(self) -> frozenset[str]:
@@ -129,28 +131,30 @@ class Kind(Generic[E]):
         words = "".join(f" {c.lower()}" if c.isupper() else c for c in self.entity.__name__)
         return words.strip()
 
-    def problems(self, others: dict[str, "Kind[Any]"]) -> Iterable[str]:
+    def problems(self, others: dict[str, "Kind[Any]"]) -> Iterator[str]:
         """What is wrong with this entry of the dictionary, if anything."""
         if self.key not in self.columns:
             yield f"{self.name} has no key field {self.key}"
         for column in self.columns.values():
             if column.optional and column.has_default and column.default is not None:
                 yield f"{self.name}.{column.name} may be empty, so it must be empty by default"
-        for lookup in self.all_lookups:
-            for name in lookup:
-                if name not in self.columns:
-                    yield f"{self.name} has no field {name} to look up"
-                elif self.columns[name].type_name not in EQUATABLE:
-                    yield f"{self.name}.{name} is too long to look up"
+        for name in {name for lookup in self.all_lookups for name in lookup}:
+            if name not in self.columns:
+                yield f"{self.name} has no field {name} to look up"
+            elif self.columns[name].type_name not in EQUATABLE:
+                yield f"{self.name}.{name} is too long to look up"
         for reference in self.references:
-            if reference.field not in self.columns or reference.target not in others:
-                yield f"{self.name}.{reference.field} refers to nothing"
-                continue
-            if all(lookup[0] != reference.field for lookup in self.all_lookups):
-                yield f"{self.name}.{reference.field} needs a lookup to find what refers to a row"
-            nullable = self.columns[reference.field].optional
-            if reference.on_delete is OnDelete.SET_NULL and not nullable:
-                yield f"{self.name}.{reference.field} cannot be emptied"
+            yield from self._problems_of(reference, others)
+
+    def _problems_of(self, reference: Reference, others: dict[str, "Kind[Any]"]) -> Iterator[str]:
+        field = f"{self.name}.{reference.field}"
+        if reference.field not in self.columns or reference.target not in others:
+            yield f"{field} refers to nothing"
+            return
+        if all(lookup[0] != reference.field for lookup in self.all_lookups):
+            yield f"{field} needs a lookup to find what refers to a row"
+        if reference.on_delete is OnDelete.SET_NULL and not self.columns[reference.field].optional:
+            yield f"{field} cannot be emptied"
 
 
 class Dictionary:
@@ -175,6 +179,19 @@ class Dictionary:
             for reference in kind.references:
                 found[reference.target].append((kind, reference))
         return {name: tuple(each) for name, each in found.items()}
+
+    @cached_property
+    def referrers_first(self) -> tuple[Kind[Any], ...]:
+        """The kinds in an order in which what goes along with a row comes before it."""
+        along = {
+            kind.name: {
+                referrer.name
+                for referrer, reference in self.referrers[kind.name]
+                if reference.on_delete is OnDelete.CASCADE and referrer is not kind
+            }
+            for kind in self
+        }
+        return tuple(self.kinds[name] for name in TopologicalSorter(along).static_order())
 
     def __iter__(self) -> Iterator[Kind[Any]]:
         return iter(self.kinds.values())

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from datetime import datetime
 from heapq import merge
+from itertools import islice
 
-from attrs import evolve
-
+from herdbook.domain.entity import evolve
 from herdbook.domain.plan import (
     ChangeSet,
     Errand,
@@ -156,20 +156,19 @@ class Openings(Repository[Opening]):
     ) -> list[Opening]:
         """The first that can be claimed: ready ones, and held ones whose lease has passed."""
         within = {"initiative_id": initiative_id, "phase_id": phase_id}
-        chosen = {name: value for name, value in within.items() if value is not None}
-        if len(chosen) > 1:
-            chosen.pop("initiative_id")
-        query = find(
-            OPENINGS, {**chosen, "state": OpeningState.READY}, by=("rank",), limit=limit
-        )
-        expired = [
-            opening
-            for opening in self.expired(self.uow.now)
-            if not opening.blockers
-            and all(getattr(opening, name) == value for name, value in chosen.items())
-        ]
+        asked = {name: value for name, value in within.items() if value is not None}
+        # A phase is of one initiative: its openings lie in the one asked for, all or none.
+        chosen = asked if phase_id is None else {"phase_id": phase_id}
+        query = find(OPENINGS, {**chosen, "state": OpeningState.READY}, by=("rank",), limit=limit)
         ready = self.select(query)
-        return list(merge(ready, sorted(expired, key=_turn), key=_turn))[:limit]
+        expired = [opening for opening in self.expired(self.uow.now) if not opening.blockers]
+        line = merge(ready, sorted(expired, key=_turn), key=_turn)
+        inside = (
+            opening
+            for opening in line
+            if all(getattr(opening, name) == value for name, value in asked.items())
+        )
+        return list(islice(inside, limit))
 
     def expired(self, now: datetime) -> list[Opening]:
         """Held openings whose lease has passed, longest first."""
@@ -219,9 +218,7 @@ class Pages(Repository[Page]):
 
     def root(self, initiative_id: str) -> Page | None:
         """An initiative's root page."""
-        return self.first(
-            find(self.kind, {"initiative_id": initiative_id, "parent_page_id": None})
-        )
+        return self.first(find(self.kind, {"initiative_id": initiative_id, "parent_page_id": None}))
 
     def get_or_create_root(self, initiative_id: str, title: str) -> Page:
         """An initiative's root page, made with this title if there is none."""
@@ -290,5 +287,3 @@ class Errands(Repository[Errand]):
     def by_status(self, status: ErrandStatus) -> list[Errand]:
         """Errands of all projects in this status, oldest first."""
         return self.select(find(self.kind, {"status": status}))
-
-

@@ -115,5 +115,3 @@ class Standings(Repository[Standing]):
     def of_agent(self, agent: str) -> Standing:
         """Where an agent stands; one without a ledger stands at the beginning."""
         return self.find(standing_id(agent)) or first_standing(agent)
-
-

@@ -7,11 +7,12 @@ from herdbook.domain.errors import AlreadyExists, UnknownReference
 from herdbook.ports.changes import Reads
 from herdbook.ports.kinds import Dictionary, Kind, OnDelete, Reference, Unique
 from herdbook.ports.query import any_of, find
+from herdbook.ports.wire import revive
 
 AT_ONCE = 5_000
 """How many keys one question carries at most."""
 
-Removal = dict[Kind[Any], dict[Any, Any]]
+Rows = dict[Kind[Any], dict[Any, Any]]
 """Rows by kind and key."""
 
 
@@ -43,9 +44,7 @@ def check_references(
                     )
 
 
-def check_uniques(
-    read: Reads, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
-) -> None:
+def check_uniques(read: Reads, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]) -> None:
     """Refuse rows that would share values which must be unique."""
     for unique in kind.uniques:
         wanted: dict[tuple[Any, ...], Any] = {}
@@ -86,51 +85,70 @@ def _holders(
 
 def to_remove(
     read: Reads, dictionary: Dictionary, kind: Kind[Any], rows: Sequence[Any]
-) -> tuple[Removal, Removal]:
+) -> tuple[Rows, Rows]:
     """What goes when these rows go, and what is emptied, as `(removed, emptied)` rows.
 
-    What refers to a row comes before it, so that a reader of the journal never meets a row whose
-    reference is already gone; rows that refer to one another in a circle go all the same. Emptied
-    rows are given as they will be.
+    What goes along with a row comes before it, so that a reader of the journal never meets a row
+    whose owner is already gone. Emptied rows are given as they will be.
     """
-    removed: Removal = {}
-    frontier: list[tuple[Kind[Any], dict[Any, Any]]] = [
-        (kind, {kind.key_of(row): row for row in rows})
-    ]
-    setting_null: list[tuple[Kind[Any], Reference, list[Any]]] = []
+    removed: Rows = {}
+    frontier = [(kind, {kind.key_of(row): row for row in rows})]
     while frontier:
-        current, fresh = frontier.pop()
+        current, found = frontier.pop()
         known = removed.setdefault(current, {})
-        fresh = {key: row for key, row in fresh.items() if key not in known}
+        fresh = {key: row for key, row in found.items() if key not in known}
         known.update(fresh)
-        if not fresh:
-            continue
         for referrer, reference in dictionary.referrers[current.name]:
-            if reference.on_delete is OnDelete.SET_NULL:
-                setting_null.append((referrer, reference, list(fresh)))
+            if reference.on_delete is OnDelete.CASCADE:
+                along = _referring(read, referrer, reference, fresh)
+                if along:
+                    frontier.append((referrer, {referrer.key_of(row): row for row in along}))
+    ordered = {
+        each: _children_first(each, removed[each])
+        for each in dictionary.referrers_first
+        if each in removed
+    }
+    return ordered, _emptied(read, dictionary, removed)
+
+
+def _referring(
+    read: Reads, kind: Kind[Any], reference: Reference, keys: Iterable[Any]
+) -> list[Any]:
+    return [
+        row
+        for part in _parts(keys)
+        for row in read.select(find(kind, {reference.field: any_of(part)}))
+    ]
+
+
+def _emptied(read: Reads, dictionary: Dictionary, removed: Rows) -> Rows:
+    """The rows that stay but named one that goes, without that name."""
+    emptied: Rows = {}
+    for kind, gone in removed.items():
+        for referrer, reference in dictionary.referrers[kind.name]:
+            if reference.on_delete is not OnDelete.SET_NULL:
                 continue
-            for part in _parts(fresh):
-                found = read.select(find(referrer, {reference.field: any_of(part)}))
-                if found:
-                    frontier.append((referrer, {referrer.key_of(row): row for row in found}))
-    emptied: Removal = {}
-    for referrer, reference, keys in setting_null:
-        gone = removed.get(referrer, {})
-        for part in _parts(keys):
-            for row in read.select(find(referrer, {reference.field: any_of(part)})):
+            for row in _referring(read, referrer, reference, gone):
                 key = referrer.key_of(row)
-                if key not in gone:
-                    rows_of = emptied.setdefault(referrer, {})
-                    rows_of[key] = _emptied(rows_of.get(key, row), reference.field)
-    return _referrers_first(removed), emptied
+                if key not in removed.get(referrer, {}):
+                    rows = emptied.setdefault(referrer, {})
+                    values = vars(rows.get(key, row))
+                    rows[key] = revive(referrer, {**values, reference.field: None})
+    return emptied
 
 
-def _emptied(row: Any, field: str) -> Any:
-    copy = object.__new__(type(row))
-    vars(copy).update(vars(row), **{field: None})
-    return copy
-
-
-def _referrers_first(removed: Removal) -> Removal:
-    """The same rows, last found first: a cascade finds a row before what refers to it."""
-    return {kind: dict(reversed(rows.items())) for kind, rows in reversed(removed.items())}
+def _children_first(kind: Kind[Any], rows: dict[Any, Any]) -> dict[Any, Any]:
+    """Rows of a kind that forms trees, leaves before what they hang on."""
+    up = [each.field for each in kind.references if each.target == kind.name]
+    if not up:
+        return rows
+    depths: dict[Any, int] = {}
+    for key in rows:
+        trail = [key]
+        while (parent := getattr(rows[trail[-1]], up[0])) in rows and parent not in depths:
+            trail.append(parent)
+        depth = depths.get(parent, -1)
+        for each in reversed(trail):
+            depth += 1
+            depths[each] = depth
+    return dict(sorted(rows.items(), key=lambda item: -depths[item[0]]))

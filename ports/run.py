@@ -41,13 +41,12 @@ def run(
     for attempt in range(1, ATTEMPTS + 1):
         committing = False
         try:
-            with unit_of_work(
-                store, space, ids=ids, actor=actor, operation_id=operation_id
-            ) as uow:
+            with unit_of_work(store, space, ids=ids, actor=actor, operation_id=operation_id) as uow:
                 if operation_id is not None:
                     known = uow.operations.find(operation_id)
                     if known is not None:
-                        return _recall(uow, known.result)
+                        answer: R = _recall(uow, known.result)
+                        return answer
                 result = use_case(uow, *args, **kwargs)
                 if operation_id is not None:
                     _remember(uow, operation_id, result)
@@ -83,15 +82,13 @@ def read(
 
 
 def _pause(attempt: int) -> None:
-    time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))
+    time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
 
 def _remember(uow: UnitOfWork, operation_id: str, result: Any) -> None:
     uow.operations.prune(uow.now)
     uow.operations.add(
-        Operation(
-            operation_id=operation_id, result=_answer(uow.dictionary, result), at=uow.now
-        )
+        Operation(operation_id=operation_id, result=_answer(uow.dictionary, result), at=uow.now)
     )
 
 

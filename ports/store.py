@@ -19,7 +19,7 @@ Laws every store keeps, proven by `tests/contract/`:
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 from attrs import frozen
 
@@ -110,7 +110,7 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of files and connections; closing twice is no error."""
 
-    def __enter__(self) -> "Store": ...
+    def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 

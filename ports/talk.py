@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from attrs import evolve
-
+from herdbook.domain.entity import evolve
 from herdbook.domain.talk import (
     ChatMessage,
     ChatSession,

@@ -17,8 +17,8 @@ from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.places import area_of
 from herdbook.ports import references, waits_for
 from herdbook.ports.changes import Change
-from herdbook.ports.dictionary import HEADS, JOURNAL
 from herdbook.ports.derive import derive
+from herdbook.ports.dictionary import HEADS, JOURNAL
 from herdbook.ports.ids import Ids
 from herdbook.ports.journal import write_down
 from herdbook.ports.kinds import Dictionary, Kind
@@ -33,8 +33,8 @@ E = TypeVar("E")
 class UnitOfWork(Repositories):
     """A transaction as use cases see it: named repositories over a session.
 
-    Nothing lasts unless `commit` is called. The write half may only be used by the one thread and
-    in the one process that began it.
+    Nothing lasts unless `commit` is called, and nothing can be done behind it. The write half may
+    only be used by the one thread and in the one process that began it.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class UnitOfWork(Repositories):
         space: str,
         *,
         ids: Ids,
+        write: bool = True,
         actor: Actor = NOBODY,
         operation_id: str | None = None,
         experience: Experience | None = None,
@@ -57,7 +58,10 @@ class UnitOfWork(Repositories):
         self.experience = experience or Experience()
         self.node = store.uuid
         self.changes: list[Change] = []
+        self._derived = 0
         self._ids = ids
+        self._write = write
+        self._over = False
         self._tx = ids()
         self._appended = 0
         self._known: dict[str, dict[Any, Any]] = {}
@@ -74,13 +78,18 @@ class UnitOfWork(Repositories):
         return f"tx_{self._tx}"
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
-        """Rows by key, None where there is none.
+        """Rows by key, None where there is none; InvalidValue for what no key can be.
 
         A row that this transaction has seen is not asked for again: nobody else writes meanwhile.
         """
+        if kind.derived:
+            self._bring_up_to_date()
         known = self._known.setdefault(kind.name, {})
         missing = [key for key in dict.fromkeys(keys) if key not in known]
         if missing:
+            check = kind.columns[kind.key].checked
+            for key in missing:
+                check(key)
             found = self.session.get(kind, missing)
             if kind.append_only:
                 return self._merged(keys, known, dict(zip(missing, found, strict=True)))
@@ -93,6 +102,8 @@ class UnitOfWork(Repositories):
 
     def select(self, query: Query[E]) -> list[E]:
         """The answer to a query."""
+        if query.kind.derived:
+            self._bring_up_to_date()
         rows = self.session.select(query)
         if not query.kind.append_only:
             known = self._known.setdefault(query.kind.name, {})
@@ -101,6 +112,8 @@ class UnitOfWork(Repositories):
 
     def count(self, query: Query[Any]) -> int:
         """How many rows a query admits."""
+        if query.kind.derived:
+            self._bring_up_to_date()
         return self.session.count(query)
 
     def add(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
@@ -118,15 +131,18 @@ class UnitOfWork(Repositories):
         return stamped
 
     def save(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
-        """Save changed rows, all or none; StaleWrite if one was saved by somebody since."""
+        """Save changed rows, all or none; StaleWrite if one was saved since it was read."""
         self._check_area(kind)
         if kind.append_only or kind.derived:
             raise InvalidValue(kind.title, "is written once and not changed")
         before = self.existing(kind, [kind.key_of(row) for row in rows])
+        saved: set[Any] = set()
         for row, old in zip(rows, before, strict=True):
-            held, current = vars(row)["version"], vars(old)["version"]
+            key = kind.key_of(row)
+            held, current = vars(row)["version"], vars(old)["version"] + (key in saved)
             if held != current:
-                raise StaleWrite(kind.title, str(kind.key_of(row)), held, current)
+                raise StaleWrite(kind.title, str(key), held, current)
+            saved.add(key)
         after = [self._resaved(kind, *pair) for pair in zip(rows, before, strict=True)]
         references.check_references(self, self.dictionary, kind, after, before)
         references.check_uniques(self, kind, after, before)
@@ -154,6 +170,7 @@ class UnitOfWork(Repositories):
 
     def put_derived(self, kind: Kind[E], rows: Sequence[E], gone: Sequence[Any] = ()) -> None:
         """Write rows that follow from others: not journalled, not versioned."""
+        self._check_open()
         keys = [kind.key_of(row) for row in rows]
         current = self.get(kind, keys)
         pairs = list(zip(rows, current, strict=True))
@@ -171,8 +188,9 @@ class UnitOfWork(Repositories):
 
     def existing(self, kind: Kind[E], keys: Sequence[Any]) -> list[E]:
         """Rows by key; NotFound names the first that is missing."""
+        found = self.get(kind, keys)
         rows: list[E] = []
-        for key, row in zip(keys, self.get(kind, keys), strict=True):
+        for key, row in zip(keys, found, strict=True):
             if row is None:
                 raise NotFound(kind.title, str(key))
             rows.append(row)
@@ -180,7 +198,8 @@ class UnitOfWork(Repositories):
 
     def commit(self) -> None:
         """Bring derived rows up to date, write the journal and make it all last."""
-        derive(self.changes, self)
+        self._check_open()
+        self._bring_up_to_date()
         entries, head = write_down(self)
         if entries:
             self.session.insert(JOURNAL, entries)
@@ -188,6 +207,7 @@ class UnitOfWork(Repositories):
             self.session.insert(HEADS, [head])
         else:
             self.session.replace(HEADS, [head])
+        self._over = True
         self.session.commit()
 
     def new_id(self, kind: Kind[Any]) -> str:
@@ -233,7 +253,23 @@ class UnitOfWork(Repositories):
             self.changes.append(Change(kind, key, before, after))
             known[key] = after
 
+    def _bring_up_to_date(self) -> None:
+        """Let derived rows follow what was changed since they last did."""
+        fresh = self.changes[self._derived :]
+        if fresh:
+            # First, because deriving asks for derived rows itself.
+            self._derived = len(self.changes)
+            derive(fresh, self)
+
+    def _check_open(self) -> None:
+        """Some engines would take a change behind the commit, and no journal would tell of it."""
+        if self._over:
+            raise RuntimeError("this unit of work is over; begin another one")
+        if not self._write:
+            raise RuntimeError("this unit of work was begun for reading only")
+
     def _check_area(self, kind: Kind[Any]) -> None:
+        self._check_open()
         if kind.area not in (None, self.area):
             raise InvalidValue("space", f"{kind.name} are not kept in {self.space}")
 
@@ -263,6 +299,7 @@ def unit_of_work(
             store,
             space,
             ids=ids,
+            write=write,
             actor=actor,
             operation_id=operation_id,
             experience=experience,

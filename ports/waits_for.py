@@ -56,9 +56,7 @@ def _label(node: Node) -> str:
 def _readable(cycle: tuple[str, ...]) -> tuple[str, ...]:
     """The cycle as people name it: a phase is one thing, and stands there once."""
     named = [label.partition(":")[2] or label for label in cycle]
-    return tuple(
-        name for at, name in enumerate(named) if at == 0 or name != named[at - 1]
-    )
+    return tuple(name for at, name in enumerate(named) if at == 0 or name != named[at - 1])
 
 
 def _edges(row: Any) -> list[Edge]:

@@ -7,7 +7,8 @@ masked unless the caller says that it is the store itself that is writing.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from herdbook.domain.clock import Stamp
@@ -18,24 +19,25 @@ E = TypeVar("E")
 Encoder = Callable[[Any], Any]
 
 
+@lru_cache(maxsize=256)
 def moment(value: datetime) -> str:
-    """A time as text that sorts as the times do."""
+    """A time as text that sorts as the times do; the rows of a transaction share theirs."""
     return value.isoformat(timespec="microseconds")
+
+
+value_of: Encoder = attrgetter("_value_")
+"""What a choice is written as; the plain attribute, because `value` costs ten times as much."""
 
 
 def _masked(_: Secret) -> str:
     return HIDDEN
 
 
-def _value(choice: Enum) -> Any:
-    return choice.value
-
-
 _ENCODERS: dict[str, Encoder] = {
     "moment": moment,
     "stamp": str,
-    "choice": _value,
-    "number choice": _value,
+    "choice": value_of,
+    "number choice": value_of,
     "secret": Secret.reveal,
 }
 
@@ -58,7 +60,7 @@ def _decoder(column: Column) -> Encoder | None:
 
 
 @cache
-def _encoding(kind: Kind[Any], revealed: bool) -> tuple[tuple[str, Encoder | None], ...]:
+def _encoding(kind: Kind[Any], *, revealed: bool) -> tuple[tuple[str, Encoder | None], ...]:
     encoders = _ENCODERS if revealed else {**_ENCODERS, "secret": _masked}
     return tuple((name, encoders.get(each.type_name)) for name, each in kind.columns.items())
 
@@ -76,7 +78,7 @@ def encode(kind: Kind[E], row: E, *, revealed: bool = False) -> dict[str, Any]:
     values = vars(row)
     return {
         name: encoder(value) if encoder else value
-        for name, encoder in _encoding(kind, revealed)
+        for name, encoder in _encoding(kind, revealed=revealed)
         if (value := values[name]) is not None
     }
 

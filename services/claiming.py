@@ -54,9 +54,7 @@ def claim(
         limit *= 4
 
 
-def _give(
-    uow: UnitOfWork, opening: Opening, task: Task, agent_id: str, ttl: timedelta
-) -> Claim:
+def _give(uow: UnitOfWork, opening: Opening, task: Task, agent_id: str, ttl: timedelta) -> Claim:
     held = rules.hold(opening, uow.now, ttl)
     uow.openings.put(held)
     claimed = uow.tasks.save(rules.claim(task, opening, agent_id))
@@ -122,5 +120,3 @@ def _close_phase(uow: UnitOfWork, phase: Phase) -> None:
     if uow.tasks.any_unfinished_in(phase.id):
         return
     uow.phases.save(rules.phase_after_last_task(phase, uow.initiatives.get(phase.initiative_id)))
-
-

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import duckdb
 
-from herdbook.adapters.duckdb.errors import translated, translating
-from herdbook.domain.errors import HerdbookError
+from herdbook.adapters.duckdb.errors import translating
 
 CATALOG = "herdbook"
 
@@ -21,31 +20,41 @@ _LOG = logging.getLogger(__name__)
 
 
 class Engine:
-    """The instance of one file, made when first needed. One thread at a time changes it."""
+    """The instance of one file. One thread at a time changes it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._instance: duckdb.DuckDBPyConnection | None = None
         self.attached = False
 
+    def start(self) -> None:
+        """Make the instance, which takes far longer than anybody should hold a lock."""
+        if self._instance is None:
+            with translating(str(self._path)):
+                self._instance = _instance(self._path)
+
     def attach(self, path: Path, *, write: bool) -> None:
         """Open the file. With its type stated, DuckDB reads its headers under its own lock."""
+        if self._instance is None:
+            raise RuntimeError("the instance was not started")
         with translating(str(self._path)):
-            if self._instance is None:
-                self._instance = _instance(self._path)
             quoted = str(path).replace("'", "''")
             mode = "" if write else ", READ_ONLY"
-            self._instance.execute(f"ATTACH '{quoted}' AS {CATALOG} (TYPE duckdb{mode})")
-            self.attached = True
+            self.attached = True  # before it is, so that an interrupt does not leave it so unseen
+            try:
+                self._instance.execute(f"ATTACH '{quoted}' AS {CATALOG} (TYPE duckdb{mode})")
+            except duckdb.Error:
+                self.attached = False
+                raise
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection of its own, with a transaction of its own."""
         if self._instance is None:
-            raise RuntimeError("nothing is attached")
+            raise RuntimeError("the instance was not started")
         with translating(str(self._path)):
             return self._instance.cursor()
 
-    def detach(self) -> HerdbookError | None:
+    def detach(self) -> duckdb.Error | None:
         """Close the file, for certain; why its log was not written into it first, if it was not.
 
         All cursors must be closed: DuckDB keeps a file open behind a detach as long as any
@@ -58,7 +67,7 @@ class Engine:
             self._instance.execute(f"DETACH {CATALOG}")
         except duckdb.Error as error:
             self.drop()
-            return translated(error, str(self._path))
+            return error
         self.attached = False
         return None
 

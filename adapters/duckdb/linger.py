@@ -14,6 +14,7 @@ from typing import Protocol
 
 from attrs import frozen
 
+from herdbook.adapters.duckdb.bell import Bell, hang_up_bell
 from herdbook.adapters.duckdb.lock import Hold
 
 _LOG = logging.getLogger(__name__)
@@ -22,8 +23,8 @@ _LOG = logging.getLogger(__name__)
 class Lingering(Protocol):
     """Something that keeps a hold for a while after its last use."""
 
-    def linger_over(self, hold: Hold, *, rung: bool) -> None:
-        """Let go of that hold if it is still kept idly and rung for, or kept long enough."""
+    def linger_over(self, hold: Hold) -> None:
+        """Let go of that hold if it is still kept idly, and somebody waits or it is time."""
 
 
 @frozen
@@ -39,8 +40,17 @@ class Keeper:
         self._mutex = threading.Lock()
         self._watched: dict[Lingering, _Watch] = {}
         self._thread: threading.Thread | None = None
-        self._bell: tuple[int, int] | None = None
+        self._nudge: tuple[int, int] | None = None
+        self._bell: Bell | None = None
         self._ended = False
+
+    def bell(self) -> str | None:
+        """Where others can ring this process; None where that is not possible."""
+        with self._mutex:
+            if self._nudge is None:
+                self._nudge = os.pipe()
+                self._bell = hang_up_bell()
+            return self._bell.address if self._bell else None
 
     def watch(self, who: Lingering, hold: Hold, until: float) -> None:
         """Call `who.linger_over` when that time has come, or when somebody rings before.
@@ -50,59 +60,59 @@ class Keeper:
         """
         with self._mutex:
             watch = self._watched.get(who)
-            if watch is not None and watch.hold is hold:
+            if (watch is not None and watch.hold is hold) or self._nudge is None:
                 return
             self._watched[who] = _Watch(hold, until)
-            if self._bell is None:
-                self._bell = os.pipe()
-                os.set_blocking(self._bell[1], False)
             if self._thread is None:
                 self._thread = threading.Thread(
-                    target=self._run, args=self._bell, name="herdbook-linger", daemon=True
+                    target=self._run, args=self._nudge, name="herdbook-linger", daemon=True
                 )
                 self._thread.start()
             elif self._thread is not threading.current_thread():
-                os.write(self._bell[1], b".")
+                os.write(self._nudge[1], b".")
 
     def end(self) -> None:
-        """Stop watching, at the end of the process: a thread left running would pin DuckDB."""
+        """Stop, with the process: a thread left running would keep DuckDB's objects alive."""
         with self._mutex:
-            thread, bell = self._thread, self._bell
             self._ended = True
-        if thread is not None and bell is not None:
-            os.write(bell[1], b".")
-            thread.join()
+        if self._thread is not None and self._nudge is not None:
+            os.write(self._nudge[1], b".")
+            self._thread.join()
+        if self._bell is not None:
+            self._bell.close()
 
     def forget_inherited(self) -> None:
-        """In a forked child: the thread is gone, its pipe is still here."""
-        for descriptor in self._bell or ():
+        """In a forked child: the thread is gone, what it listened on is still open."""
+        for descriptor in self._nudge or ():
             os.close(descriptor)
-        self._bell = None
+        if self._bell is not None:
+            self._bell.forget_inherited()
 
-    def _run(self, bell: int, _ringer: int) -> None:
+    def _run(self, nudge: int, _nudging: int) -> None:
+        poll = select.poll()
+        poll.register(nudge, select.POLLIN)
+        if self._bell is not None:
+            poll.register(self._bell.fileno(), select.POLLIN)
         while not self._ended:
             with self._mutex:
                 watched = dict(self._watched)
-            poll = select.poll()
-            poll.register(bell, select.POLLIN)
-            for watch in watched.values():
-                if watch.hold.wake is not None:
-                    poll.register(watch.hold.wake, select.POLLIN)
             soonest = min((watch.until for watch in watched.values()), default=None)
             rung = {descriptor for descriptor, _ in poll.poll(_milliseconds(soonest))}
-            if bell in rung:
-                os.read(bell, 4096)
+            if nudge in rung:
+                os.read(nudge, 4096)
+            if self._bell is not None and self._bell.fileno() in rung:
+                self._bell.still()
             for who, watch in watched.items():
-                if watch.hold.wake in rung or monotonic() >= watch.until:
-                    self._call(who, watch, rung=watch.hold.wake in rung)
+                if rung - {nudge} or monotonic() >= watch.until:
+                    self._call(who, watch)
 
-    def _call(self, who: Lingering, watch: _Watch, *, rung: bool) -> None:
+    def _call(self, who: Lingering, watch: _Watch) -> None:
         with self._mutex:
             if self._watched.get(who) is not watch:
                 return
             del self._watched[who]
         try:
-            who.linger_over(watch.hold, rung=rung)
+            who.linger_over(watch.hold)
         except Exception:  # noqa: BLE001 - this thread serves other files too, and must not end
             _LOG.exception("could not let go of a DuckDB file")
 

@@ -1,12 +1,11 @@
 """The lock beside a database file: shared for reading, exclusive for writing, first come first.
 
-Three files stand beside the database and are never removed:
+Two files stand beside the database and are never removed:
 
 `.turn` is a turnstile. Whoever wants the lock takes it first and keeps it while waiting, so readers
 do not overtake a writer that waits, and a holder can see that somebody waits.
-`.lock` is the lock itself, and holds what `lockfile` writes.
-`.wake` is a pipe on which a waiter rings, so that a holder which only lingers lets go at once. All
-holders see the ring, for nobody reads it out of the pipe; it is gone when the last one has closed.
+`.lock` is the lock itself, and holds what `lockfile` writes: among it, where to ring the holders,
+so that one which only keeps the file for its next use lets go at once.
 
 The locks are `flock`, which belongs to an open file and not to a process: a plain open and close of
 the same file elsewhere in the process does not drop it, and neither does a forked child that closes
@@ -16,14 +15,15 @@ its copy.
 import fcntl
 import logging
 import os
-import stat
 import threading
+from errno import ELOOP, EROFS
 from pathlib import Path
 from time import monotonic
 
+from herdbook.adapters.duckdb.bell import ring
 from herdbook.adapters.duckdb.errors import translating
 from herdbook.adapters.duckdb.lockfile import LockFile, holder_of
-from herdbook.domain.errors import StoreBusy
+from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
 _LOG = logging.getLogger(__name__)
 
@@ -33,10 +33,9 @@ _OURS: set[int] = set()  # open descriptors, which a forked child must close wit
 class Hold:
     """The lock, held by this process until `release`."""
 
-    def __init__(self, *, turn: int, lock: int, wake: int | None, write: bool) -> None:
+    def __init__(self, *, turn: int, lock: int, write: bool) -> None:
         self._turn = turn
         self._lock = lock
-        self.wake = wake
         self.write = write
         self.file = LockFile(lock)
 
@@ -59,10 +58,10 @@ class Hold:
         """Let go, for this process and for every child that inherited the open files."""
         try:
             self.file.unsign(write=self.write)
+        except OSError as error:
+            _LOG.warning("could not strike our name out of a lock file: %s", error)
         finally:
             _put_back(self._lock, self._turn)
-            if self.wake is not None:
-                _close(self.wake)
 
 
 class Sidecar:
@@ -72,11 +71,13 @@ class Sidecar:
         self._database = database
         self._turn = database.with_name(f"{database.name}.turn")
         self._lock = database.with_name(f"{database.name}.lock")
-        self._wake = database.with_name(f"{database.name}.wake")
         self._given_up: dict[bool, _Wait] = {}
 
-    def take(self, *, write: bool, patience: float) -> Hold:
-        """Hold the lock, or raise StoreBusy when it is not to be had within `patience` seconds."""
+    def take(self, *, write: bool, patience: float, bell: str | None = None) -> Hold:
+        """Hold the lock, or raise StoreBusy when it is not to be had within `patience` seconds.
+
+        `bell` is where to ring this process when somebody waits for it to let go.
+        """
         begun = monotonic()
         with translating(str(self._database)):
             while True:
@@ -85,7 +86,7 @@ class Sidecar:
                     raise self.busy(monotonic() - begun)
                 try:
                     if hold.is_at(self._lock):
-                        hold.file.sign(write=write)
+                        hold.file.sign(write=write, bell=bell)
                         return hold
                 except BaseException:
                     hold.release()
@@ -108,33 +109,35 @@ class Sidecar:
             if not wait.arrives(seconds):
                 self._given_up[write] = wait
                 return None
-            return Hold(turn=wait.turn, lock=wait.lock, wake=self._listen(), write=write)
+            return Hold(turn=wait.turn, lock=wait.lock, write=write)
         except BaseException:
             wait.leave()
             raise
 
     def _queue(self, *, write: bool) -> "_Wait":
-        turn = _open(self._turn, os.O_RDWR | os.O_CREAT)
+        turn = self._open(self._turn)
         try:
-            lock = _open(self._lock, os.O_RDWR | os.O_CREAT)
+            lock = self._open(self._lock)
         except BaseException:
             _close(turn)
             raise
-        return _Wait(turn, lock, fcntl.LOCK_EX if write else fcntl.LOCK_SH, self._wake)
+        return _Wait(turn, lock, fcntl.LOCK_EX if write else fcntl.LOCK_SH)
 
-    def _listen(self) -> int | None:
-        """Open the pipe on which waiters ring; without one they wait for the linger to pass."""
+    def _open(self, path: Path) -> int:
         try:
-            if not self._wake.exists():
-                os.mkfifo(self._wake, 0o600)
-            descriptor = _open(self._wake, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except (PermissionError, IsADirectoryError) as error:
+            raise self._no_lock(path, error) from error
         except OSError as error:
-            _LOG.debug("cannot be rung at %s: %s", self._wake, error)
-            return None
-        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            return descriptor
-        _close(descriptor)
-        return None
+            if error.errno not in {EROFS, ELOOP}:
+                raise
+            raise self._no_lock(path, error) from error
+        _OURS.add(descriptor)
+        return descriptor
+
+    def _no_lock(self, path: Path, error: OSError) -> StoreUnavailable:
+        reason = f"it needs {path.name} beside it as a lock, which cannot be opened"
+        return StoreUnavailable(str(self._database), f"{reason} ({error.strerror})")
 
 
 class _Wait:
@@ -144,11 +147,10 @@ class _Wait:
     the lock and nobody wants it any more, it gives it straight back.
     """
 
-    def __init__(self, turn: int, lock: int, operation: int, wake: Path) -> None:
+    def __init__(self, turn: int, lock: int, operation: int) -> None:
         self.turn = turn
         self.lock = lock
         self._operation = operation
-        self._wake = wake
         self._mutex = threading.Lock()
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
@@ -204,7 +206,7 @@ class _Wait:
                     self._end()
                     return
             if not _try(self.lock, self._operation):
-                _ring(self._wake)
+                ring(each.bell for each in LockFile(self.lock).holders() if each.bell)
                 fcntl.flock(self.lock, self._operation)
             self._pass_the_turn()
         except OSError as error:
@@ -238,28 +240,6 @@ def _try(descriptor: int, operation: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _ring(wake: Path) -> None:
-    # Open for reading too: a pipe that its last reader closes under us must not raise SIGPIPE.
-    try:
-        descriptor = os.open(wake, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW)
-    except OSError as error:
-        _LOG.debug("cannot ring at %s: %s", wake, error)
-        return
-    try:
-        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            os.write(descriptor, b".")
-    except BlockingIOError:
-        _LOG.debug("%s is full of rings already", wake)
-    finally:
-        os.close(descriptor)
-
-
-def _open(path: Path, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_NOFOLLOW, 0o600)
-    _OURS.add(descriptor)
-    return descriptor
 
 
 def _close(descriptor: int) -> None:

@@ -17,9 +17,12 @@ from pathlib import Path
 
 from attrs import frozen
 
+from herdbook.adapters.duckdb.bell import alive
+
 _LOG = logging.getLogger(__name__)
 
 _SEATS = 64
+_SEAT = 256
 
 
 @frozen
@@ -31,17 +34,18 @@ class _Line:
 _WRITER = _Line(0, 512)
 _SEAL = _Line(512, 512)
 _NOTE = _Line(1024, 3072)
-_READERS = _Line(4096, 128 * _SEATS)
+_READERS = _Line(4096, _SEAT * _SEATS)
 _SIZE = _READERS.start + _READERS.room
 
 
 @frozen
 class Holder:
-    """A process that holds the lock, and since when."""
+    """A process that holds the lock, since when, and where it can be rung."""
 
     pid: int
     command: str
     since: datetime
+    bell: str | None
 
     def described(self) -> str:
         """As a sentence names it."""
@@ -68,7 +72,7 @@ class LockFile:
         if size < _SIZE:
             os.pwrite(self._descriptor, b" " * (_SIZE - size), size)
 
-    def sign(self, *, write: bool) -> None:
+    def sign(self, *, write: bool, bell: str | None) -> None:
         """Say that this process holds the lock now, and strike out those that died with it."""
         outdated = _READERS if write else _WRITER
         if self._bytes(outdated).strip():
@@ -77,22 +81,25 @@ class LockFile:
             "pid": os.getpid(),
             "command": _command(),
             "since": datetime.now(UTC).isoformat(timespec="seconds"),
+            "bell": bell,
         }
-        self._write(_WRITER if write else _seat(), fields)
+        self._write(_WRITER if write else _seat(os.getpid()), fields)
 
     def unsign(self, *, write: bool) -> None:
         """Say that this process holds it no longer."""
-        line = _WRITER if write else _seat()
+        line = _WRITER if write else _seat(os.getpid())
         fields = self._read(line)
         if fields is not None and fields.get("pid") == os.getpid():
             self._blank(line)
 
-    def holder(self) -> Holder | None:
-        """Who holds it longest of those that are alive; else whoever is written there."""
-        lines = [_WRITER, *(_Line(_READERS.start + 128 * seat, 128) for seat in range(_SEATS))]
+    def holders(self) -> list[Holder]:
+        """Who is written there as holding it: first those that are alive, the longest holder first.
+
+        Readers whose numbers share a seat write over each other, so some may be missing.
+        """
+        lines = [_WRITER, *map(_seat, range(_SEATS))]
         signed = [holder for line in lines if (holder := _holder(self._read(line)))]
-        signed.sort(key=lambda each: (not _alive(each.pid), each.since))
-        return signed[0] if signed else None
+        return sorted(signed, key=lambda each: (not alive(each.pid), each.since))
 
     def acknowledge(self, note: str, database: os.stat_result) -> None:
         """Keep word of the last commit until the database file has been put down whole."""
@@ -149,30 +156,21 @@ def holder_of(path: Path) -> Holder | None:
         _LOG.debug("cannot read who holds %s: %s", path, error)
         return None
     try:
-        return LockFile(descriptor).holder()
+        return next(iter(LockFile(descriptor).holders()), None)
     finally:
         os.close(descriptor)
 
 
-def _seat() -> _Line:
-    return _Line(_READERS.start + 128 * (os.getpid() % _SEATS), 128)
+def _seat(number: int) -> _Line:
+    return _Line(_READERS.start + _SEAT * (number % _SEATS), _SEAT)
 
 
 def _holder(fields: dict[str, object] | None) -> Holder | None:
     match fields:
-        case {"pid": int(pid), "command": str(command), "since": str(since)}:
-            return Holder(pid, command, datetime.fromisoformat(since))
+        case {"pid": int(pid), "command": str(command), "since": str(since), "bell": bell}:
+            at = datetime.fromisoformat(since)
+            return Holder(pid, command, at, bell if isinstance(bell, str) else None)
     return None
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _command() -> str:

@@ -11,7 +11,7 @@ import duckdb
 
 from herdbook.adapters.duckdb import place
 from herdbook.adapters.duckdb.engine import CATALOG, Engine
-from herdbook.adapters.duckdb.errors import translating
+from herdbook.adapters.duckdb.errors import translated, translating
 from herdbook.adapters.duckdb.linger import Keeper
 from herdbook.adapters.duckdb.lock import Hold, Sidecar
 from herdbook.domain.errors import StoreUnavailable
@@ -60,7 +60,7 @@ class Attachment:
 
         The commit has happened, so that the note cannot be written must not make it fail.
         """
-        if not self._use.write:
+        if not self._use.write or self.cursor is None:
             raise RuntimeError("a reader has nothing to acknowledge")
         try:
             self._hold.file.acknowledge(note, self._path.stat())
@@ -108,6 +108,7 @@ class Share:
         try:
             self._put_down()
             place.require_database(self.path)
+            self._engine.start()
             self._hold = hold = self._take_lock(write=write, deadline=deadline)
             self._take_up(hold, check)
             with self._gate:
@@ -127,6 +128,7 @@ class Share:
         try:
             self._put_down()
             place.require_folder(self.path)
+            self._engine.start()
             self._hold = self._take_lock(write=True, deadline=deadline)
             with self._gate:
                 self._closing = True
@@ -145,12 +147,12 @@ class Share:
             if self._is_last(use, linger=linger, doubtful=doubtful):
                 self._put_down_as_changing()
 
-    def linger_over(self, hold: Hold, *, rung: bool) -> None:
-        """Put the file down if it is still only kept for the next use."""
+    def linger_over(self, hold: Hold) -> None:
+        """Put the file down if it is still only kept for the next use, long enough or wanted."""
         with self._gate:
             if self._hold is not hold or self._uses or self._changing:
                 return
-            if not rung and monotonic() < self._linger_until:
+            if monotonic() < self._linger_until and not hold.somebody_waits():
                 self._keeper.watch(self, hold, self._linger_until)
                 return
             self._changing = True
@@ -253,7 +255,8 @@ class Share:
     def _take_lock(self, *, write: bool, deadline: float) -> Hold:
         self._outside = True
         try:
-            return self._sidecar.take(write=write, patience=deadline - monotonic())
+            patience = deadline - monotonic()
+            return self._sidecar.take(write=write, patience=patience, bell=self._keeper.bell())
         finally:
             with self._gate:  # a fork that is under way ends before anything is attached
                 self._outside = False
@@ -277,21 +280,25 @@ class Share:
 
     def _fill(self, new: Path, hold: Hold, fill: Check) -> None:
         self._engine.attach(new, write=True)
+        new.chmod(0o600)
         trouble = None
         try:
             self._lend(new, hold, fill, write=True)
         finally:
             trouble = self._engine.detach()
         if trouble is not None:
-            raise trouble
+            raise translated(trouble, str(self.path)) from trouble
         _sync(new)
 
     def _lend(self, path: Path, hold: Hold, to: Check, *, write: bool) -> None:
         use = Use(write=write, cursor=self._engine.cursor())
+        self._uses.append(use)
         try:
             to(Attachment(path, use, hold, None if write else self._recovered))
         finally:
-            _ended(use, path)
+            if use.pid == os.getpid():
+                self._uses.remove(use)
+                _ended(use, path)
 
     def _put_down_as_changing(self) -> None:
         try:
@@ -308,12 +315,14 @@ class Share:
             was_attached = self._engine.attached
             trouble = self._engine.detach()
             if trouble is not None:
-                _LOG.warning("%s keeps its log beside it for now: %s", self.path, trouble)
+                _LOG.warning("%s keeps its log beside it for now. %s", self.path, trouble)
             elif was_attached and self._is_whole(hold):
                 hold.file.put_down(place.seal(self.path))
         except OSError as error:
             _LOG.warning("could not note how %s was put down: %s", self.path, error)
         finally:
+            if self._engine.attached:  # interrupted
+                self._engine.drop()
             hold.release()
 
     def _is_whole(self, hold: Hold) -> bool:
@@ -342,6 +351,9 @@ def _ended(use: Use, path: Path) -> bool:
     except duckdb.Error as error:
         _LOG.warning("DuckDB complained at the end of a transaction on %s: %s", path, error)
         return False
+    except BaseException:  # an interrupt may come before the close as well as after it
+        cursor.close()
+        raise
     return True
 
 

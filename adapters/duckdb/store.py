@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 import duckdb
@@ -199,7 +199,7 @@ class DuckDBStore:
     def close(self) -> None:
         self._file.close()
 
-    def __enter__(self) -> "DuckDBStore":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -83,19 +83,15 @@ class Environment:
 
     def _prepare(self, *, create: bool) -> None:
         folder, place = self.folder, self.place
-        if folder.exists() and not folder.is_dir():
-            raise StoreUnavailable(place, "there is a file where an LMDB store needs a folder")
-        if not folder.exists():
-            if not create:
-                raise StoreUnavailable(place, "there is no store here")
-            if not folder.parent.is_dir():
-                raise StoreUnavailable(place, f"the folder {folder.parent} does not exist")
-            try:
-                folder.mkdir(mode=0o700, exist_ok=True)
-            except OSError as error:
-                raise StoreUnavailable(place, error.strerror or str(error)) from error
         try:
-            names = set(os.listdir(folder))
+            if not folder.exists() and create:
+                _make(folder)
+            names = {each.name for each in folder.iterdir()}
+        except FileNotFoundError as error:
+            raise StoreUnavailable(place, "there is no store here") from error
+        except NotADirectoryError as error:
+            reason = "there is a file where an LMDB store needs a folder"
+            raise StoreUnavailable(place, reason) from error
         except OSError as error:
             raise StoreUnavailable(place, error.strerror or str(error)) from error
         data = folder / DATA
@@ -103,7 +99,9 @@ class Environment:
         if SENTINEL in names and size == 0:
             raise StoreDamaged(str(data), "it is empty where a store was")
         if DATA not in names and names - {LOCK, ".gitignore"}:
-            raise StoreUnavailable(place, "the folder holds other things; choose a folder of its own")
+            raise StoreUnavailable(
+                place, "the folder holds other things; choose a folder of its own"
+            )
         if not create and size == 0:
             raise StoreUnavailable(place, "there is no store here")
         if size:
@@ -132,14 +130,15 @@ class Environment:
                 self.databases[name] = self._env.open_db(name.encode())
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Any]:
+    def transaction(self, *, write: bool, patience: float | None = None) -> Iterator[Any]:
         """Run an LMDB transaction; undone unless it was committed."""
-        if write and not self._writer.acquire(timeout=self.patience):
-            raise StoreBusy(self.place, self.patience, "a thread of this process")
+        patience = self.patience if patience is None else patience
+        if write and not self._writer.acquire(timeout=patience):
+            raise StoreBusy(self.place, patience, "a thread of this process")
         try:
             self._enter()
             try:
-                txn = self._begin(write)
+                txn = self._begin(write=write)
                 try:
                     yield txn
                 except lmdb.Error as error:
@@ -157,7 +156,8 @@ class Environment:
         with self._idle:
             if self._stranded:
                 raise StoreUnavailable(
-                    self.place, "this process was forked inside a transaction on it; start a new one"
+                    self.place,
+                    "this process was forked inside a transaction on it; start a new one",
                 )
             self._idle.wait_for(lambda: not self._closing)
             if self._env is None:
@@ -182,7 +182,7 @@ class Environment:
                 del self._running[me]
             self._idle.notify_all()
 
-    def _begin(self, write: bool) -> Any:
+    def _begin(self, *, write: bool) -> Any:
         for attempt in range(8):
             try:
                 return self._env.begin(write=write)
@@ -230,6 +230,12 @@ class Environment:
         self._writer = threading.Lock()
         self._running = {}
         self._closing = False
+
+
+def _make(folder: Path) -> None:
+    if not folder.parent.is_dir():
+        raise StoreUnavailable(str(folder), f"the folder {folder.parent} does not exist")
+    folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_sentinel(folder: Path, uuid: str) -> None:

@@ -6,6 +6,7 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any
 
+from herdbook.domain.clock import Stamp
 from herdbook.ports.kinds import Column, Kind
 
 Encode = Callable[[Any], bytes]
@@ -15,9 +16,13 @@ _HALF = 2**63
 _PRESENT, _ABSENT = b"\x01", b"\x02"
 
 
-def _text(value: Any) -> bytes:
+def _text(value: str) -> bytes:
     # NUL is refused by the domain, so it can end a text: a text sorts before what it begins.
-    return str(value).encode() + b"\0"
+    return value.encode() + b"\0"
+
+
+def _stamp(value: Stamp) -> bytes:
+    return _text(str(value))
 
 
 def _integer(value: int) -> bytes:
@@ -30,7 +35,7 @@ def _moment(value: datetime) -> bytes:
     return (micros + _HALF).to_bytes(8, "big")
 
 
-def _flag(value: bool) -> bytes:
+def _flag(value: object) -> bytes:
     return b"\1" if value else b"\0"
 
 
@@ -45,7 +50,7 @@ _ENCODERS: dict[str, Encode] = {
     "moment": _moment,
     "choice": _text,
     "number choice": _integer,
-    "stamp": _text,
+    "stamp": _stamp,
     "name": _digest,
 }
 
@@ -83,7 +88,7 @@ def entries(kind: Kind[Any], row: Any, space: bytes) -> list[bytes]:
     values = vars(row)
     key = key_encoder(kind)(values[kind.key])
     return [
-        b"".join((space, mark, *(encode(values[name]) for name, encode in parts), key))
+        b"".join([space, mark, *[encode(values[name]) for name, encode in parts], key])
         for mark, parts in _layout(kind)
     ]
 

@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from attrs import evolve
+from attrs import evolve as altered
 
 from herdbook.adapters.lmdb.environment import (
     DATA,
@@ -29,13 +29,20 @@ from herdbook.adapters.lmdb.keys import (
     row_prefix,
     tag,
 )
-from herdbook.domain.errors import AlreadyExists, NotFound, StoreDamaged, StoreTooNew
+from herdbook.domain.entity import NEVER, evolve
+from herdbook.domain.errors import (
+    AlreadyExists,
+    NotFound,
+    StoreDamaged,
+    StoreTooNew,
+    StoreUnavailable,
+)
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.kinds import Dictionary, Kind
-from herdbook.ports.query import Query
+from herdbook.ports.query import Query, find
 from herdbook.ports.wire import decode, encode
 
 E = TypeVar("E")
@@ -74,35 +81,33 @@ class LmdbSession:
         prefix, encode_key = row_prefix(kind.name, self._space), key_encoder(kind)
         return lambda key: prefix + encode_key(key)
 
-    def _opened(self, kind: Kind[E], value: bytes) -> E:
+    def opened(self, kind: Kind[E], value: bytes) -> E:
         text = value[4:]
         if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
-            raise StoreDamaged(
-                self._place, f"a row of {kind.name} does not match its checksum"
-            )
+            raise StoreDamaged(self._place, f"a row of {kind.name} does not match its checksum")
         return decode(kind, json.loads(text))
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         at = self._key(kind)
         values = (self._txn.get(at(key), db=self._rows) for key in keys)
-        return [None if value is None else self._opened(kind, value) for value in values]
+        return [None if value is None else self.opened(kind, value) for value in values]
 
     def select(self, query: Query[E]) -> list[E]:
         kind = query.kind
         found = islice(self._found(query), query.limit)
         if not query.lookup:
-            return [self._opened(kind, value) for _, value in found]
+            return [self.opened(kind, value) for _, value in found]
         prefix = row_prefix(kind.name, self._space)
         rows = []
         for _, key in found:
             value = self._txn.get(prefix + key, db=self._rows)
             if value is None:
                 raise StoreDamaged(self._place, f"a lookup of {kind.name} leads to no row")
-            rows.append(self._opened(kind, value))
+            rows.append(self.opened(kind, value))
         return rows
 
     def count(self, query: Query[Any]) -> int:
-        return sum(1 for _ in self._found(evolve(query, after=None)))
+        return sum(1 for _ in self._found(altered(query, after=None)))
 
     def _found(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
         """What is kept under the query's keys, in its order, as (order, value)."""
@@ -144,7 +149,9 @@ class LmdbSession:
                 high = behind(high) if bounds.through else high
         if query.after is not None:
             last = prefix + joined(query.kind, query.order, query.after)
-            low, high = (low, min(high, last)) if query.descending else (max(low, last + b"\0"), high)
+            low, high = (
+                (low, min(high, last)) if query.descending else (max(low, last + b"\0"), high)
+            )
         return low, high, len(prefix)
 
     def _scan(
@@ -176,7 +183,7 @@ class LmdbSession:
             if kind.all_lookups:
                 found_by = encode_key(key)
                 index += [(entry, found_by) for entry in entries(kind, row, self._space)]
-        self._put_entries(index)
+        self.put_entries(index)
 
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
         before = self.get(kind, [kind.key_of(row) for row in rows])
@@ -195,9 +202,9 @@ class LmdbSession:
                 if one != other:
                     self._txn.delete(one, db=self._lookups)
                     index.append((other, encode_key(key)))
-        self._put_entries(index)
+        self.put_entries(index)
 
-    def _put_entries(self, index: list[tuple[bytes, bytes]]) -> None:
+    def put_entries(self, index: list[tuple[bytes, bytes]]) -> None:
         if index:
             self._txn.cursor(db=self._lookups).putmulti(index)
 
@@ -208,6 +215,23 @@ class LmdbSession:
                 self._txn.delete(at(key), db=self._rows)
                 for entry in entries(kind, row, self._space):
                     self._txn.delete(entry, db=self._lookups)
+
+    def relookup(self, kind: Kind[Any], known: set[tuple[str, ...]]) -> None:
+        """Write the entries of lookups that are new, for the rows that are there; drop old ones."""
+        declared = {each: at for at, each in enumerate(kind.all_lookups)}
+        cursor = self._txn.cursor(db=self._lookups)
+        for lookup in known - set(declared):
+            prefix = self._space + tag(kind.name, lookup)
+            there = cursor.set_range(prefix)
+            while there and cursor.key().startswith(prefix):
+                there = cursor.delete()
+        new = [at for lookup, at in declared.items() if lookup not in known]
+        encode_key = key_encoder(kind)
+        for _, value in self._found(find(kind)) if new else ():
+            row = self.opened(kind, value)
+            fresh = entries(kind, row, self._space)
+            found_by = encode_key(kind.key_of(row))
+            self.put_entries([(fresh[at], found_by) for at in new])
 
     def commit(self) -> None:
         self._txn.commit()
@@ -232,6 +256,7 @@ class LmdbStore:
         self._env: Environment | None = acquire(
             folder, size_limit=size_limit, patience=patience, create=create
         )
+        self._patience = patience
         self.url = f"lmdb://{self._env.folder}"
         self._place = str(self._env.folder / DATA)
         try:
@@ -245,14 +270,14 @@ class LmdbStore:
 
     def _environment(self) -> Environment:
         if self._env is None:
-            raise NotFound("open store", self.url)
+            raise StoreUnavailable(self.url, "it has been closed here")
         return self._env
 
     @contextmanager
     def transaction(self, space: str, *, write: bool) -> Iterator[LmdbSession]:
         area_of(space)
         env = self._environment()
-        with env.transaction(write=write) as txn:
+        with env.transaction(write=write, patience=self._patience) as txn:
             number = self._numbers.get(space) or txn.get(space.encode(), db=env.databases[SPACES])
             if number is not None:
                 self._numbers[space] = number
@@ -271,7 +296,7 @@ class LmdbStore:
             release(self._env)
             self._env = None
 
-    def __enter__(self) -> "LmdbStore":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -332,9 +357,10 @@ def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) ->
         return before
     spaces = [bytes(number) for _, number in txn.cursor(db=env.databases[SPACES])]
     for space in spaces:
-        session = LmdbSession(txn, env.databases, space, datetime.min, place)
+        session = LmdbSession(txn, env.databases, space, NEVER, place)
         for kind in dictionary:
-            _relookup(session, txn, env, kind, before["lookups"].get(kind.name, []), space)
+            known = {tuple(each) for each in before["lookups"].get(kind.name, [])}
+            session.relookup(kind, known)
         head = session.head
         if head is not None:
             raised = {
@@ -349,35 +375,3 @@ def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) ->
     }
     txn.put(STORE, _write_json(after).encode(), db=env.databases[META])
     return after
-
-
-def _relookup(
-    session: LmdbSession,
-    txn: Any,
-    env: Environment,
-    kind: Kind[Any],
-    known: list[list[str]],
-    space: bytes,
-) -> None:
-    """Write the entries of new lookups for the rows that are there, drop those of old ones."""
-    declared = {each: at for at, each in enumerate(kind.all_lookups)}
-    had = {tuple(each) for each in known}
-    for lookup in had - set(declared):
-        prefix = space + tag(kind.name, lookup)
-        cursor = txn.cursor(db=env.databases[LOOKUPS])
-        found = cursor.set_range(prefix)
-        while found and bytes(cursor.key()).startswith(prefix):
-            found = cursor.delete()
-    new = [at for lookup, at in declared.items() if lookup not in had]
-    if not new:
-        return
-    prefix = row_prefix(kind.name, space)
-    cursor = txn.cursor(db=env.databases[ROWS])
-    if not cursor.set_range(prefix):
-        return
-    for key, value in cursor.iternext():
-        if not key.startswith(prefix):
-            return
-        row = session._opened(kind, value)
-        fresh = entries(kind, row, space)
-        session._put_entries([(fresh[at], key[len(prefix) :]) for at in new])

@@ -24,6 +24,8 @@ from herdbook.ports.store import TryAgain
 KEPT = 8
 _AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03", "53300")
 _BUSY = ("55P03", "57014")
+_FULL = ("53100", "54000")
+_LONGEST_SCHEMA = 63
 _DAMAGED = ("XX001", "XX002", "42P01", "42703", "3F000")
 
 
@@ -40,7 +42,11 @@ def split_url(url: str) -> tuple[str, str, str]:
     query = parse_qsl(parts.query, keep_blank_values=True)
     schemas = [value for name, value in query if name == "schema"]
     schema = schemas[-1] if schemas else "herdbook"
-    if not schema.replace("_", "").isalnum() or not schema.isascii() or len(schema) > 63:
+    if (
+        not schema.replace("_", "").isalnum()
+        or not schema.isascii()
+        or len(schema) > _LONGEST_SCHEMA
+    ):
         raise InvalidValue("url", f"{schema!r} cannot be the name of a schema")
     rest = [(name, value) for name, value in query if name != "schema"]
     driver = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(rest)))
@@ -64,7 +70,7 @@ def translated(error: psycopg.Error, place: str, patience: float) -> HerdbookErr
         return TryAgain(place, _text_of(error))
     if code in _BUSY:
         return StoreBusy(place, patience)
-    if code == "53100" or code == "54000":
+    if code in _FULL:
         return StoreFull(place, _text_of(error))
     if code in _DAMAGED:
         return StoreDamaged(place, _text_of(error))
@@ -85,7 +91,7 @@ class Connections:
 
     def connect(self) -> psycopg.Connection[Any]:
         """A new connection, in UTC, that waits for locks no longer than our patience."""
-        milliseconds = int(self.patience * 1_000)
+        milliseconds = max(1, int(self.patience * 1_000))  # 0 would mean: wait for ever
         try:
             connection = psycopg.connect(
                 self._driver_url,

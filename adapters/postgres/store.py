@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import psycopg
@@ -13,7 +13,7 @@ from herdbook.adapters.postgres.connections import Connections
 from herdbook.adapters.sql.dialect import Dialect, Execute, quoted
 from herdbook.adapters.sql.layout import raise_heads, steps, written
 from herdbook.adapters.sql.session import SqlSession, Tables
-from herdbook.domain.errors import NotFound, StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.dictionary import HEADS
@@ -85,10 +85,11 @@ class PostgresSession(SqlSession):
         branches = []
         for step in steps:
             table = self._tables[step.kind].name
+            source, target = f"e.{quoted(step.source)}", f"e.{quoted(step.target)}"
             branches.append(
-                f"SELECT '{step.target_role}' COLLATE \"C\" AS role, e.{quoted(step.target)} AS node "
+                f"SELECT '{step.target_role}' COLLATE \"C\" AS role, {target} AS node "
                 f"FROM {table} e WHERE reached.role = '{step.source_role}' AND e.space = %s "
-                f"AND e.{quoted(step.source)} = reached.node AND e.{quoted(step.target)} IS NOT NULL"
+                f"AND {source} = reached.node AND {target} IS NOT NULL"
             )
         sql = (
             "WITH RECURSIVE reached(from_role, from_node, role, node) AS ("
@@ -106,9 +107,7 @@ class PostgresSession(SqlSession):
 class PostgresStore:
     """Spaces of rows in a schema of a Postgres database."""
 
-    def __init__(
-        self, url: str, *, dictionary: Dictionary, patience: float, create: bool
-    ) -> None:
+    def __init__(self, url: str, *, dictionary: Dictionary, patience: float, create: bool) -> None:
         self.dictionary = dictionary
         self._connections: Connections | None = Connections(url, patience=patience)
         self.url = self._connections.place
@@ -187,7 +186,7 @@ class PostgresStore:
 
     def _pool(self) -> Connections:
         if self._connections is None:
-            raise NotFound("open store", self.url)
+            raise StoreUnavailable(self.url, "it has been closed here")
         return self._connections
 
     @contextmanager
@@ -245,7 +244,7 @@ class PostgresStore:
             self._connections.close()
             self._connections = None
 
-    def __enter__(self) -> "PostgresStore":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -10,7 +10,7 @@ from attrs import frozen
 from herdbook.domain.clock import Stamp
 from herdbook.domain.secret import Secret
 from herdbook.ports.kinds import Column
-from herdbook.ports.wire import members, utc
+from herdbook.ports.wire import members, utc, value_of
 
 Convert = Callable[[Any], Any]
 
@@ -50,30 +50,28 @@ class Dialect:
 
     def to_db(self, column: Column) -> Convert | None:
         """How a value becomes a parameter; None where it is one already."""
-        return {
+        converters: dict[str, Convert] = {
             "moment": self.moment_to_db,
-            "choice": _value,
-            "number choice": _value,
+            "choice": value_of,
+            "number choice": value_of,
             "secret": Secret.reveal,
             "stamp": str,
             "document": _write_json,
-        }.get(column.type_name)
+        }
+        return converters.get(column.type_name)
 
     def from_db(self, column: Column) -> Convert | None:
         """How a fetched value becomes one of the domain's; None where it is one already."""
         choices = members(column).__getitem__
-        return {
+        converters: dict[str, Convert] = {
             "moment": self.moment_from_db,
             "choice": choices,
             "number choice": choices,
             "secret": Secret,
             "stamp": Stamp.parse,
             "document": json.loads,
-        }.get(column.type_name)
-
-
-def _value(choice: Any) -> Any:
-    return choice.value
+        }
+        return converters.get(column.type_name)
 
 
 def naive(value: datetime) -> datetime:

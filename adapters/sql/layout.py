@@ -60,8 +60,8 @@ def _table(kind: Kind[Any], dialect: Dialect, within: str) -> str:
         for c in kind.columns.values()
     )
     return (
-        f"CREATE TABLE IF NOT EXISTS {within}.{quoted(kind.name)} (space {space} NOT NULL, {columns}, "
-        f"PRIMARY KEY (space, {quoted(kind.key)}))"
+        f"CREATE TABLE IF NOT EXISTS {within}.{quoted(kind.name)} "
+        f"(space {space} NOT NULL, {columns}, PRIMARY KEY (space, {quoted(kind.key)}))"
     )
 
 

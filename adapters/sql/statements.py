@@ -115,9 +115,7 @@ class Table(Generic[E]):
         lists = ", ".join(
             f"unnest({self.dialect.array(c)}) AS {quoted(c.name)}" for c in self.columns
         )
-        changes = ", ".join(
-            f"{quoted(c.name)} = fresh.{quoted(c.name)}" for c in self._changeable
-        )
+        changes = ", ".join(f"{quoted(c.name)} = fresh.{quoted(c.name)}" for c in self._changeable)
         return (
             f"UPDATE {self.name} AS kept SET {changes} FROM (SELECT {lists}) AS fresh "
             f"WHERE kept.space = {p} AND kept.{key} = fresh.{key} RETURNING kept.{key}"

@@ -99,9 +99,7 @@ def begin(store: Store, space: str) -> Begin:
     def start(
         *, write: bool = True, actor: Actor = NOBODY, space: str = space, **options: Any
     ) -> Iterator[UnitOfWork]:
-        with unit_of_work(
-            store, space, ids=random_ids, write=write, actor=actor, **options
-        ) as uow:
+        with unit_of_work(store, space, ids=random_ids, write=write, actor=actor, **options) as uow:
             yield uow
 
     return start

@@ -10,6 +10,7 @@ from herdbook.domain.secret import Secret
 from herdbook.ports.dictionary import DICTIONARY
 from herdbook.ports.kinds import Column, Kind, OnDelete, Reference
 from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.wire import members
 
 ENTITIES = [kind for kind in DICTIONARY if kind.area is not None and not kind.derived]
 """What people and programs keep; the rest follows from it or keeps the books."""
@@ -30,28 +31,21 @@ def space_for(kind: Kind[Any], space: str) -> str:
 
 def value_for(column: Column, number: int) -> Any:
     """A value that tells this column and this number from all others, as far as its type can."""
-    match column.type_name:
-        case "id":
-            return f"id-{column.name}-{number}"
-        case "name" | "text":
-            return f"{column.name} {number} · ünï→\U0001f404 'quoted\" \\ \n%s ? :x"
-        case "integer":
-            return number
-        case "flag":
-            return True
-        case "moment":
-            return _START + timedelta(days=number, microseconds=number)
-        case "choice" | "number choice":
-            choices = list(column.rule.python_type)  # type: ignore[call-overload]
-            return choices[number % len(choices)]
-        case "document":
-            return {"nested": [1, 2.5, None, True, {"deep": f"é{number}"}], "n": -number}
-        case "secret":
-            return Secret(f"s3cr3t-{column.name}-{number}")
-        case "stamp":
-            return Stamp(_START, number, "node")
-        case other:
-            raise AssertionError(other)
+    text = f"{column.name} {number} · ünï→\U0001f404 'quoted\" \\ \n%s ? :x"
+    choices = list(members(column).values()) or [None]
+    return {
+        "id": f"id-{column.name}-{number}",
+        "name": text,
+        "text": text,
+        "integer": number,
+        "flag": True,
+        "moment": _START + timedelta(days=number, microseconds=number),
+        "choice": choices[number % len(choices)],
+        "number choice": choices[number % len(choices)],
+        "document": {"nested": [1, 2.5, None, True, {"deep": f"é{number}"}], "n": -number},
+        "secret": Secret(f"s3cr3t-{column.name}-{number}"),
+        "stamp": Stamp(_START, number, "node"),
+    }[column.type_name]
 
 
 def build(uow: UnitOfWork, kind: Kind[Any], *, full: bool = False, **given: Any) -> Any:

@@ -84,8 +84,8 @@ def _queries(kind: Kind[Any], lookup: tuple[str, ...], rows: list[Any]) -> list[
         bounds = sorted(v for row in rows if (v := getattr(row, ranged)) is not None)
         if bounds and type(bounds[0]) is not bool:
             low, high = bounds[0], bounds[-1]
-            for condition in (at_least(low), above(low), up_to(high), between(low, high), Range()):
-                ways.append({**exact, ranged: condition})
+            conditions = (at_least(low), above(low), up_to(high), between(low, high), Range())
+            ways += [{**exact, ranged: condition} for condition in conditions]
         for where in ways:
             downwards = [False]
             if not any(kind.columns[name].optional for name in rest):
@@ -126,7 +126,7 @@ def test_every_lookup_answers_as_the_meaning_says(
             assert paged == expected, query
 
 
-def test_nothing_is_last_whatever_the_order(begin: Any, space: str) -> None:
+def test_nothing_is_last_whatever_the_order(begin: Any) -> None:
     """Rows without a value come behind all that have one."""
     with begin() as uow:
         moments = [None, datetime(2026, 1, 2, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)]
@@ -143,7 +143,7 @@ def test_nothing_is_last_whatever_the_order(begin: Any, space: str) -> None:
 
 def test_texts_sort_by_code_point(begin: Any) -> None:
     """No store lets a locale decide: upper case before lower case, accents behind z."""
-    keys = ["b", "B", "a", "é", "z", "Ä", "_", "10", "9", "\U0001f404", "ａ"]
+    keys = ["b", "B", "a", "é", "z", "Ä", "_", "10", "9", "\U0001f404", "\uff41"]
     with begin() as uow:
         uow.add(TASKS, [TASKS.entity(id=key, name="x") for key in keys])
         assert [task.id for task in uow.select(find(TASKS))] == sorted(keys)
@@ -163,7 +163,9 @@ def test_times_keep_their_microseconds(begin: Any, space: str) -> None:
     start = datetime(2026, 7, 1, 12, tzinfo=UTC)
     with begin(space=f"record/{space[5:]}") as uow:
         events = [
-            SCORE_EVENTS.entity(agent="a", kind="tool", points=1, at=start + timedelta(microseconds=n))
+            SCORE_EVENTS.entity(
+                agent="a", kind="tool", points=1, at=start + timedelta(microseconds=n)
+            )
             for n in range(5)
         ]
         events = uow.add(SCORE_EVENTS, events)

@@ -1,0 +1,69 @@
+# Everything a contributor types. Needs Python 3.11 or newer, make and git; uses uv where it is.
+
+PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null)
+
+FOLDERS := domain ports services adapters entrypoints
+BIN := .venv/bin
+INSTALLED := build/.installed
+LINKS = build/__editable__.herdbook-*/herdbook
+EDITABLE := --no-build-isolation --constraint constraints.txt --editable '.[all]'
+PYTEST := $(BIN)/python -m pytest --numprocesses auto
+
+.DELETE_ON_ERROR:
+.PHONY: setup test soak check format bench clean
+
+setup: $(INSTALLED)
+# Each file of ours is a link in this tree, which is what Python and mypy read. Files come and go
+# more often than pyproject.toml changes, so links are set here and not by installing again.
+	@find $(FOLDERS) -name '*.py' -o -name py.typed | while read -r file; do \
+		for tree in $(LINKS); do \
+			test -e "$$tree/$$file" || { \
+				mkdir -p "$$tree/$${file%/*}" && ln -sf "$(CURDIR)/$$file" "$$tree/$$file"; }; \
+		done; \
+	done
+	@find -L $(LINKS) -type l -delete
+
+test: setup
+	$(PYTEST) $(ARGS)
+
+soak: setup
+	HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS) || test $$? -eq 5  # 5: there is none yet
+
+check: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix-only
+	$(BIN)/ruff format
+
+bench: setup
+	$(BIN)/python -m benchmarks.stores $(ARGS)
+
+clean:
+	rm -rf build dist herdbook.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -path './.*' -prune -o -name __pycache__ -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt .venv/pyvenv.cfg
+ifdef UV
+	uv pip install --quiet --python .venv --constraint constraints.txt --group dev
+	uv pip install --quiet --python .venv $(EDITABLE)
+else
+	$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
+	$(BIN)/python -m pip install --quiet $(EDITABLE) --config-settings editable_mode=strict
+endif
+	@mkdir -p build && touch $@
+
+.venv/pyvenv.cfg:
+ifdef UV
+	uv venv --quiet --allow-existing .venv
+else
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Herdbook needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+endif

@@ -1,0 +1,1 @@
+"""How people and programs get in: the one layer that may import all others."""

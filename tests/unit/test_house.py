@@ -1,0 +1,160 @@
+"""The house stands: what is published, what the domain needs, and that no test is skipped."""
+
+import ast
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+FOLDERS = ("adapters", "domain", "entrypoints", "ports", "services")
+DISTRIBUTION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+
+
+def sources() -> list[Path]:
+    """Every module of ours, named from the top of the repository."""
+    return sorted(
+        path.relative_to(REPOSITORY)
+        for folder in FOLDERS
+        for path in (REPOSITORY / folder).rglob("*.py")
+    )
+
+
+def imported(source: Path) -> Iterator[str]:
+    """The names of what a module imports, wherever in it."""
+    for node in ast.walk(ast.parse((REPOSITORY / source).read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from a copy of what it is made of, without a network."""
+    copy = tmp_path_factory.mktemp("sources")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, copy)
+    for folder in FOLDERS:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / folder, copy / folder, ignore=ignored)
+    build = "from setuptools import build_meta; build_meta.build_wheel('.')"
+    subprocess.run([sys.executable, "-c", build], cwd=copy, check=True, capture_output=True)
+    (built,) = copy.glob("*.whl")
+    return built
+
+
+def test_every_folder_of_ours_is_listed() -> None:
+    """A package that pyproject.toml does not list would be missing from the wheel."""
+    listed = set(DISTRIBUTION["tool"]["setuptools"]["packages"])
+    found = {".".join(("herdbook", *source.parent.parts)) for source in sources()}
+    assert listed == found, "see [tool.setuptools] in pyproject.toml"
+
+
+def test_every_folder_of_ours_says_what_lives_there() -> None:
+    """Each package has an `__init__.py`, and that has a docstring."""
+    for folder in {source.parent for source in sources()}:
+        assert ast.get_docstring(ast.parse((REPOSITORY / folder / "__init__.py").read_text()))
+
+
+def test_the_wheel_holds_only_herdbook(wheel: Path) -> None:
+    """Nothing called `domain` or `ports` lands in anybody's site-packages."""
+    version = DISTRIBUTION["project"]["version"]
+    tops = {name.split("/")[0] for name in ZipFile(wheel).namelist()}
+    assert tops == {"herdbook", f"herdbook-{version}.dist-info"}
+
+
+def test_the_wheel_holds_all_of_herdbook(wheel: Path) -> None:
+    """Every module is in it, and in every folder the mark that says: typed."""
+    names = {name for name in ZipFile(wheel).namelist() if name.startswith("herdbook/")}
+    marks = {f"herdbook/{folder}/py.typed" for folder in FOLDERS}
+    assert names == {f"herdbook/{source.as_posix()}" for source in sources()} | marks
+
+
+def test_the_domain_names_only_attrs_and_the_standard_library() -> None:
+    """No module of it imports anything else, not even inside a function."""
+    allowed = sys.stdlib_module_names | {"attr", "attrs"}
+    for source in sources():
+        if source.parts[0] == "domain":
+            for name in imported(source):
+                inside = name.startswith((".", "herdbook.domain"))
+                assert inside or name.split(".")[0] in allowed, f"{source} imports {name}"
+
+
+def test_the_domain_needs_attrs_alone(wheel: Path, tmp_path: Path) -> None:
+    """Where Herdbook and attrs are installed and nothing else, all of the domain can be imported.
+
+    `-I -S` leaves the standard library; beside it stands one folder with the wheel and attrs.
+    """
+    ZipFile(wheel).extractall(tmp_path)
+    for name in ("attr", "attrs"):
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        (tmp_path / name).symlink_to(Path(spec.origin).parent)
+    script = """
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+sys.path.append(sys.argv[1])
+assert not any(find_spec(name) for name in ("cattrs", "duckdb", "lmdb", "psycopg", "pip", "pytest"))
+
+import herdbook.domain.grading
+for module in sys.argv[2:]:
+    import_module(module)
+
+modules = sys.modules.keys() - {"__main__"}
+foreign = {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names}
+print(*sorted({name.split(".")[0] for name in foreign}))
+print(*sorted({".".join(name.split(".")[:2]) for name in foreign if name.startswith("herdbook.")}))
+"""
+    modules = [
+        ".".join(("herdbook", *source.with_suffix("").parts))
+        for source in sources()
+        if source.parts[0] == "domain" and source.name != "__init__.py"
+    ]
+    told = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script, str(tmp_path), *modules],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
+    assert set(told[0].split()) <= {"attr", "attrs", "herdbook"}
+    assert told[1] == "herdbook.domain"
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_run_with_a_skipped_test_fails(tmp_path: Path, workers: int) -> None:
+    """A skipped test and a skipped module are named, and the run has failed."""
+    ended = run_tests(
+        tmp_path,
+        workers,
+        "def test_engine(): pytest.skip('no engine')",
+        "pytest.skip('no driver', allow_module_level=True)",
+    )
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "test_0.py::test_engine: Skipped: no engine" in ended.stdout
+    assert "test_1.py: Skipped: no driver" in ended.stdout
+
+
+def test_a_run_with_an_expected_failure_passes(tmp_path: Path) -> None:
+    """What is known to fail is no skipped test."""
+    ended = run_tests(tmp_path, 0, "@pytest.mark.xfail\ndef test_it(): assert False")
+    assert ended.returncode == pytest.ExitCode.OK
+
+
+def run_tests(folder: Path, workers: int, *modules: str) -> subprocess.CompletedProcess[str]:
+    """Run these modules under the conftest.py of ours."""
+    shutil.copy(REPOSITORY / "tests" / "conftest.py", folder)
+    (folder / "pytest.toml").write_text("[pytest]\n")
+    for number, module in enumerate(modules):
+        (folder / f"test_{number}.py").write_text(f"import pytest\n\n{module}\n")
+    command = [sys.executable, "-m", "pytest", "--numprocesses", str(workers)]
+    return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)

@@ -18,6 +18,7 @@ from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
+from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary, Kind
 from herdbook.ports.query import Query, admits, arrange
 from herdbook.ports.wire import revive
@@ -103,15 +104,15 @@ class MemorySession:
 class MemoryStore:
     """Spaces of rows in memory."""
 
-    def __init__(self, *, dictionary: Dictionary, clock: Clock, patience: float) -> None:
+    def __init__(self, *, dictionary: Dictionary, clock: Clock, ids: Ids, patience: float) -> None:
         self.url = "memory://"
         self.uuid = uuid4().hex
         self.dictionary = dictionary
         self.schema_version = dictionary.version
+        self.ids = ids
         self._clock = clock
         self._patience = patience
         self._spaces: dict[str, _Space] = {}
-        self._guard = threading.Lock()
         self._closed = False
 
     def _check_open(self) -> None:
@@ -119,10 +120,7 @@ class MemoryStore:
             raise StoreUnavailable(self.url, "it has been closed here")
 
     def _space(self, name: str) -> _Space:
-        space = self._spaces.get(name)
-        if space is None:
-            with self._guard:
-                space = self._spaces.setdefault(name, _Space())
+        space = self._spaces.get(name) or self._spaces.setdefault(name, _Space())
         if space.pid != os.getpid():
             # A writer of the parent cannot end in the child, where it does not run.
             space.writer, space.pid = threading.Lock(), os.getpid()
@@ -139,12 +137,13 @@ class MemoryStore:
         if not write:
             yield MemorySession(place, self._clock())
             return
-        if not place.writer.acquire(timeout=self._patience):
+        writer = place.writer
+        if not writer.acquire(timeout=self._patience):
             raise StoreBusy(f"{self.url} ({space})", self._patience, "a thread of this process")
         try:
             yield MemorySession(place, self._clock())
         finally:
-            place.writer.release()
+            writer.release()
 
     def spaces(self) -> list[str]:
         self._check_open()

@@ -9,11 +9,13 @@ from urllib.parse import unquote, urlsplit
 from attrs import frozen
 
 from herdbook.adapters.clock import system_clock
+from herdbook.adapters.ids import random_ids
 from herdbook.domain import places
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.places import Area
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import DICTIONARY
+from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary
 from herdbook.ports.store import Store
 
@@ -22,13 +24,10 @@ PATIENCE = 30.0
 
 @frozen
 class _Options:
-    """What the caller may choose about a store, whatever its engine."""
+    """What the caller may choose that not every engine asks for."""
 
-    area: Area | None
     size_limit: int
-    patience: float
     create: bool
-    dictionary: Dictionary
     clock: Clock
 
 
@@ -99,6 +98,7 @@ def open_store(
     create: bool = True,
     dictionary: Dictionary = DICTIONARY,
     clock: Clock = system_clock,
+    ids: Ids = random_ids,
 ) -> Store:
     """Open the store at a URL, made if there is none and `create` is set.
 
@@ -116,9 +116,7 @@ def open_store(
         )
     if not patience > 0:
         raise InvalidValue("patience", f"must be more than 0 seconds, is {patience!r}")
-    options = _Options(
-        area, places.size_limit(area, size_limit), patience, create, dictionary, clock
-    )
+    options = _Options(places.size_limit(area, size_limit), create, clock)
     arguments = engine.arguments(url, options)
     try:
         module = import_module(engine.module)
@@ -131,6 +129,6 @@ def open_store(
             f"`pip install 'herdbook[{engine.extra}]'` brings it",
         ) from error
     store: Store = getattr(module, engine.name)(
-        dictionary=dictionary, patience=patience, **arguments
+        dictionary=dictionary, ids=ids, patience=patience, **arguments
     )
     return store

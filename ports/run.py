@@ -26,7 +26,7 @@ def run(
     space: str,
     use_case: Callable[Concatenate[UnitOfWork, P], R],
     *args: Any,
-    ids: Ids,
+    ids: Ids | None = None,
     actor: Actor = NOBODY,
     operation_id: str | None = None,
     **kwargs: Any,
@@ -66,7 +66,7 @@ def read(
     space: str,
     question: Callable[Concatenate[UnitOfWork, P], R],
     *args: Any,
-    ids: Ids,
+    ids: Ids | None = None,
     **kwargs: Any,
 ) -> R:
     """Ask a question in a read transaction of its own, again if the connection breaks."""

@@ -25,6 +25,7 @@ from attrs import frozen
 
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head
+from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary, Kind
 from herdbook.ports.query import Query
 
@@ -93,6 +94,10 @@ class Store(Protocol):
     @property
     def dictionary(self) -> Dictionary:
         """What it keeps."""
+
+    @property
+    def ids(self) -> Ids:
+        """Where new rows get their ids from."""
 
     @property
     def schema_version(self) -> int:

@@ -43,7 +43,7 @@ class UnitOfWork(Repositories):
         store: Store,
         space: str,
         *,
-        ids: Ids,
+        ids: Ids | None = None,
         write: bool = True,
         actor: Actor = NOBODY,
         operation_id: str | None = None,
@@ -59,10 +59,10 @@ class UnitOfWork(Repositories):
         self.node = store.uuid
         self.changes: list[Change] = []
         self._derived = 0
-        self._ids = ids
+        self._ids = ids or store.ids
         self._write = write
         self._over = False
-        self._tx = ids()
+        self._tx = self._ids()
         self._appended = 0
         self._known: dict[str, dict[Any, Any]] = {}
         super().__init__(self)
@@ -279,7 +279,7 @@ def unit_of_work(
     store: Store,
     space: str,
     *,
-    ids: Ids,
+    ids: Ids | None = None,
     write: bool = True,
     actor: Actor = NOBODY,
     operation_id: str | None = None,

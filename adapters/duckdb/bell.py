@@ -7,6 +7,7 @@ but the few milliseconds of the linger.
 
 import logging
 import os
+import re
 import socket
 import stat
 import tempfile
@@ -52,6 +53,8 @@ def hang_up_bell() -> Bell | None:
     try:
         listening.settimeout(0.0)
         path = _folder() / f"{os.getpid()}-{os.urandom(4).hex()}"
+        if not re.fullmatch(r"[\w./ ~+-]+", str(path), re.ASCII):
+            raise OSError(f"{path} does not fit into a line of the lock file")
         listening.bind(str(path))
     except OSError as error:
         _LOG.debug("nobody can ring here: %s", error)

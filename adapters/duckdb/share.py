@@ -60,11 +60,12 @@ class Attachment:
 
         The commit has happened, so that the note cannot be written must not make it fail.
         """
-        if not self._use.write or self.cursor is None:
+        _ = self.cursor  # refuses what has ended or is the parent's
+        if not self._use.write:
             raise RuntimeError("a reader has nothing to acknowledge")
         try:
             self._hold.file.acknowledge(note, self._path.stat())
-        except OSError as error:
+        except (OSError, ValueError) as error:
             _LOG.warning("could not note the last commit of %s: %s", self._path, error)
 
 

@@ -116,7 +116,7 @@ class _Process:
 
     def __init__(self) -> None:
         self._hooked = False
-        self._resting: list[Share] = []
+        self._forking = threading.local()
         self._begin()
 
     def join(self, path: Path) -> Share:
@@ -157,12 +157,12 @@ class _Process:
             share.retire()
 
     def _rest(self) -> None:
-        self._resting = list(self._shares.values())
-        for share in self._resting:
+        self._forking.shares = list(self._shares.values())
+        for share in self._forking.shares:
             share.rest_for_fork(_FORK_PATIENCE)
 
     def _wake(self) -> None:
-        for share in reversed(self._resting):
+        for share in reversed(self._forking.shares):
             share.wake_after_fork()
 
     def _begin_as_child(self) -> None:

@@ -21,6 +21,7 @@ from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
+from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary, Kind
 from herdbook.ports.wire import utc
 
@@ -94,9 +95,17 @@ class DuckDBStore:
     """Spaces of rows in a DuckDB file that any number of processes share."""
 
     def __init__(
-        self, path: Path, *, dictionary: Dictionary, clock: Clock, patience: float, create: bool
+        self,
+        path: Path,
+        *,
+        dictionary: Dictionary,
+        clock: Clock,
+        ids: Ids,
+        patience: float,
+        create: bool,
     ) -> None:
         self.dictionary = dictionary
+        self.ids = ids
         self._clock = clock
         self._tables = Tables(DUCKDB, WITHIN)
         self._file = SharedFile(path, patience=patience, check=self._check)

@@ -133,6 +133,7 @@ class Environment:
     def transaction(self, *, write: bool, patience: float | None = None) -> Iterator[Any]:
         """Run an LMDB transaction; undone unless it was committed."""
         patience = self.patience if patience is None else patience
+        pid = os.getpid()
         if write and not self._writer.acquire(timeout=patience):
             raise StoreBusy(self.place, patience, "a thread of this process")
         try:
@@ -144,12 +145,15 @@ class Environment:
                 except lmdb.Error as error:
                     raise translated(error, self.place) from error
                 finally:
-                    # A transaction that was committed has nothing left to abort.
-                    txn.abort()
+                    # A transaction that was committed has nothing left to abort. A child forked
+                    # in the midst must not: it would give up the parent's place among the readers.
+                    if os.getpid() == pid:
+                        txn.abort()
             finally:
-                self._leave()
+                if os.getpid() == pid:
+                    self._leave()
         finally:
-            if write:
+            if write and os.getpid() == pid:
                 self._writer.release()
 
     def _enter(self) -> None:
@@ -201,9 +205,9 @@ class Environment:
     def close(self) -> None:
         """Let go of the folder."""
         with self._idle:
-            if self._env is not None:
+            if self._env is not None and not self._stranded:
                 self._env.close()
-                self._env = None
+            self._env = None
 
     def before_fork(self) -> None:
         """Wait for other threads' transactions and close, unless this thread is in one."""

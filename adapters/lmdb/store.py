@@ -1,6 +1,7 @@
 """Rows and lookup entries in LMDB."""
 
 import json
+import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
+from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary, Kind
 from herdbook.ports.query import Query, find
 from herdbook.ports.wire import decode, encode
@@ -72,12 +74,20 @@ class LmdbSession:
         # Nobody has written in a space without a number: no key begins like this.
         self._space = space if space is not None else b"\xff\xff\xff\xff"
         self._place = place
+        self._pid = os.getpid()
 
     @cached_property
     def head(self) -> Head | None:
         return self.get(HEADS, ["head"])[0]
 
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreUnavailable(
+                self._place, "this transaction belongs to the process that was forked"
+            )
+
     def _key(self, kind: Kind[Any]) -> Any:
+        self._check_process()
         prefix, encode_key = row_prefix(kind.name, self._space), key_encoder(kind)
         return lambda key: prefix + encode_key(key)
 
@@ -111,6 +121,7 @@ class LmdbSession:
 
     def _found(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
         """What is kept under the query's keys, in its order, as (order, value)."""
+        self._check_process()
         ranges = [self._bounds(query, prefix) for prefix in self._prefixes(query)]
         scans = [self._scan(query, *bounds) for bounds in ranges]
         if len(scans) == 1:
@@ -234,6 +245,7 @@ class LmdbSession:
             self.put_entries([(fresh[at], found_by) for at in new])
 
     def commit(self) -> None:
+        self._check_process()
         self._txn.commit()
 
 
@@ -246,11 +258,13 @@ class LmdbStore:
         *,
         dictionary: Dictionary,
         clock: Clock,
+        ids: Ids,
         size_limit: int,
         patience: float,
         create: bool,
     ) -> None:
         self.dictionary = dictionary
+        self.ids = ids
         self._clock = clock
         self._numbers: dict[str, bytes] = {}
         self._env: Environment | None = acquire(

@@ -119,19 +119,21 @@ class Connections:
     @contextmanager
     def borrowed(self) -> Iterator[psycopg.Connection[Any]]:
         """A connection for one transaction; a broken one is not kept."""
-        connection = self._take()
+        connection, pid = self._take(), os.getpid()
         try:
             yield connection
         except psycopg.Error as error:
             raise self._with_holder(translated(error, self.place, self.patience)) from error
         finally:
-            self._give_back(connection)
+            # A child forked in the midst leaves it to its parent.
+            if os.getpid() == pid:
+                self._give_back(connection)
 
     def _take(self) -> psycopg.Connection[Any]:
+        if self._pid != os.getpid():
+            # The parent's connections stay the parent's, and its threads do not run here.
+            self._idle, self._guard, self._pid = [], threading.Lock(), os.getpid()
         with self._guard:
-            if self._pid != os.getpid():
-                # The parent's connections stay the parent's.
-                self._idle, self._pid = [], os.getpid()
             while self._idle:
                 connection = self._idle.pop()
                 if not connection.closed:
@@ -139,7 +141,7 @@ class Connections:
         return self.connect()
 
     def _give_back(self, connection: psycopg.Connection[Any]) -> None:
-        if connection.closed or self._pid != os.getpid():
+        if connection.closed:
             return
         try:
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:

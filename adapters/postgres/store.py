@@ -1,6 +1,7 @@
 """Rows in Postgres."""
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -17,6 +18,7 @@ from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.dictionary import HEADS
+from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary
 from herdbook.ports.store import Node, Step
 from herdbook.ports.wire import utc
@@ -107,8 +109,11 @@ class PostgresSession(SqlSession):
 class PostgresStore:
     """Spaces of rows in a schema of a Postgres database."""
 
-    def __init__(self, url: str, *, dictionary: Dictionary, patience: float, create: bool) -> None:
+    def __init__(
+        self, url: str, *, dictionary: Dictionary, ids: Ids, patience: float, create: bool
+    ) -> None:
         self.dictionary = dictionary
+        self.ids = ids
         self._connections: Connections | None = Connections(url, patience=patience)
         self.url = self._connections.place
         self._within = quoted(self._connections.schema)
@@ -193,9 +198,13 @@ class PostgresStore:
     def transaction(self, space: str, *, write: bool) -> Iterator[PostgresSession]:
         area_of(space)
         with self._pool().borrowed() as connection:
-            cursor = connection.cursor()
+            cursor, pid = connection.cursor(), os.getpid()
 
             def execute(sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+                if os.getpid() != pid:
+                    raise StoreUnavailable(
+                        self.url, "this transaction belongs to the process that was forked"
+                    )
                 cursor.execute(sql.encode(), parameters)
                 return cursor.fetchall() if cursor.description else []
 

@@ -1,18 +1,11 @@
-"""Rows and lookup entries in LMDB."""
+"""Spaces of rows in an LMDB folder, and what the folder says of itself."""
 
 import json
-import os
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
-from functools import cached_property
-from itertools import islice
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from uuid import uuid4
-
-from attrs import evolve as altered
 
 from herdbook.adapters.lmdb.environment import (
     DATA,
@@ -21,232 +14,18 @@ from herdbook.adapters.lmdb.environment import (
     release,
     write_sentinel,
 )
-from herdbook.adapters.lmdb.keys import (
-    behind,
-    encoder,
-    entries,
-    joined,
-    key_encoder,
-    row_prefix,
-    tag,
-)
+from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_json
 from herdbook.domain.entity import NEVER, evolve
-from herdbook.domain.errors import (
-    AlreadyExists,
-    NotFound,
-    StoreDamaged,
-    StoreTooNew,
-    StoreUnavailable,
-)
-from herdbook.domain.journal import Head
+from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.domain.places import area_of
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
-from herdbook.ports.kinds import Dictionary, Kind
-from herdbook.ports.query import Query, find
-from herdbook.ports.wire import decode, encode
+from herdbook.ports.kinds import Dictionary
 
-E = TypeVar("E")
-
-META, SPACES, ROWS, LOOKUPS = "meta", "spaces", "rows", "lookups"
+META, SPACES = "meta", "spaces"
 DATABASES = (META, SPACES, ROWS, LOOKUPS)
 STORE = b"store"
-
-_write_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-def _sealed(kind: Kind[Any], row: Any) -> bytes:
-    text = _write_json(encode(kind, row, revealed=True)).encode()
-    return zlib.crc32(text).to_bytes(4, "big") + text
-
-
-class LmdbSession:
-    """One LMDB transaction on one space."""
-
-    def __init__(
-        self, txn: Any, databases: dict[str, Any], space: bytes | None, now: datetime, place: str
-    ) -> None:
-        self.now = now
-        self._txn = txn
-        self._rows = databases[ROWS]
-        self._lookups = databases[LOOKUPS]
-        # Nobody has written in a space without a number: no key begins like this.
-        self._space = space if space is not None else b"\xff\xff\xff\xff"
-        self._place = place
-        self._pid = os.getpid()
-
-    @cached_property
-    def head(self) -> Head | None:
-        return self.get(HEADS, ["head"])[0]
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._pid:
-            raise StoreUnavailable(
-                self._place, "this transaction belongs to the process that was forked"
-            )
-
-    def _key(self, kind: Kind[Any]) -> Any:
-        self._check_process()
-        prefix, encode_key = row_prefix(kind.name, self._space), key_encoder(kind)
-        return lambda key: prefix + encode_key(key)
-
-    def opened(self, kind: Kind[E], value: bytes) -> E:
-        text = value[4:]
-        if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
-            raise StoreDamaged(self._place, f"a row of {kind.name} does not match its checksum")
-        return decode(kind, json.loads(text))
-
-    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
-        at = self._key(kind)
-        values = (self._txn.get(at(key), db=self._rows) for key in keys)
-        return [None if value is None else self.opened(kind, value) for value in values]
-
-    def select(self, query: Query[E]) -> list[E]:
-        kind = query.kind
-        found = islice(self._found(query), query.limit)
-        if not query.lookup:
-            return [self.opened(kind, value) for _, value in found]
-        prefix = row_prefix(kind.name, self._space)
-        rows = []
-        for _, key in found:
-            value = self._txn.get(prefix + key, db=self._rows)
-            if value is None:
-                raise StoreDamaged(self._place, f"a lookup of {kind.name} leads to no row")
-            rows.append(self.opened(kind, value))
-        return rows
-
-    def count(self, query: Query[Any]) -> int:
-        return sum(1 for _ in self._found(altered(query, after=None)))
-
-    def _found(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
-        """What is kept under the query's keys, in its order, as (order, value)."""
-        self._check_process()
-        ranges = [self._bounds(query, prefix) for prefix in self._prefixes(query)]
-        scans = [self._scan(query, *bounds) for bounds in ranges]
-        if len(scans) == 1:
-            return scans[0]
-        # The order within each range is that of the bytes behind its prefix.
-        hits = [hit for scan in scans for hit in islice(scan, query.limit)]
-        return iter(sorted(hits, key=lambda hit: hit[0], reverse=query.descending))
-
-    def _prefixes(self, query: Query[Any]) -> list[bytes]:
-        kind = query.kind
-        if not query.lookup:
-            return [row_prefix(kind.name, self._space)]
-        fixed = dict(query.equals)
-        leading = query.lookup[: len(fixed) + (query.several is not None)]
-        start = self._space + tag(kind.name, query.lookup)
-        if query.several is None:
-            return [start + joined(kind, leading, (fixed[name] for name in leading))]
-        name, values = query.several
-        return [
-            start + joined(kind, leading, ({**fixed, name: value}[each] for each in leading))
-            for value in values
-        ]
-
-    def _bounds(self, query: Query[Any], prefix: bytes) -> tuple[bytes, bytes, int]:
-        low, high = prefix, behind(prefix)
-        if query.within is not None:
-            name, bounds = query.within
-            encode_value = encoder(query.kind.columns[name])
-            if query.kind.columns[name].optional:
-                high = prefix + b"\x02"
-            if bounds.low is not None:
-                low = prefix + encode_value(bounds.low)
-                low = behind(low) if bounds.above else low
-            if bounds.high is not None:
-                high = prefix + encode_value(bounds.high)
-                high = behind(high) if bounds.through else high
-        if query.after is not None:
-            last = prefix + joined(query.kind, query.order, query.after)
-            low, high = (
-                (low, min(high, last)) if query.descending else (max(low, last + b"\0"), high)
-            )
-        return low, high, len(prefix)
-
-    def _scan(
-        self, query: Query[Any], low: bytes, high: bytes, skip: int
-    ) -> Iterator[tuple[bytes, bytes]]:
-        cursor = self._txn.cursor(db=self._lookups if query.lookup else self._rows)
-        if query.descending:
-            there = cursor.prev() if cursor.set_range(high) else cursor.last()
-            items = cursor.iterprev() if there else ()
-            for key, value in items:
-                if key < low:
-                    return
-                yield key[skip:], value
-        elif cursor.set_range(low):
-            for key, value in cursor.iternext():
-                if key >= high:
-                    return
-                yield key[skip:], value
-
-    def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        at, encode_key = self._key(kind), key_encoder(kind)
-        put, index = self._txn.put, []
-        for done, row in enumerate(rows):
-            key = kind.key_of(row)
-            if not put(at(key), _sealed(kind, row), overwrite=False, db=self._rows):
-                for earlier in rows[:done]:
-                    self._txn.delete(at(kind.key_of(earlier)), db=self._rows)
-                raise AlreadyExists(kind.title, str(key))
-            if kind.all_lookups:
-                found_by = encode_key(key)
-                index += [(entry, found_by) for entry in entries(kind, row, self._space)]
-        self.put_entries(index)
-
-    def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        before = self.get(kind, [kind.key_of(row) for row in rows])
-        for row, old in zip(rows, before, strict=True):
-            if old is None:
-                raise NotFound(kind.title, str(kind.key_of(row)))
-        at, encode_key = self._key(kind), key_encoder(kind)
-        index = []
-        for row, old in zip(rows, before, strict=True):
-            key = kind.key_of(row)
-            self._txn.put(at(key), _sealed(kind, row), db=self._rows)
-            if not kind.all_lookups:
-                continue
-            stale, fresh = entries(kind, old, self._space), entries(kind, row, self._space)
-            for one, other in zip(stale, fresh, strict=True):
-                if one != other:
-                    self._txn.delete(one, db=self._lookups)
-                    index.append((other, encode_key(key)))
-        self.put_entries(index)
-
-    def put_entries(self, index: list[tuple[bytes, bytes]]) -> None:
-        if index:
-            self._txn.cursor(db=self._lookups).putmulti(index)
-
-    def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
-        at = self._key(kind)
-        for key, row in zip(keys, self.get(kind, keys), strict=True):
-            if row is not None:
-                self._txn.delete(at(key), db=self._rows)
-                for entry in entries(kind, row, self._space):
-                    self._txn.delete(entry, db=self._lookups)
-
-    def relookup(self, kind: Kind[Any], known: set[tuple[str, ...]]) -> None:
-        """Write the entries of lookups that are new, for the rows that are there; drop old ones."""
-        declared = {each: at for at, each in enumerate(kind.all_lookups)}
-        cursor = self._txn.cursor(db=self._lookups)
-        for lookup in known - set(declared):
-            prefix = self._space + tag(kind.name, lookup)
-            there = cursor.set_range(prefix)
-            while there and cursor.key().startswith(prefix):
-                there = cursor.delete()
-        new = [at for lookup, at in declared.items() if lookup not in known]
-        encode_key = key_encoder(kind)
-        for _, value in self._found(find(kind)) if new else ():
-            row = self.opened(kind, value)
-            fresh = entries(kind, row, self._space)
-            found_by = encode_key(kind.key_of(row))
-            self.put_entries([(fresh[at], found_by) for at in new])
-
-    def commit(self) -> None:
-        self._check_process()
-        self._txn.commit()
 
 
 class LmdbStore:
@@ -387,5 +166,5 @@ def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) ->
         "schema_version": dictionary.version,
         "lookups": _catalogue(dictionary),
     }
-    txn.put(STORE, _write_json(after).encode(), db=env.databases[META])
+    txn.put(STORE, write_json(after).encode(), db=env.databases[META])
     return after

@@ -53,8 +53,6 @@ def hang_up_bell() -> Bell | None:
     try:
         listening.settimeout(0.0)
         path = _folder() / f"{os.getpid()}-{os.urandom(4).hex()}"
-        if not re.fullmatch(r"[\w./ ~+-]+", str(path), re.ASCII):
-            raise OSError(f"{path} does not fit into a line of the lock file")
         listening.bind(str(path))
     except OSError as error:
         _LOG.debug("nobody can ring here: %s", error)
@@ -88,6 +86,8 @@ def alive(pid: int) -> bool:
 def _folder() -> Path:
     """The user's own folder of bells, rid of those whose process was killed."""
     folder = Path(tempfile.gettempdir()) / f"herdbook-{os.getuid()}"
+    if not re.fullmatch(r"[\w./ ~+-]+", str(folder), re.ASCII):
+        raise OSError(f"{folder} does not fit into a line of the lock file")
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:

@@ -64,7 +64,7 @@ class Engine:
         if not self.attached or self._instance is None:
             return None
         try:
-            self._instance.execute(f"DETACH {CATALOG}")
+            self._instance.execute(f"DETACH DATABASE IF EXISTS {CATALOG}")
         except duckdb.Error as error:
             self.drop()
             return error

@@ -153,6 +153,7 @@ class _Wait:
         self._operation = operation
         self._mutex = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._running = False
         self._ended = threading.Event()
         self._has_turn = False
         self._wanted = True
@@ -163,7 +164,6 @@ class _Wait:
         """Wait for the lock; False when it did not come in time and is not wanted any more."""
         if self._thread is None:
             if self._at_once():
-                self._arrived = True
                 return True
             if seconds <= 0:
                 self.leave()
@@ -180,14 +180,14 @@ class _Wait:
     def go_on(self) -> bool:
         """Want it again; False when it has come and gone in the meantime."""
         with self._mutex:
-            self._wanted = self._thread is not None and not self._ended.is_set()
+            self._wanted = self._running and not self._ended.is_set()
             return self._wanted
 
     def leave(self) -> None:
-        """Want it no longer, whether it has come or not."""
+        """Want it no longer, whether it has come, is waited for, or could not even be."""
         with self._mutex:
             self._wanted = False
-            if self._arrived or self._thread is None:
+            if self._arrived or not (self._running or self._ended.is_set()):
                 self._end()
 
     def _at_once(self) -> bool:
@@ -195,9 +195,15 @@ class _Wait:
         if not self._has_turn or not _try(self.lock, self._operation):
             return False
         self._pass_the_turn()
+        self._arrived = True
+        self._ended.set()
         return True
 
     def _wait(self) -> None:
+        with self._mutex:
+            if self._ended.is_set():
+                return
+            self._running = True
         try:
             if not self._has_turn:
                 fcntl.flock(self.turn, fcntl.LOCK_EX)
@@ -249,5 +255,8 @@ def _close(descriptor: int) -> None:
 
 def _put_back(*descriptors: int) -> None:
     for descriptor in descriptors:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
-        _close(descriptor)
+        if descriptor in _OURS:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    for descriptor in descriptors:
+        if descriptor in _OURS:
+            _close(descriptor)

@@ -113,10 +113,14 @@ class LockFile:
         note = fields.get("note")
         return note if isinstance(note, str) else None
 
-    def put_down(self, seal: Seal | None) -> None:
-        """Say that the database file is whole by itself, as sealed; no commit is owed any more."""
-        if seal is not None:
-            self._write(_SEAL, {"head": seal.head, "size": seal.size})
+    def put_down(self, seal: Seal) -> None:
+        """Say that the database file is whole by itself, as sealed; no commit is owed any more.
+
+        What a rolled back change added to the file behind its headers may go again unasked.
+        """
+        before = self.seal()
+        size = min(seal.size, before.size) if before and before.head == seal.head else seal.size
+        self._write(_SEAL, {"head": seal.head, "size": size})
         if self._bytes(_NOTE).strip():
             self._blank(_NOTE)
 

@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 
@@ -22,9 +23,9 @@ _LOG = logging.getLogger(__name__)
 class Use:
     """A claim of one thread on the file until it leaves; without a cursor, on the lock alone."""
 
-    def __init__(self, *, write: bool, cursor: duckdb.DuckDBPyConnection | None = None) -> None:
+    def __init__(self, *, write: bool) -> None:
         self.write = write
-        self.cursor = cursor
+        self.cursor: duckdb.DuckDBPyConnection | None = None
         self.thread = threading.get_ident()
         self.pid = os.getpid()
 
@@ -55,6 +56,13 @@ class Attachment:
             raise RuntimeError("this use of the file has ended")
         return self._use.cursor
 
+    def make_log(self) -> None:
+        """Make the log before DuckDB does, which would let everybody read what it will hold."""
+        mode = self._path.stat().st_mode & 0o777
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
+        with suppress(FileExistsError):
+            os.close(os.open(place.wal(self._path), flags, mode))
+
     def acknowledge(self, note: str) -> None:
         """Keep `note` as the word of the last commit, to be found as `recovered` after a crash.
 
@@ -75,8 +83,9 @@ Check = Callable[[Attachment], None]
 class Share:
     """The file's state in this process, one for all that name it.
 
-    Threads are let in under `_gate`; the thread that sets `_changing` alone attaches, detaches and
-    waits for the lock, and does so outside the gate.
+    Threads are let in at the `_gate`. One at a time is `_changer`: it alone attaches, detaches and
+    waits for the lock, and does so outside the mutex. An interrupt may come anywhere, so every use
+    ends with `leave`, whether it was let in or not, and that looks at what there is to be undone.
     """
 
     def __init__(self, path: Path, keeper: Keeper) -> None:
@@ -85,85 +94,90 @@ class Share:
         self._keeper = keeper
         self._sidecar = Sidecar(path)
         self._engine = Engine(path)
-        self._gate = threading.Condition()
+        self._mutex = threading.RLock()  # entered by itself: Condition's own `with` can be torn
+        self._gate = threading.Condition(self._mutex)
         self._uses: list[Use] = []
         self._hold: Hold | None = None
-        self._changing = False
-        self._outside = False  # changing, but only waiting for the lock: nothing is held yet
-        self._writers = 0  # threads that wait to write
+        self._changer: int | None = None
+        self._outside = False  # the changer only waits for the lock: nothing is held yet
+        self._waiting: list[Use] = []
         self._closing = False  # nobody new comes in, and the last one out does not linger
         self._retired = False
         self._recovered: str | None = None
         self._linger_until = 0.0
 
-    def attach(
-        self, *, write: bool, patience: float, check: Check | None
-    ) -> tuple[Use, Attachment]:
-        """Let this thread in, and attach the file unless it still is."""
+    def attach(self, use: Use, *, patience: float, check: Check | None) -> Attachment:
+        """Let this use in, and attach the file unless it still is."""
         deadline = monotonic() + patience
-        with self._gate:
-            self._wait_for_admission(write=write, patience=patience)
-            if self._hold is not None and (self._hold.write or not write):
-                return self._admit(self._hold, write=write)
-            self._changing = True
+        with self._mutex:
+            self._wait_for_admission(use, patience)
+            if self._hold is not None and (self._hold.write or not use.write):
+                return self._admit(use, self._hold)
+            self._changer = use.thread
         try:
             self._put_down()
             place.require_database(self.path)
             self._engine.start()
-            self._hold = hold = self._take_lock(write=write, deadline=deadline)
-            self._take_up(hold, check)
-            with self._gate:
-                return self._admit(hold, write=write)
+            self._take_lock(write=use.write, deadline=deadline)
+            hold = self._take_up(check)
+            with self._mutex:
+                return self._admit(use, hold)
         except BaseException:
+            _ended(use, self.path)
             self._put_down()
             raise
         finally:
             self._changed()
 
-    def lock(self, *, patience: float) -> Use:
-        """Let this thread in alone, with the lock held and nothing attached."""
+    def lock(self, use: Use, *, patience: float) -> None:
+        """Let this use in alone, with the lock held and nothing attached."""
         deadline = monotonic() + patience
-        with self._gate:
-            self._wait_for_admission(write=True, patience=patience)
-            self._changing = True
+        with self._mutex:
+            self._wait_for_admission(use, patience)
+            self._changer = use.thread
         try:
             self._put_down()
             place.require_folder(self.path)
-            self._engine.start()
-            self._hold = self._take_lock(write=True, deadline=deadline)
-            with self._gate:
+            self._take_lock(write=True, deadline=deadline)
+            with self._mutex:
                 self._closing = True
-                self._uses.append(use := Use(write=True))
-                return use
+                self._uses.append(use)
         finally:
             self._changed()
 
     def leave(self, use: Use, *, linger: float, doubtful: bool = False) -> None:
-        """End a use; the last one puts the file down, now or after the linger."""
+        """End a use, also one that was not let in; the last one puts the file down.
+
+        Does it at once, or lets it linger; can be called again when it was interrupted.
+        """
         if use.pid != os.getpid():
             return
-        try:
-            doubtful = not _ended(use, self.path) or doubtful
-        finally:
-            if self._is_last(use, linger=linger, doubtful=doubtful):
-                self._put_down_as_changing()
+        doubtful = not _ended(use, self.path) or doubtful
+        with self._mutex:
+            if use in self._uses:
+                self._uses.remove(use)
+                self._recovered = self._recovered if doubtful else None
+            self._gate.notify_all()
+            if self._changer is None:
+                self._keep_or_close(linger=linger, doubtful=doubtful)
+            if self._changer != threading.get_ident():
+                return
+        self._put_down_as_changer()
 
     def linger_over(self, hold: Hold) -> None:
         """Put the file down if it is still only kept for the next use, long enough or wanted."""
-        with self._gate:
-            if self._hold is not hold or self._uses or self._changing:
+        with self._mutex:
+            if self._hold is not hold or self._uses or self._changer is not None:
                 return
             if monotonic() < self._linger_until and not hold.somebody_waits():
                 self._keeper.watch(self, hold, self._linger_until)
                 return
-            self._changing = True
-        self._put_down_as_changing()
+            self._changer = threading.get_ident()
+        self._put_down_as_changer()
 
     def create(self, fill: Check) -> None:
         """Make the database beside its place and move it there whole. Only under `lock`."""
-        hold = self._hold
-        if hold is None:
-            raise RuntimeError("the lock is not held")
+        hold = self._held()
         new = self.path.with_name(f"{self.path.name}.new")
         with translating(str(self.path)):
             try:
@@ -177,98 +191,103 @@ class Share:
 
     def retire(self) -> None:
         """Put the file down for good, now or with the end of the last use."""
-        with self._gate:
+        with self._mutex:
             self._retired = self._closing = True
-            if self._uses or self._changing:
+            if self._uses or self._changer is not None:
                 return
-            self._changing = True
-        self._put_down_as_changing()
+            self._changer = threading.get_ident()
+        self._put_down_as_changer()
 
     def rest_for_fork(self, patience: float) -> None:
         """Close the file before a fork and keep the gate shut until `wake_after_fork`.
 
         A thread that forks inside its own use keeps it; the child then leaves it alone.
         """
-        self._gate.acquire()
-        mine = any(use.thread == threading.get_ident() for use in self._uses)
+        self._mutex.acquire()
+        me = threading.get_ident()
+        mine = self._changer == me or any(use.thread == me for use in self._uses)
         if not mine and self._gate.wait_for(self._is_quiet, patience):
             self._put_down()
 
     def wake_after_fork(self) -> None:
         """Open the gate again, in the parent."""
-        self._gate.release()
+        self._mutex.release()
 
     def abandon(self) -> None:
         """In a forked child: leave what is the parent's alone."""
         self._engine.abandon([use.cursor for use in self._uses if use.cursor is not None])
 
-    def _is_last(self, use: Use, *, linger: float, doubtful: bool) -> bool:
-        """Strike out a use; whether the file is now to be put down by this thread."""
-        with self._gate:
-            self._uses.remove(use)
-            if not doubtful:
-                self._recovered = None
-            hold = self._hold
-            if hold is None or doubtful or linger <= 0 or hold.somebody_waits():
-                self._closing = True
-            self._gate.notify_all()
-            if self._uses or hold is None:
-                return False
-            if self._closing:
-                self._changing = True
-                return True
+    def _keep_or_close(self, *, linger: float, doubtful: bool) -> None:
+        """Decide what becomes of the file now that a use has ended: let it linger, or close it."""
+        hold = self._hold
+        if hold is None:
+            return
+        if doubtful or linger <= 0 or hold.somebody_waits():
+            self._closing = True
+        if self._uses:
+            return
+        if self._closing:
+            self._changer = threading.get_ident()
+        else:
             self._linger_until = monotonic() + linger
             self._keeper.watch(self, hold, self._linger_until)
-            return False
 
     def _is_quiet(self) -> bool:
-        return not self._uses and (not self._changing or self._outside)
+        return not self._uses and (self._changer is None or self._outside)
 
-    def _wait_for_admission(self, *, write: bool, patience: float) -> None:
-        mine = [use for use in self._uses if use.thread == threading.get_ident()]
-        if mine and (write or any(use.write for use in mine)):
+    def _wait_for_admission(self, use: Use, patience: float) -> None:
+        mine = [each for each in self._uses if each.thread == use.thread]
+        if mine and (use.write or any(each.write for each in mine)):
             raise RuntimeError(f"this thread already uses {self.path}: transactions do not nest")
         if mine:
             return
-        self._writers += write
         begun = monotonic()
         try:
-            if not self._gate.wait_for(lambda: self._is_free(write=write), patience):
+            self._waiting.append(use)
+            if not self._gate.wait_for(lambda: self._is_free(write=use.write), patience):
                 raise self._sidecar.busy(monotonic() - begun)
         finally:
-            self._writers -= write
+            self._waiting = [each for each in self._waiting if each is not use]
             self._gate.notify_all()
 
     def _is_free(self, *, write: bool) -> bool:
-        if self._changing:
+        if self._changer is not None:
             return False
         if write:
             return not self._uses
         if self._uses and (self._closing or self._uses[0].write):
             return False
-        return not self._writers
+        return not any(each.write for each in self._waiting)
 
-    def _admit(self, hold: Hold, *, write: bool) -> tuple[Use, Attachment]:
-        use = Use(write=write, cursor=self._engine.cursor())
+    def _admit(self, use: Use, hold: Hold) -> Attachment:
         self._uses.append(use)
-        return use, Attachment(self.path, use, hold, self._recovered)
+        use.cursor = self._engine.cursor()
+        return Attachment(self.path, use, hold, self._recovered)
 
-    def _take_lock(self, *, write: bool, deadline: float) -> Hold:
+    def _take_lock(self, *, write: bool, deadline: float) -> None:
         self._outside = True
         try:
             patience = deadline - monotonic()
-            return self._sidecar.take(write=write, patience=patience, bell=self._keeper.bell())
+            bell = self._keeper.bell()
+            self._hold = self._sidecar.take(write=write, patience=patience, bell=bell)
         finally:
-            with self._gate:  # a fork that is under way ends before anything is attached
+            with self._mutex:  # a fork that is under way ends before anything is attached
                 self._outside = False
 
-    def _take_up(self, hold: Hold, check: Check | None) -> None:
+    def _take_up(self, check: Check | None) -> Hold:
+        hold = self._held()
         status = place.require_database(self.path)
         place.require_length(self.path, hold.file.seal())
         self._recovered = hold.file.acknowledged(status)
         if self._recovered is not None and check is not None:
             self._check(hold, check)
         self._engine.attach(self.path, write=hold.write)
+        return hold
+
+    def _held(self) -> Hold:
+        if self._hold is None:
+            raise RuntimeError("the lock is not held")
+        return self._hold
 
     def _check(self, hold: Hold, check: Check) -> None:
         """Ask, reading only, whether the last commit is there: a write would cover the traces."""
@@ -280,6 +299,7 @@ class Share:
         self._recovered = None
 
     def _fill(self, new: Path, hold: Hold, fill: Check) -> None:
+        self._engine.start()
         self._engine.attach(new, write=True)
         new.chmod(0o600)
         trouble = None
@@ -292,8 +312,9 @@ class Share:
         _sync(new)
 
     def _lend(self, path: Path, hold: Hold, to: Check, *, write: bool) -> None:
-        use = Use(write=write, cursor=self._engine.cursor())
+        use = Use(write=write)
         self._uses.append(use)
+        use.cursor = self._engine.cursor()
         try:
             to(Attachment(path, use, hold, None if write else self._recovered))
         finally:
@@ -301,7 +322,7 @@ class Share:
                 self._uses.remove(use)
                 _ended(use, path)
 
-    def _put_down_as_changing(self) -> None:
+    def _put_down_as_changer(self) -> None:
         try:
             self._put_down()
         finally:
@@ -309,7 +330,7 @@ class Share:
 
     def _put_down(self) -> None:
         """Detach the file, then let go of the lock: in this order, whatever fails."""
-        hold, self._hold = self._hold, None
+        hold = self._hold
         if hold is None:
             return
         try:
@@ -325,14 +346,15 @@ class Share:
             if self._engine.attached:  # interrupted
                 self._engine.drop()
             hold.release()
+            self._hold = None
 
     def _is_whole(self, hold: Hold) -> bool:
         """Whether nothing is owed: written, nothing left in the log, no doubt about a crash."""
         return hold.write and self._recovered is None and not place.wal(self.path).exists()
 
     def _changed(self) -> None:
-        with self._gate:
-            self._changing = False
+        with self._mutex:
+            self._changer = None
             self._closing = self._closing and (bool(self._uses) or self._retired)
             if self._retired and not self._uses:
                 self._engine.drop()

@@ -13,14 +13,14 @@ it; its child leaves the file alone, and opens it anew when it uses it itself.
 import atexit
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from herdbook.adapters.duckdb import lock, place
 from herdbook.adapters.duckdb.errors import leaves_doubt
 from herdbook.adapters.duckdb.linger import Keeper
-from herdbook.adapters.duckdb.share import Attachment, Share
+from herdbook.adapters.duckdb.share import Attachment, Check, Share, Use
 from herdbook.domain.errors import StoreUnavailable
 
 __all__ = ["Attachment", "SharedFile"]
@@ -45,7 +45,7 @@ class SharedFile:
         *,
         patience: float = 30.0,
         linger: float = 0.005,
-        check: Callable[[Attachment], None] | None = None,
+        check: Check | None = None,
     ) -> None:
         self.real_path = place.real_path(path)
         self.patience = patience
@@ -63,28 +63,35 @@ class SharedFile:
         reads, but not nest anything else: that is a RuntimeError, for it would wait for itself.
         Raises StoreBusy, StoreDamaged, StoreUnavailable, StoreFull.
         """
-        share = self._current()
-        use, attachment = share.attach(write=write, patience=self.patience, check=self._check)
+        share, use = self._current(), Use(write=write)
         doubtful = False
         try:
-            yield attachment
+            yield share.attach(use, patience=self.patience, check=self._check)
         except BaseException as error:
             doubtful = leaves_doubt(error)
             raise
         finally:
-            share.leave(use, linger=self.linger, doubtful=doubtful)
+            try:
+                share.leave(use, linger=self.linger, doubtful=doubtful)
+            except BaseException:  # interrupted: undo the rest
+                share.leave(use, linger=0.0, doubtful=True)
+                raise
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the lock alone, with nothing attached in any process: to copy the file, say."""
-        share = self._current()
-        use = share.lock(patience=self.patience)
+        share, use = self._current(), Use(write=True)
         try:
+            share.lock(use, patience=self.patience)
             yield
         finally:
-            share.leave(use, linger=0.0)
+            try:
+                share.leave(use, linger=0.0)
+            except BaseException:  # interrupted: undo the rest
+                share.leave(use, linger=0.0)
+                raise
 
-    def create(self, fill: Callable[[Attachment], None]) -> bool:
+    def create(self, fill: Check) -> bool:
         """Make the database, filled by `fill`; False when one is there already.
 
         It appears at its place whole or not at all, whoever is killed when: a process that dies

@@ -86,6 +86,8 @@ class DuckDBSession(SqlSession):
         if self._failed:
             raise StoreUnavailable(self._place, "a statement of this transaction had failed")
         with translating(self._place):
+            if self._note:
+                self._attachment.make_log()
             self._attachment.cursor.execute("COMMIT")
         if self._note:
             self._attachment.acknowledge(self._note)
@@ -148,18 +150,21 @@ class DuckDBStore:
         if version < self.dictionary.version:
             with self._file.attached(write=True) as attachment:
                 version = self._upgrade(attachment)
+        self._refuse_newer(version)
+        return uuid, version
+
+    def _refuse_newer(self, version: int) -> None:
         if version > self.dictionary.version:
             raise StoreTooNew(self._place, version, self.dictionary.version)
-        return uuid, version
 
     def _description(self, attachment: Attachment) -> tuple[str, int, str]:
         with translating(self._place):
-            there = attachment.cursor.execute(
-                "SELECT 1 FROM duckdb_columns() WHERE database_name = ? AND table_name = 'store' "
-                "AND column_name = 'catalogue'",
+            columns = attachment.cursor.execute(
+                "SELECT column_name FROM duckdb_columns() WHERE database_name = ? "
+                "AND schema_name = 'main' AND table_name = 'store'",
                 [attachment.catalog],
-            ).fetchone()
-            if there is None:
+            ).fetchall()
+            if not {("uuid",), ("schema_version",), ("catalogue",)} <= set(columns):
                 raise StoreDamaged(self._place, "it is another program's database")
             row = attachment.cursor.execute(
                 f"SELECT uuid, schema_version, catalogue FROM {WITHIN}.store"
@@ -198,7 +203,13 @@ class DuckDBStore:
         with self._file.attached(write=write) as attachment:
             with translating(self._place):
                 attachment.cursor.execute("BEGIN")
-            yield DuckDBSession(attachment, self._tables, space, self._clock(), self._place)
+            session = DuckDBSession(attachment, self._tables, space, self._clock(), self._place)
+            if write and session.head is None:
+                # Nothing says yet who may write in this space.
+                with translating(self._place):
+                    asked = attachment.cursor.execute(f"SELECT schema_version FROM {WITHIN}.store")
+                    self._refuse_newer(*(asked.fetchone() or ()))
+            yield session
 
     def spaces(self) -> list[str]:
         with self._file.attached(write=False) as attachment, translating(self._place):

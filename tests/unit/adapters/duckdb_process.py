@@ -208,24 +208,18 @@ def forked(then: Callable[[], None]) -> None:
         say("the child was killed by", os.WTERMSIG(status))
 
 
-def fork(path: Path, how: str, where: str) -> None:
-    """Fork while the file is in use, lingering or idle, and go on using it."""
+def fork_in_every_way() -> None:
+    """Fork children that end in all the ways there are."""
+    for leave in (leave_by_exit, leave_at_once, leave_by_error):
+        forked(leave)
+    process = multiprocessing.get_context("fork").Process(target=os.getpid)
+    process.start()
+    process.join()
+
+
+def fork(path: Path, where: str) -> None:
+    """Fork inside a transaction or while the file is kept, and go on using it."""
     file = SharedFile(path, linger=FOR_EVER)
-    leave = {
-        "exit": leave_by_exit,
-        "_exit": leave_at_once,
-        "error": leave_by_error,
-        "multiprocessing": None,
-    }[how]
-
-    def fork_here() -> None:
-        if leave is not None:
-            forked(leave)
-            return
-        process = multiprocessing.get_context("fork").Process(target=print, args=("", "\r"))
-        process.start()
-        process.join()
-
     with file.attached(write=True) as attachment:
         add(attachment, 1)
         attachment.cursor.execute("BEGIN")
@@ -233,12 +227,12 @@ def fork(path: Path, how: str, where: str) -> None:
         if where == "inside":
             log = Path(f"{path}.wal").read_bytes()
             size = path.stat().st_size
-            fork_here()
+            fork_in_every_way()
             if Path(f"{path}.wal").read_bytes() != log or path.stat().st_size != size:
-                say("the child touched the file")
+                say("a child touched the file")
         attachment.cursor.execute("COMMIT")
     if where == "lingering":
-        fork_here()
+        fork_in_every_way()
     with file.attached(write=True) as attachment:
         add(attachment, 3)
         say(*rows(attachment))

@@ -266,6 +266,7 @@ def test_worktrees_share_a_repository(git_dir: str, top_level: str) -> None:
 
 
 @given(st.tuples(PATH_TEXT, PATH_TEXT), st.tuples(PATH_TEXT, PATH_TEXT))
+@example(("m", "1/a"), ("m1", "/a"))
 def test_worktrees_differ_by_machine_and_git_directory(
     one: tuple[str, str], other: tuple[str, str]
 ) -> None:

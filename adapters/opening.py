@@ -1,10 +1,12 @@
 """Stores by URL."""
 
+import math
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from attrs import frozen
 
@@ -43,15 +45,21 @@ class _Engine:
 
 
 def _path_of(url: str) -> Path:
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost"):
-        raise InvalidValue(
-            "url", f"{url!r} names a host; a file's URL has three slashes, as in lmdb:///folder"
-        )
-    path = unquote(parts.path)
-    if not path or path == "/" or "\0" in path:
-        raise InvalidValue("url", f"{url!r} names no path, as lmdb:///folder does")
-    return Path(path)
+    """The path in a file's URL, which no error repeats: people put passwords into URLs."""
+    scheme, _, rest = url.partition("://")
+    if re.search("[?#]", rest):
+        reason = "has something behind its path; a ? or # in it is written %3F or %23"
+        raise InvalidValue("url", reason)
+    host, _, path = rest.partition("/")
+    if host not in ("", "localhost"):
+        reason = f"names a host; a file's URL has three slashes, as in {scheme}:///path"
+        raise InvalidValue("url", reason)
+    path = unquote(path)
+    if not path.strip("/"):
+        raise InvalidValue("url", f"names no path, as {scheme}:///path does")
+    if "\0" in path:
+        raise InvalidValue("url", "has the character NUL in its path")
+    return Path(f"/{path}")
 
 
 def _for_memory(_: str, options: _Options) -> dict[str, Any]:
@@ -89,6 +97,16 @@ ENGINES = {
 }
 
 
+def _lack(engine: _Engine, error: ImportError) -> str:
+    """What an engine's driver lacks: it is not there, or a library that it needs is not."""
+    driver = engine.driver
+    if isinstance(error, ModuleNotFoundError) and error.name == driver:
+        package = f"'herdbook[{engine.extra}]'" if engine.extra else driver
+        return f"the package {driver} is not installed; `pip install {package}` brings it"
+    reason = str(error).partition("\n")[0]
+    return f"the package {driver} cannot be loaded: {reason}"
+
+
 def open_store(
     url: str,
     *,
@@ -109,25 +127,18 @@ def open_store(
     scheme, separator, _ = url.partition("://")
     engine = ENGINES.get(scheme) if separator else None
     if engine is None:
-        raise InvalidValue(
-            "url",
-            f"{scheme or url!r} is no kind of store; there are "
-            + ", ".join(f"{name}://" for name in ENGINES),
-        )
-    if not patience > 0:
-        raise InvalidValue("patience", f"must be more than 0 seconds, is {patience!r}")
+        begins, there_are = url.partition(":")[0], ", ".join(f"{name}://" for name in ENGINES)
+        raise InvalidValue("url", f"{begins!r} begins no store's URL; these do: {there_are}")
+    if type(patience) not in (int, float) or not 0 < patience < math.inf:
+        raise InvalidValue("patience", f"must be a number of seconds above 0, is {patience!r}")
     options = _Options(places.size_limit(area, size_limit), create, clock)
     arguments = engine.arguments(url, options)
     try:
         module = import_module(engine.module)
-    except ModuleNotFoundError as error:
-        if error.name != engine.driver:
+    except ImportError as error:
+        if (error.name or "").startswith("herdbook"):
             raise
-        raise StoreUnavailable(
-            f"{scheme}://",
-            f"the package {engine.driver} is not installed; "
-            f"`pip install 'herdbook[{engine.extra}]'` brings it",
-        ) from error
+        raise StoreUnavailable(f"{scheme}://", _lack(engine, error)) from error
     store: Store = getattr(module, engine.name)(
         dictionary=dictionary, ids=ids, patience=patience, **arguments
     )

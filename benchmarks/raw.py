@@ -17,7 +17,7 @@ import psycopg
 
 from herdbook.adapters.duckdb.store import DuckDBSession
 from herdbook.adapters.lmdb.keys import behind, joined, row_prefix, tag
-from herdbook.adapters.postgres.connections import split_url
+from herdbook.adapters.postgres.address import read_address
 from herdbook.ports.dictionary import JOURNAL, MESSAGES
 from herdbook.ports.store import Store
 
@@ -151,7 +151,8 @@ class RawPostgres:
     """Statements over one psycopg connection."""
 
     def __init__(self, url: str) -> None:
-        self._url, _, self._schema = split_url(url)
+        address = read_address(url)
+        self._url, self._schema = address.driver, address.schema
         self._statements: list[Statement] = []
         self._learnt_in = ""
 

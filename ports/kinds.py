@@ -8,7 +8,7 @@ knows any kind by name.
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cached_property
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Generic, TypeVar
 
 from attrs import NOTHING, Attribute, define, field, frozen
@@ -182,16 +182,28 @@ class Dictionary:
 
     @cached_property
     def referrers_first(self) -> tuple[Kind[Any], ...]:
-        """The kinds in an order in which what goes along with a row comes before it."""
-        along = {
-            kind.name: {
+        """The kinds in an order in which what refers to a row comes before it.
+
+        Where kinds refer to one another in a circle (an agent to its task, a task to its agent), a
+        reference that is emptied gives way.
+        """
+        ahead = {
+            kind.name: [
                 referrer.name
                 for referrer, reference in self.referrers[kind.name]
                 if reference.on_delete is OnDelete.CASCADE and referrer is not kind
-            }
+            ]
             for kind in self
         }
-        return tuple(self.kinds[name] for name in TopologicalSorter(along).static_order())
+        for kind in self:
+            for referrer, _ in self.referrers[kind.name]:
+                if referrer is not kind:
+                    ahead[kind.name].append(referrer.name)
+                    try:
+                        TopologicalSorter(ahead).prepare()
+                    except CycleError:
+                        ahead[kind.name].pop()
+        return tuple(self.kinds[name] for name in TopologicalSorter(ahead).static_order())
 
     def __iter__(self) -> Iterator[Kind[Any]]:
         return iter(self.kinds.values())

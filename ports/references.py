@@ -88,8 +88,8 @@ def to_remove(
 ) -> tuple[Rows, Rows]:
     """What goes when these rows go, and what is emptied, as `(removed, emptied)` rows.
 
-    What goes along with a row comes before it, so that a reader of the journal never meets a row
-    whose owner is already gone. Emptied rows are given as they will be.
+    What refers to a row comes before it, so that a reader of the journal never meets a row whose
+    reference is already gone. Emptied rows are given as they will be.
     """
     removed: Rows = {}
     frontier = [(kind, {kind.key_of(row): row for row in rows})]
@@ -143,10 +143,13 @@ def _children_first(kind: Kind[Any], rows: dict[Any, Any]) -> dict[Any, Any]:
     if not up:
         return rows
     depths: dict[Any, int] = {}
-    for key in rows:
-        trail = [key]
-        while (parent := getattr(rows[trail[-1]], up[0])) in rows and parent not in depths:
-            trail.append(parent)
+    for key, row in rows.items():
+        trail = {key: None}
+        parent = getattr(row, up[0])
+        # Nobody forbids a page or a message to be its own ancestor.
+        while parent in rows and parent not in depths and parent not in trail:
+            trail[parent] = None
+            parent = getattr(rows[parent], up[0])
         depth = depths.get(parent, -1)
         for each in reversed(trail):
             depth += 1

@@ -5,6 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from attrs import asdict
+
+from herdbook.domain.claiming import Claim
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import NOBODY, Actor, Operation
 from herdbook.domain.secret import HIDDEN
@@ -39,9 +42,10 @@ def run(
     an attempt whose commit got no answer is not repeated.
     """
     for attempt in range(1, ATTEMPTS + 1):
-        committing = False
+        begun: UnitOfWork | None = None
         try:
             with unit_of_work(store, space, ids=ids, actor=actor, operation_id=operation_id) as uow:
+                begun = uow
                 if operation_id is not None:
                     known = uow.operations.find(operation_id)
                     if known is not None:
@@ -50,11 +54,10 @@ def run(
                 result = use_case(uow, *args, **kwargs)
                 if operation_id is not None:
                     _remember(uow, operation_id, result)
-                committing = True
                 uow.commit()
                 return result
         except TryAgain:
-            unsure = committing and operation_id is None
+            unsure = begun is not None and begun.over and operation_id is None
             if unsure or attempt == ATTEMPTS:
                 raise
             _pause(attempt)
@@ -93,12 +96,17 @@ def _remember(uow: UnitOfWork, operation_id: str, result: Any) -> None:
 
 
 def _answer(dictionary: Dictionary, result: Any) -> Any:
-    """A result as JSON: rows are tagged with their kind, everything else must be plain."""
+    """A result as JSON that knows what it was: rows, what is made of rows, or plain values."""
     for kind in dictionary:
         if isinstance(result, kind.entity):
             return {"row": kind.name, "values": encode(kind, result)}
+    if isinstance(result, Claim):
+        return {"claim": _answer(dictionary, asdict(result, recurse=False))}
+    if isinstance(result, dict):
+        return {"map": {key: _answer(dictionary, each) for key, each in result.items()}}
     if isinstance(result, list | tuple):
-        return {"list": [_answer(dictionary, each) for each in result]}
+        shape = "tuple" if isinstance(result, tuple) else "list"
+        return {shape: [_answer(dictionary, each) for each in result]}
     if result is None or isinstance(result, str | int | float | bool):
         return {"value": result}
     raise InvalidValue(
@@ -111,6 +119,12 @@ def _recall(uow: UnitOfWork, answer: Any) -> Any:
         return answer["value"]
     if "list" in answer:
         return [_recall(uow, each) for each in answer["list"]]
+    if "tuple" in answer:
+        return tuple(_recall(uow, each) for each in answer["tuple"])
+    if "map" in answer:
+        return {key: _recall(uow, each) for key, each in answer["map"].items()}
+    if "claim" in answer:
+        return Claim(**_recall(uow, answer["claim"]))
     kind = uow.dictionary.kinds[answer["row"]]
     row = decode(kind, answer["values"])
     masked = [name for name in kind.secrets if answer["values"].get(name) == HIDDEN]

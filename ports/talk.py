@@ -35,7 +35,7 @@ class Messages(Repository[Message]):
         return self.select(find(self.kind, where))
 
     def requiring_response(self) -> list[Message]:
-        """What still waits for an answer, oldest first in each status."""
+        """What still waits for an answer, oldest first."""
         open_statuses = any_of([MessageStatus.PENDING, MessageStatus.READ])
         return self.select(find(self.kind, {"requires_response": True, "status": open_statuses}))
 

@@ -73,6 +73,11 @@ class UnitOfWork(Repositories):
         return self.session.now
 
     @property
+    def over(self) -> bool:
+        """Whether the store was asked to make it last, so that it may have happened."""
+        return self._over
+
+    @property
     def tx(self) -> str:
         """The name the journal will know this transaction by."""
         return f"tx_{self._tx}"

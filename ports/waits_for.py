@@ -2,7 +2,8 @@
 
 All waits-for edges of a space are one graph. A task waits for what it depends on, a parent for its
 children, and every task of a phase for all tasks of the phases its phase depends on. A phase is two
-nodes there: its gate, which its tasks wait for, and its end, which waits for its tasks.
+nodes there: its gate, which its tasks wait for, and its end, which waits for its tasks and, because
+there may be none yet, for the gate itself.
 """
 
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from herdbook.domain.errors import CycleRefused
 from herdbook.domain.ordering import find_cycle
 from herdbook.domain.plan import PhaseDependency, Task, TaskDependency
-from herdbook.ports.dictionary import PHASE_DEPENDENCIES, TASK_DEPENDENCIES, TASKS
+from herdbook.ports.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.kinds import Kind
 from herdbook.ports.query import any_of, find
 from herdbook.ports.store import Node, Step, Walks
@@ -27,6 +28,7 @@ STEPS = (
     Step(TASKS, "id", TASK, "phase_id", GATE),
     Step(PHASE_DEPENDENCIES, "phase_id", GATE, "depends_on_phase_id", END),
     Step(TASKS, "phase_id", END, "id", TASK),
+    Step(PHASES, "id", END, "id", GATE),
 )
 Edge = tuple[Node, Node]
 Pair = tuple[Any, Any]
@@ -34,12 +36,12 @@ Pair = tuple[Any, Any]
 
 def refuse_cycles(uow: "UnitOfWork", pairs: Sequence[Pair]) -> None:
     """Raise CycleRefused if these rows, before and after, would close a cycle."""
+    if all(_closes_nothing(before, after) for before, after in pairs):
+        return
     new = [edge for before, after in pairs for edge in _new_edges(before, after)]
     if not new:
         return
-    gone = {edge for before, _ in pairs if before is not None for edge in _edges(before)}
-    kept = {edge for _, after in pairs for edge in _edges(after)}
-    edges = _around(uow, new, dropped=gone - kept) + new
+    edges = _around(uow, new, dropped=_dropped(uow, pairs)) + new
     graph: dict[str, set[str]] = {}
     for source, target in edges:
         graph.setdefault(_label(source), set()).add(_label(target))
@@ -49,14 +51,19 @@ def refuse_cycles(uow: "UnitOfWork", pairs: Sequence[Pair]) -> None:
 
 
 def _label(node: Node) -> str:
+    """A node's name in the graph, where phases sort before tasks: a cycle of phases names them."""
     role, key = node
-    return key if role == TASK else f"{role}:{key}"
+    return f"{role}:{key}"
 
 
 def _readable(cycle: tuple[str, ...]) -> tuple[str, ...]:
     """The cycle as people name it: a phase is one thing, and stands there once."""
-    named = [label.partition(":")[2] or label for label in cycle]
-    return tuple(name for at, name in enumerate(named) if at == 0 or name != named[at - 1])
+    nodes = [tuple(label.split(":", 1)) for label in cycle]
+    named = [(role == TASK, key) for role, key in nodes]
+    once = [
+        key for at, (task, key) in enumerate(named) if task or at == 0 or named[at - 1] != named[at]
+    ]
+    return tuple(once) if len(once) > 1 else (*once, *once)
 
 
 def _edges(row: Any) -> list[Edge]:
@@ -78,16 +85,31 @@ def _edges(row: Any) -> list[Edge]:
             return []
 
 
+def _closes_nothing(before: Any, after: Any) -> bool:
+    """Whether nothing can wait for the row but its phase, which does not wait for itself."""
+    return before is None and isinstance(after, Task) and not after.parent_task_id
+
+
 def _new_edges(before: Any, after: Any) -> list[Edge]:
-    edges = _edges(after)
-    if before is not None:
-        known = set(_edges(before))
-        return [edge for edge in edges if edge not in known]
-    if isinstance(after, Task) and not after.parent_task_id:
-        # Nothing can wait for or be waited for by a task that did not exist, but for its phase,
-        # and a phase does not wait for itself.
-        return []
-    return edges
+    known = set() if before is None else set(_edges(before))
+    return [edge for edge in _edges(after) if edge not in known]
+
+
+def _dropped(uow: "UnitOfWork", pairs: Sequence[Pair]) -> set[Edge]:
+    """The edges that are no more once these rows are saved.
+
+    A parent may also depend on its child: such an edge stands until both rows have let go of it.
+    """
+    gone = {edge for before, _ in pairs if before is not None for edge in _edges(before)}
+    dropped = gone - {edge for _, after in pairs for edge in _edges(after)}
+    between = [(one, other) for (role, one), (to, other) in dropped if role == to == TASK]
+    if not between:
+        return dropped
+    rows: list[Any] = [*uow.get(TASKS, [other for _, other in between])]
+    rows += uow.select(find(TASK_DEPENDENCIES, {"task_id": any_of(one for one, _ in between)}))
+    saved = {(type(after), after.id) for _, after in pairs}
+    others = [row for row in rows if row is not None and (type(row), row.id) not in saved]
+    return dropped - {edge for row in others for edge in _edges(row)}
 
 
 def _around(uow: "UnitOfWork", new: Sequence[Edge], dropped: set[Edge]) -> list[Edge]:

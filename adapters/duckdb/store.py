@@ -59,12 +59,14 @@ class DuckDBSession(SqlSession):
         self._note = ""
 
     def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        # After an error DuckDB would take a COMMIT for a rollback and say nothing.
+        failed, self._failed = self._failed, True
         try:
-            return self._attachment.cursor.execute(sql, parameters).fetchall()
+            rows = self._attachment.cursor.execute(sql, parameters).fetchall()
         except duckdb.Error as error:
-            # DuckDB would take a later COMMIT for a rollback and say nothing.
-            self._failed = True
             raise translated(error, self._place) from error
+        self._failed = failed
+        return rows
 
     @cached_property
     def head(self) -> Head | None:
@@ -208,7 +210,8 @@ class DuckDBStore:
                 # Nothing says yet who may write in this space.
                 with translating(self._place):
                     asked = attachment.cursor.execute(f"SELECT schema_version FROM {WITHIN}.store")
-                    self._refuse_newer(*(asked.fetchone() or ()))
+                    ((version,),) = asked.fetchall()
+                self._refuse_newer(version)
             yield session
 
     def spaces(self) -> list[str]:

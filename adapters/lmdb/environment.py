@@ -7,12 +7,13 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import lmdb
 
+from herdbook.adapters.lmdb.turn import TURN, forget_inherited, turn
 from herdbook.domain.errors import (
     HerdbookError,
     StoreBusy,
@@ -24,8 +25,14 @@ from herdbook.domain.errors import (
 DATA, LOCK, SENTINEL = "data.mdb", "lock.mdb", "herdbook.json"
 MAX_READERS = 2_048
 _META = struct.Struct("<QHHHHII QQ 48s48s QQ")
-_MAGIC = 0xBEEFC0DE
-_FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
+_MAGIC, _VERSION = 0xBEEFC0DE, 1
+_NO_ROOM = {
+    errno.ENOSPC: "there is no space left on its disk",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "no file may grow larger here",
+    # What LMDB makes of a write of which the disk took a part.
+    errno.EIO: "its disk did not take all of it",
+}
 
 
 def translated(error: lmdb.Error, place: str) -> HerdbookError:
@@ -36,6 +43,7 @@ def translated(error: lmdb.Error, place: str) -> HerdbookError:
             return StoreFull(place, "it has reached its size limit; a larger one can be configured")
         case (
             lmdb.CorruptedError()
+            | lmdb.IncompatibleError()
             | lmdb.PageNotFoundError()
             | lmdb.PanicError()
             | lmdb.InvalidError()
@@ -44,12 +52,15 @@ def translated(error: lmdb.Error, place: str) -> HerdbookError:
             return StoreDamaged(place, f"LMDB says {code}")
         case lmdb.ReadersFullError():
             return StoreUnavailable(place, "more processes read it at once than it has room for")
-        case _ if any(os.strerror(number) in str(error) for number in _FULL):
-            return StoreFull(place, "there is no space left on its disk")
-        case lmdb.DiskError():
-            return StoreFull(place, "its disk refused to write")
+        case _ if reason := _lack_of_room(error):
+            return StoreFull(place, reason)
         case _:
             return StoreUnavailable(place, f"LMDB says {code}")
+
+
+def _lack_of_room(error: lmdb.Error) -> str:
+    told = (why for number, why in _NO_ROOM.items() if os.strerror(number) in str(error))
+    return next(told, "its disk refused to write" if isinstance(error, lmdb.DiskError) else "")
 
 
 class Environment:
@@ -68,11 +79,13 @@ class Environment:
         self.users = 0
         self._idle = threading.Condition()
         self._running: dict[int, int] = {}
+        self._resizing: set[int] = set()
         self._closing = False
         self._writer = threading.Lock()
         self._env: Any = None
         self._stranded = False
         self.databases: dict[str, Any] = {}
+        self._names: tuple[str, ...] = ()
 
     def open(self, *, create: bool) -> None:
         """Open the folder, made if it may be; refuse what is damaged or not ours."""
@@ -87,6 +100,8 @@ class Environment:
             if not folder.exists() and create:
                 _make(folder)
             names = {each.name for each in folder.iterdir()}
+        except StoreUnavailable:
+            raise
         except FileNotFoundError as error:
             raise StoreUnavailable(place, "there is no store here") from error
         except NotADirectoryError as error:
@@ -98,14 +113,14 @@ class Environment:
         size = data.stat().st_size if DATA in names else 0
         if SENTINEL in names and size == 0:
             raise StoreDamaged(str(data), "it is empty where a store was")
-        if DATA not in names and names - {LOCK, ".gitignore"}:
+        if DATA not in names and names - {LOCK, TURN, ".gitignore"}:
             raise StoreUnavailable(
                 place, "the folder holds other things; choose a folder of its own"
             )
         if not create and size == 0:
             raise StoreUnavailable(place, "there is no store here")
         if size:
-            _check_size(data, size)
+            _check_headers(data)
 
     def _open(self) -> None:
         try:
@@ -123,38 +138,68 @@ class Environment:
         except OSError as error:
             raise StoreUnavailable(self.place, error.strerror or str(error)) from error
 
-    def open_databases(self, names: tuple[str, ...]) -> None:
-        """Make sure that the named databases are there and at hand."""
+    def found(self, names: tuple[str, ...], txn: Any) -> dict[str, Any]:
+        """Those of the named databases that are there, for as long as a transaction lasts."""
+        there = {}
         for name in names:
-            if name not in self.databases:
-                self.databases[name] = self._env.open_db(name.encode())
+            with suppress(lmdb.NotFoundError):
+                there[name] = self._env.open_db(name.encode(), txn=txn, create=False)
+        return there
+
+    def keep_open(self, names: tuple[str, ...]) -> None:
+        """Make sure that the named databases are there and at hand, after a fork too."""
+        self._names = names
+        try:
+            with turn(self.folder, self.patience, time.monotonic() + self.patience):
+                for name in names:
+                    if name not in self.databases:
+                        self.databases[name] = self._env.open_db(name.encode())
+        except lmdb.Error as error:
+            raise translated(error, self.place) from error
+
+    def is_marked(self) -> bool:
+        """Whether a store has been here."""
+        return (self.folder / SENTINEL).exists()
 
     @contextmanager
     def transaction(self, *, write: bool, patience: float | None = None) -> Iterator[Any]:
         """Run an LMDB transaction; undone unless it was committed."""
+        if not write:
+            with self._inside(write=False) as txn:
+                yield txn
+            return
         patience = self.patience if patience is None else patience
-        pid = os.getpid()
-        if write and not self._writer.acquire(timeout=patience):
+        deadline, pid = time.monotonic() + patience, os.getpid()
+        if not self._writer.acquire(timeout=patience):
             raise StoreBusy(self.place, patience, "a thread of this process")
         try:
-            self._enter()
-            try:
-                txn = self._begin(write=write)
-                try:
-                    yield txn
-                except lmdb.Error as error:
-                    raise translated(error, self.place) from error
-                finally:
-                    # A transaction that was committed has nothing left to abort. A child forked
-                    # in the midst must not: it would give up the parent's place among the readers.
-                    if os.getpid() == pid:
-                        txn.abort()
-            finally:
-                if os.getpid() == pid:
-                    self._leave()
+            with (
+                turn(self.folder, patience, deadline),
+                self._inside(write=True) as txn,
+            ):
+                yield txn
         finally:
-            if write and os.getpid() == pid:
+            if os.getpid() == pid:
                 self._writer.release()
+
+    @contextmanager
+    def _inside(self, *, write: bool) -> Iterator[Any]:
+        pid = os.getpid()
+        self._enter()
+        try:
+            txn = self._begin(write=write)
+            try:
+                yield txn
+            except lmdb.Error as error:
+                raise translated(error, self.place) from error
+            finally:
+                # A transaction that was committed has nothing left to abort. A child forked in
+                # the midst must not: it would give up the parent's place among the readers.
+                if os.getpid() == pid:
+                    txn.abort()
+        finally:
+            if os.getpid() == pid:
+                self._leave()
 
     def _enter(self) -> None:
         with self._idle:
@@ -167,16 +212,9 @@ class Environment:
             if self._env is None:
                 self._prepare(create=False)
                 self._open()
-                self.open_databases(self._names)
+                self.keep_open(self._names)
             me = threading.get_ident()
             self._running[me] = self._running.get(me, 0) + 1
-
-    _names: tuple[str, ...] = ()
-
-    def keep_open(self, names: tuple[str, ...]) -> None:
-        """Remember which databases to open again after a fork."""
-        self._names = names
-        self.open_databases(names)
 
     def _leave(self) -> None:
         with self._idle:
@@ -187,20 +225,29 @@ class Environment:
             self._idle.notify_all()
 
     def _begin(self, *, write: bool) -> Any:
-        for attempt in range(8):
+        deadline = time.monotonic() + self.patience
+        while time.monotonic() < deadline:
             try:
                 return self._env.begin(write=write)
             except lmdb.MapResizedError:
-                # Another process works with a larger map; take over its size.
-                with self._idle:
-                    self._idle.wait_for(lambda: len(self._running) == 1, timeout=self.patience)
-                    self._env.set_mapsize(0)
+                self._take_over_size()
             except lmdb.ReadersFullError:
                 self._env.reader_check()
-                time.sleep(0.01 * attempt)
+                time.sleep(0.01)
             except lmdb.Error as error:
                 raise translated(error, self.place) from error
         raise StoreBusy(self.place, self.patience, "more readers than it has room for")
+
+    def _take_over_size(self) -> None:
+        """Work with the larger map that another process has, as soon as no thread is inside."""
+        me = threading.get_ident()
+        with self._idle:
+            self._resizing.add(me)
+            if self._running.keys() <= self._resizing:
+                self._env.set_mapsize(0)
+            else:
+                self._idle.wait(0.05)
+            self._resizing.discard(me)
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -210,14 +257,18 @@ class Environment:
             self._env = None
 
     def before_fork(self) -> None:
-        """Wait for other threads' transactions and close, unless this thread is in one."""
+        """Wait for other threads' transactions and close, unless this thread is in one.
+
+        A thread may be on its way from one folder into another that waits here already; so this
+        ends with our patience, and the child is left without the folder.
+        """
         self._idle.acquire()
         me = threading.get_ident()
         if me in self._running:
             return
         self._closing = True
-        self._idle.wait_for(lambda: not self._running)
-        if self._env is not None:
+        quiet = self._idle.wait_for(lambda: not self._running, self.patience)
+        if quiet and self._env is not None:
             self._env.close()
             self._env = None
 
@@ -233,6 +284,7 @@ class Environment:
         self._idle = threading.Condition()
         self._writer = threading.Lock()
         self._running = {}
+        self._resizing = set()
         self._closing = False
 
 
@@ -248,36 +300,57 @@ def write_sentinel(folder: Path, uuid: str) -> None:
     if mark.exists():
         return
     fresh = folder / f"{SENTINEL}.{os.getpid()}"
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump({"herdbook": "lmdb", "uuid": uuid}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.rename(mark)
+    try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"herdbook": "lmdb", "uuid": uuid}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(mark)
+    except OSError as error:
+        kind = StoreFull if error.errno in _NO_ROOM else StoreUnavailable
+        raise kind(str(mark), error.strerror or str(error)) from error
 
 
-def _check_size(data: Path, size: int) -> None:
-    """Refuse a data file that is shorter than it says: reading past its end kills the process."""
+def _check_headers(data: Path) -> None:
+    """Refuse a data file whose headers are not whole, or which is shorter than they say.
+
+    Reading past its end would kill the process, and of two headers LMDB takes the one with the
+    larger number, whether or not that is its own. A writer may come between our reading the one
+    and the other; so what does not fit is looked at again.
+    """
+    for _ in range(9):
+        if (reason := _flaw(data)) is None:
+            return
+        time.sleep(0.001)
+    raise StoreDamaged(str(data), reason)
+
+
+def _flaw(data: Path) -> str | None:
     try:
         with data.open("rb") as file:
             head = file.read(65_536 + _META.size)
+            size = os.fstat(file.fileno()).st_size
     except OSError as error:
         raise StoreUnavailable(str(data), error.strerror or str(error)) from error
     if len(head) < _META.size:
-        raise StoreDamaged(str(data), "it is cut off")
+        return "it is cut off"
     first = _META.unpack_from(head)
-    if first[5] != _MAGIC:
-        raise StoreDamaged(str(data), "it is not an LMDB file")
+    if first[5:7] != (_MAGIC, _VERSION):
+        return "it is not an LMDB file, or one of another format"
     # The page size stands in the first field of the free list's record.
     page = int.from_bytes(first[9][:4], "little")
     if page not in (4_096, 8_192, 16_384, 32_768, 65_536) or len(head) < page + _META.size:
-        raise StoreDamaged(str(data), "it is cut off")
+        return "it is cut off"
     second = _META.unpack_from(head, page)
-    if second[5] != _MAGIC:
-        raise StoreDamaged(str(data), "its second header is not one of LMDB's")
-    last_page = max((first, second), key=lambda meta: meta[12])[11]
-    if size < (last_page + 1) * page:
-        raise StoreDamaged(str(data), f"it has {size} bytes of {(last_page + 1) * page}")
+    if second[5:7] != (_MAGIC, _VERSION):
+        return "its second header is not one of LMDB's"
+    # Transactions are numbered, and each writes the header that the one before it did not.
+    even, odd = first[12], second[12]
+    if (even, odd) != (0, 0) and (even % 2, odd % 2, abs(even - odd)) != (0, 1, 1):
+        return f"its headers say {even} and {odd} and do not follow one another"
+    whole = (max((first, second), key=lambda meta: meta[12])[11] + 1) * page
+    return f"it has {size} bytes of {whole}" if size < whole else None
 
 
 _environments: dict[tuple[int, int], Environment] = {}
@@ -325,6 +398,7 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork_in_child() -> None:
+    forget_inherited()
     for environment in _environments.values():
         environment.after_fork_in_child()
     _guard.release()

@@ -95,7 +95,7 @@ class LmdbSession:
         return rows
 
     def count(self, query: Query[Any]) -> int:
-        return sum(1 for _ in self._found(evolve(query, after=None)))
+        return sum(1 for _ in self._found(evolve(query, after=None, limit=None)))
 
     def _found(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
         """What is kept under the query's keys, in its order, as (order, value)."""

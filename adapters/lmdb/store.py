@@ -75,6 +75,10 @@ class LmdbStore:
             if number is not None:
                 self._numbers[space] = number
             elif write:
+                # There is no head yet to say who may write here.
+                _refuse_newer(
+                    _read_description(txn, env.databases, self._place), self._place, self.dictionary
+                )
                 number = _numbered(txn, env.databases[SPACES], space)
             yield LmdbSession(txn, env.databases, number, self._clock(), self._place)
 
@@ -108,39 +112,57 @@ def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
 
 def _described(env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
     """Read what the store says of itself; lay out a new one, bring an older one up to date."""
-    with env.transaction(write=False) as txn:
-        ours = txn.stat()["entries"] == 0 or txn.get(META.encode()) is not None
-    if not ours:
-        raise StoreDamaged(place, "it holds another program's data")
+    _refuse_foreign(env, place)
     env.keep_open(DATABASES)
     with env.transaction(write=False) as txn:
-        description = _read_description(txn, env, place)
+        description = _read_description(txn, env.databases, place)
     if description is None or description["schema_version"] < dictionary.version:
         with env.transaction(write=True) as txn:
             description = _laid_out(txn, env, place, dictionary)
             txn.commit()
-    if description["schema_version"] > dictionary.version:
-        raise StoreTooNew(place, description["schema_version"], dictionary.version)
+    _refuse_newer(description, place, dictionary)
     return description
 
 
-def _read_description(txn: Any, env: Environment, place: str) -> dict[str, Any] | None:
-    text = txn.get(STORE, db=env.databases[META])
+def _refuse_foreign(env: Environment, place: str) -> None:
+    """Refuse what is not ours before anything is made in it.
+
+    Who dies while making a store leaves some of our databases, with nothing in them.
+    """
+    marked = env.is_marked()
+    with env.transaction(write=False) as txn:
+        there = env.found(DATABASES, txn)
+        if META in there and _read_description(txn, there, place) is not None:
+            return
+        if marked:
+            raise StoreDamaged(place, "it is empty where a store was")
+        others = txn.stat()["entries"] > len(there)
+        if others or any(txn.stat(each)["entries"] for each in there.values()):
+            raise StoreDamaged(place, "it holds another program's data")
+
+
+def _refuse_newer(description: dict[str, Any] | None, place: str, dictionary: Dictionary) -> None:
+    if description is not None and description["schema_version"] > dictionary.version:
+        raise StoreTooNew(place, description["schema_version"], dictionary.version)
+
+
+def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[str, Any] | None:
+    text = txn.get(STORE, db=databases[META])
     if text is None:
-        if txn.stat(env.databases[ROWS])["entries"]:
+        if ROWS in databases and txn.stat(databases[ROWS])["entries"]:
             raise StoreDamaged(place, "it has rows but does not say which store it is")
         return None
     try:
         description: dict[str, Any] = json.loads(text)
         description["uuid"], description["schema_version"], description["lookups"]
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise StoreDamaged(place, "what it says of itself cannot be read") from error
     return description
 
 
 def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
     """Write the description, and the lookups that an older dictionary did not have."""
-    before = _read_description(txn, env, place) or {
+    before = _read_description(txn, env.databases, place) or {
         "herdbook": "lmdb",
         "uuid": uuid4().hex,
         "schema_version": 0,

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
 from psycopg.adapt import Loader
 
+from herdbook.adapters.postgres.address import read_address
 from herdbook.domain.errors import (
     HerdbookError,
-    InvalidValue,
     StoreBusy,
     StoreDamaged,
     StoreFull,
@@ -25,8 +24,16 @@ KEPT = 8
 _AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03", "53300")
 _BUSY = ("55P03", "57014")
 _FULL = ("53100", "54000")
-_LONGEST_SCHEMA = 63
 _DAMAGED = ("XX001", "XX002", "42P01", "42703", "3F000")
+
+
+# Whoever writes has locked a row of the heads; of those who wait for one we need no word.
+_HOLDER = """
+SELECT pid, application_name, xact_start FROM pg_locks JOIN pg_stat_activity USING (pid)
+WHERE relation = to_regclass(%s) AND mode = 'RowShareLock' AND granted
+AND pid <> pg_backend_pid() AND wait_event_type IS DISTINCT FROM 'Lock'
+ORDER BY xact_start LIMIT 1
+"""
 
 
 class _AsText(Loader):
@@ -36,31 +43,12 @@ class _AsText(Loader):
         return bytes(data).decode()
 
 
-def split_url(url: str) -> tuple[str, str, str]:
-    """A URL as (what the driver takes, what people may see, the schema to use)."""
-    parts = urlsplit(url)
-    query = parse_qsl(parts.query, keep_blank_values=True)
-    schemas = [value for name, value in query if name == "schema"]
-    schema = schemas[-1] if schemas else "herdbook"
-    if (
-        not schema.replace("_", "").isalnum()
-        or not schema.isascii()
-        or len(schema) > _LONGEST_SCHEMA
-    ):
-        raise InvalidValue("url", f"{schema!r} cannot be the name of a schema")
-    rest = [(name, value) for name, value in query if name != "schema"]
-    driver = urlunsplit(parts._replace(scheme="postgresql", query=urlencode(rest)))
-    host = parts.netloc.rpartition("@")[2]
-    user = parts.username or ""
-    shown = [(name, value) for name, value in query if name not in ("password", "sslpassword")]
-    netloc = f"{user}@{host}" if user else host
-    seen = urlunsplit(parts._replace(netloc=netloc, query=urlencode(shown)))
-    return driver, seen, schema
-
-
 def _text_of(error: psycopg.Error) -> str:
-    message = error.diag.message_primary or str(error).strip().splitlines()[-1:]
-    return message if isinstance(message, str) else "".join(message)
+    if error.diag.message_primary:
+        return error.diag.message_primary
+    # What is indented guesses at reasons.
+    lines = [line for line in str(error).splitlines() if not line.startswith("\t")]
+    return "; ".join(dict.fromkeys(filter(None, lines)))
 
 
 def translated(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
@@ -83,7 +71,8 @@ class Connections:
     """A few connections that units of work borrow, one each."""
 
     def __init__(self, url: str, *, patience: float) -> None:
-        self._driver_url, self.place, self.schema = split_url(url)
+        self._address = read_address(url)
+        self.place, self.schema = self._address.seen, self._address.schema
         self.patience = patience
         self._idle: list[psycopg.Connection[Any]] = []
         self._guard = threading.Lock()
@@ -94,7 +83,7 @@ class Connections:
         milliseconds = max(1, int(self.patience * 1_000))  # 0 would mean: wait for ever
         try:
             connection = psycopg.connect(
-                self._driver_url,
+                self._address.driver,
                 autocommit=True,
                 connect_timeout=max(2, int(self.patience)),
                 application_name="herdbook",
@@ -162,11 +151,7 @@ class Connections:
             return error
         try:
             with self.connect() as connection:
-                row = connection.execute(
-                    "SELECT pid, application_name, xact_start FROM pg_stat_activity "
-                    "WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid() "
-                    "AND datname = current_database() ORDER BY xact_start LIMIT 1"
-                ).fetchone()
+                row = connection.execute(_HOLDER, [f'"{self.schema}"."heads"']).fetchone()
         except (psycopg.Error, HerdbookError):
             row = None
         if row is None:

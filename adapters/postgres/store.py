@@ -129,27 +129,25 @@ class PostgresStore:
         """Read what the store says of itself; lay out a new one, bring an older one up to date."""
         table = f"{self._within}.store"
         for _ in range(10):
-            (there,) = connection.execute("SELECT to_regclass(%s)", [table]).fetchone() or (None,)
-            if there is not None:
+            if self._says_who_it_is(connection):
                 break
             if not create:
                 raise StoreUnavailable(self.url, "there is no store here")
             self._found(connection)
-        row = connection.execute(f"SELECT uuid, schema_version FROM {table}").fetchone()
+        row = connection.execute(f"SELECT uuid, schema_version, catalogue FROM {table}").fetchone()
         if row is None or row[1] < self.dictionary.version:
             row = self._lay_out(connection, table)
-        if row[1] > self.dictionary.version:
-            raise StoreTooNew(self.url, row[1], self.dictionary.version)
+        self._refuse_newer(row[1])
         return row[0], row[1]
+
+    def _refuse_newer(self, version: int) -> None:
+        if version > self.dictionary.version:
+            raise StoreTooNew(self.url, version, self.dictionary.version)
 
     def _found(self, connection: psycopg.Connection[Any]) -> None:
         """Make the schema and the table whose lock everything else is done under."""
-        schema = self._within.strip('"')
-        taken = connection.execute(
-            "SELECT count(*) FROM pg_tables WHERE schemaname = %s AND tablename <> 'store'",
-            [schema],
-        ).fetchone()
-        if taken and taken[0]:
+        if self._has_tables(connection) and not self._says_who_it_is(connection):
+            schema = self._within.strip('"')
             raise StoreDamaged(self.url, f"the schema {schema} holds another program's tables")
         try:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self._within}")
@@ -164,6 +162,15 @@ class PostgresStore:
         ):
             # Another process was faster by a hair; look again.
             return
+
+    def _says_who_it_is(self, connection: psycopg.Connection[Any]) -> bool:
+        table = f"{self._within}.store"
+        row = connection.execute("SELECT to_regclass(%s)", [table]).fetchone()
+        return row is not None and row[0] is not None
+
+    def _has_tables(self, connection: psycopg.Connection[Any]) -> bool:
+        sql = "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename <> 'store' LIMIT 1"
+        return connection.execute(sql, [self._within.strip('"')]).fetchone() is not None
 
     def _lay_out(self, connection: psycopg.Connection[Any], table: str) -> tuple[str, int]:
         """Bring the tables up to the dictionary; one process does, the others wait for it."""
@@ -180,9 +187,13 @@ class PostgresStore:
             uuid, version, known = row
             if version >= self.dictionary.version:
                 return uuid, version
+            if not version and self._has_tables(connection):
+                raise StoreDamaged(self.url, "it does not say which store it is")
+            if version:
+                # First, for this waits for the writers of all spaces, which may hold tables.
+                connection.execute(raise_heads(self.dictionary, self._within))
             for step in steps(self.dictionary, json.loads(known), POSTGRES, self._within):
                 connection.execute(step)
-            connection.execute(raise_heads(self.dictionary, self._within))
             connection.execute(
                 f"UPDATE {table} SET schema_version = %s, catalogue = %s",
                 [self.dictionary.version, written(self.dictionary)],
@@ -234,6 +245,9 @@ class PostgresStore:
         )
         rows = execute(lock, [space])
         if not rows:
+            # No head says yet who may write here; an upgrade waits for this lock, and we for it.
+            ((version,),) = execute(f"SELECT schema_version FROM {self._within}.store FOR SHARE")
+            self._refuse_newer(version)
             fresh = HEADS.entity(
                 schema_version=self.dictionary.version, oldest_writer=self.dictionary.oldest_writer
             )

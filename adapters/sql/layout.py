@@ -40,6 +40,8 @@ def steps(dictionary: Dictionary, known: Catalogue, dialect: Dialect, within: st
                     yield _column(kind, column, dialect, within)
         if dialect.hash_of:
             had = {tuple(lookup) for lookup in (there or {"lookups": []})["lookups"]}
+            for lookup in had - set(kind.all_lookups):
+                yield f"DROP INDEX IF EXISTS {within}.{_label(kind, lookup)}"
             for lookup in kind.all_lookups:
                 if lookup not in had:
                     yield _index(kind, lookup, dialect, within)
@@ -77,6 +79,10 @@ def _column(kind: Kind[Any], column: Column, dialect: Dialect, within: str) -> s
     )
 
 
+def _label(kind: Kind[Any], lookup: tuple[str, ...]) -> str:
+    return quoted(f"{kind.name}_{crc32(','.join(lookup).encode()):08x}")
+
+
 def _index(kind: Kind[Any], lookup: tuple[str, ...], dialect: Dialect, within: str) -> str:
     unique: Unique | None = next((u for u in kind.uniques if u.lookup == lookup), None)
     names = unique.fields if unique else lookup
@@ -88,8 +94,7 @@ def _index(kind: Kind[Any], lookup: tuple[str, ...], dialect: Dialect, within: s
     if unique is None:
         parts.append(quoted(kind.key))
     where = f" WHERE {quoted(unique.when_none)} IS NULL" if unique and unique.when_none else ""
-    label = quoted(f"{kind.name}_{crc32(','.join(lookup).encode()):08x}")
     return (
-        f"CREATE {'UNIQUE ' if unique else ''}INDEX IF NOT EXISTS {label} "
+        f"CREATE {'UNIQUE ' if unique else ''}INDEX IF NOT EXISTS {_label(kind, lookup)} "
         f"ON {within}.{quoted(kind.name)} (space, {', '.join(parts)}){where}"
     )

@@ -62,7 +62,7 @@ class SqlSession:
         table = self._tables[kind]
         wanted = [kind.key_of(row) for row in rows]
         if len(set(wanted)) < len(wanted):
-            raise AlreadyExists(kind.title, str(max(wanted, key=wanted.count)))
+            raise AlreadyExists(kind.title, str(self._first_taken(kind, wanted)))
         if len(rows) == 1:
             done = self._execute(table.insert_one, [self._space, *table.values(rows[0])])
         else:
@@ -73,6 +73,16 @@ class SqlSession:
                 self.delete(kind, list(inserted))
             taken = next(key for key in wanted if key not in inserted)
             raise AlreadyExists(kind.title, str(taken))
+
+    def _first_taken(self, kind: Kind[Any], wanted: Sequence[Any]) -> Any:
+        """The first key that is there already, or came before in the same batch."""
+        there = zip(wanted, self.get(kind, wanted), strict=True)
+        seen = {key for key, row in there if row is not None}
+        for key in wanted:
+            if key in seen:
+                return key
+            seen.add(key)
+        raise AssertionError("every key is free")
 
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
         if not rows:

@@ -13,7 +13,6 @@ from typing import Any
 
 import lmdb
 
-from herdbook.adapters.lmdb.turn import TURN, forget_inherited, turn
 from herdbook.domain.errors import (
     HerdbookError,
     StoreBusy,
@@ -113,7 +112,7 @@ class Environment:
         size = data.stat().st_size if DATA in names else 0
         if SENTINEL in names and size == 0:
             raise StoreDamaged(str(data), "it is empty where a store was")
-        if DATA not in names and names - {LOCK, TURN, ".gitignore"}:
+        if DATA not in names and names - {LOCK, ".gitignore"}:
             raise StoreUnavailable(
                 place, "the folder holds other things; choose a folder of its own"
             )
@@ -150,10 +149,9 @@ class Environment:
         """Make sure that the named databases are there and at hand, after a fork too."""
         self._names = names
         try:
-            with turn(self.folder, self.patience, time.monotonic() + self.patience):
-                for name in names:
-                    if name not in self.databases:
-                        self.databases[name] = self._env.open_db(name.encode())
+            for name in names:
+                if name not in self.databases:
+                    self.databases[name] = self._env.open_db(name.encode())
         except lmdb.Error as error:
             raise translated(error, self.place) from error
 
@@ -169,14 +167,11 @@ class Environment:
                 yield txn
             return
         patience = self.patience if patience is None else patience
-        deadline, pid = time.monotonic() + patience, os.getpid()
+        pid = os.getpid()
         if not self._writer.acquire(timeout=patience):
             raise StoreBusy(self.place, patience, "a thread of this process")
         try:
-            with (
-                turn(self.folder, patience, deadline),
-                self._inside(write=True) as txn,
-            ):
+            with self._inside(write=True) as txn:
                 yield txn
         finally:
             if os.getpid() == pid:
@@ -319,11 +314,12 @@ def _check_headers(data: Path) -> None:
     larger number, whether or not that is its own. A writer may come between our reading the one
     and the other; so what does not fit is looked at again.
     """
-    for _ in range(9):
-        if (reason := _flaw(data)) is None:
+    for _ in range(8):
+        if _flaw(data) is None:
             return
         time.sleep(0.001)
-    raise StoreDamaged(str(data), reason)
+    if reason := _flaw(data):
+        raise StoreDamaged(str(data), reason)
 
 
 def _flaw(data: Path) -> str | None:
@@ -398,7 +394,6 @@ def _after_fork_in_parent() -> None:
 
 
 def _after_fork_in_child() -> None:
-    forget_inherited()
     for environment in _environments.values():
         environment.after_fork_in_child()
     _guard.release()

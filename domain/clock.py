@@ -6,6 +6,7 @@ node that ticked, so that any two stamps in the world compare and no two are equ
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, Self
 
 from attrs import field, frozen
@@ -34,6 +35,12 @@ def _utc(moment: datetime) -> datetime:
         raise InvalidValue("wall", "lies outside the years 1 to 9999 in UTC") from error
 
 
+@lru_cache(maxsize=256)
+def _written(wall: datetime) -> str:
+    """A moment in 26 characters; the stamps of a transaction share theirs."""
+    return wall.isoformat(timespec="microseconds")[:26]
+
+
 @frozen(order=True)
 class Stamp:
     """When a change was made: ordered by wall time, then counter, then node."""
@@ -52,8 +59,7 @@ class Stamp:
 
     def __str__(self) -> str:
         """Write the stamp so that texts sort as stamps do."""
-        wall = self.wall.isoformat(timespec="microseconds")[:26]
-        return f"{wall}Z_{self.counter:08d}_{self.node}"
+        return f"{_written(self.wall)}Z_{self.counter:08d}_{self.node}"
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -1,6 +1,7 @@
 """Areas of data, the spaces they are kept in, and how large a store may grow."""
 
 from enum import StrEnum
+from functools import lru_cache
 
 from herdbook.domain.errors import InvalidValue
 
@@ -32,6 +33,7 @@ def _fits(space: str) -> bool:
         return False
 
 
+@lru_cache(maxsize=256)
 def area_of(space: str) -> Area:
     """The area a space belongs to; refuses what is not the name of a space."""
     area, slash, owner = space.partition("/")

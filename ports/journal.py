@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.clock import Stamp, tick
-from herdbook.domain.entity import evolve
 from herdbook.domain.journal import Head, JournalEntry, Op
 from herdbook.ports.changes import Change
-from herdbook.ports.wire import encode
+from herdbook.ports.dictionary import HEADS, JOURNAL
+from herdbook.ports.wire import encode, revive
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work import UnitOfWork
@@ -63,20 +63,18 @@ def write_down(uow: "UnitOfWork") -> tuple[list[JournalEntry], Head]:
         entries.append(_entry(common, change, seq, clock))
     if not entries:
         clock = tick(clock, now, node)
-    return entries, evolve(head, seq=seq, clock=clock)
+    return entries, revive(HEADS, {**vars(head), "seq": seq, "clock": clock})
 
 
 def _entry(common: dict[str, Any], change: Change, seq: int, clock: Stamp) -> JournalEntry:
     before, after = said_of(change)
-    entry = object.__new__(JournalEntry)
-    vars(entry).update(
-        seq=seq,
-        at=clock,
-        entity=change.kind.name,
-        key=str(change.key),
-        op=change.op,
-        before=before,
-        after=after,
-        **common,
-    )
-    return entry
+    said = {
+        "seq": seq,
+        "at": clock,
+        "entity": change.kind.name,
+        "key": str(change.key),
+        "op": change.op,
+        "before": before,
+        "after": after,
+    }
+    return revive(JOURNAL, common | said)

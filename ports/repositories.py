@@ -1,8 +1,8 @@
 """Every named repository under one roof, and the two that every space has."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from herdbook.domain.journal import JournalEntry, Operation
 from herdbook.ports import agents, dictionary, plan, record, talk
@@ -12,6 +12,8 @@ from herdbook.ports.repository import PAGE, Repository
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work import UnitOfWork
+
+R = TypeVar("R")
 
 OPERATIONS_KEPT = timedelta(days=7)
 
@@ -54,31 +56,48 @@ class Operations(Repository[Operation]):
         self.remove_all([operation.operation_id for operation in old])
 
 
+class Named(Generic[R]):
+    """A repository that a unit of work makes when it is first asked for it."""
+
+    def __init__(self, repository: Callable[["UnitOfWork", Kind[Any]], R], kind: Kind[Any]) -> None:
+        self._repository = repository
+        self._kind = kind
+        self._name = ""
+
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, uow: Any, _: type) -> R:
+        made = self._repository(uow, self._kind)
+        # From now on it is found there, before this descriptor is.
+        vars(uow)[self._name] = made
+        return made
+
+
 class Repositories:
     """The named repositories of a unit of work."""
 
-    def __init__(self, uow: "UnitOfWork") -> None:
-        self.initiatives = plan.Initiatives(uow, dictionary.INITIATIVES)
-        self.phases = plan.Phases(uow, dictionary.PHASES)
-        self.tasks = plan.Tasks(uow, dictionary.TASKS)
-        self.openings = plan.Openings(uow, dictionary.OPENINGS)
-        self.projects = plan.Projects(uow, dictionary.PROJECTS)
-        self.pages = plan.Pages(uow, dictionary.PAGES)
-        self.proposals = plan.Proposals(uow, dictionary.PROPOSALS)
-        self.change_sets = plan.ChangeSets(uow, dictionary.CHANGE_SETS)
-        self.review_comments = plan.ReviewComments(uow, dictionary.REVIEW_COMMENTS)
-        self.errands = plan.Errands(uow, dictionary.ERRANDS)
-        self.worktrees = agents.Worktrees(uow, dictionary.WORKTREES)
-        self.agents = agents.Agents(uow, dictionary.AGENTS)
-        self.messages = talk.Messages(uow, dictionary.MESSAGES)
-        self.conversations = talk.Conversations(uow, dictionary.CONVERSATIONS)
-        self.chat_sessions = talk.ChatSessions(uow, dictionary.CHAT_SESSIONS)
-        self.log_chunks = talk.LogChunks(uow, dictionary.LOG_CHUNKS)
-        self.accounts = record.Accounts(uow, dictionary.ACCOUNTS)
-        self.ledger = record.Ledger(uow, dictionary.SCORE_EVENTS)
-        self.standings = record.Standings(uow, dictionary.STANDINGS)
-        self.commits = record.Commits(uow, dictionary.COMMITS)
-        self.retrospectives = record.Retrospectives(uow, dictionary.RETROSPECTIVES)
-        self.activities = record.Activities(uow, dictionary.ACTIVITIES)
-        self.journal = Journal(uow, dictionary.JOURNAL)
-        self.operations = Operations(uow, dictionary.OPERATIONS)
+    initiatives = Named(plan.Initiatives, dictionary.INITIATIVES)
+    phases = Named(plan.Phases, dictionary.PHASES)
+    tasks = Named(plan.Tasks, dictionary.TASKS)
+    openings = Named(plan.Openings, dictionary.OPENINGS)
+    projects = Named(plan.Projects, dictionary.PROJECTS)
+    pages = Named(plan.Pages, dictionary.PAGES)
+    proposals = Named(plan.Proposals, dictionary.PROPOSALS)
+    change_sets = Named(plan.ChangeSets, dictionary.CHANGE_SETS)
+    review_comments = Named(plan.ReviewComments, dictionary.REVIEW_COMMENTS)
+    errands = Named(plan.Errands, dictionary.ERRANDS)
+    worktrees = Named(agents.Worktrees, dictionary.WORKTREES)
+    agents = Named(agents.Agents, dictionary.AGENTS)
+    messages = Named(talk.Messages, dictionary.MESSAGES)
+    conversations = Named(talk.Conversations, dictionary.CONVERSATIONS)
+    chat_sessions = Named(talk.ChatSessions, dictionary.CHAT_SESSIONS)
+    log_chunks = Named(talk.LogChunks, dictionary.LOG_CHUNKS)
+    accounts = Named(record.Accounts, dictionary.ACCOUNTS)
+    ledger = Named(record.Ledger, dictionary.SCORE_EVENTS)
+    standings = Named(record.Standings, dictionary.STANDINGS)
+    commits = Named(record.Commits, dictionary.COMMITS)
+    retrospectives = Named(record.Retrospectives, dictionary.RETROSPECTIVES)
+    activities = Named(record.Activities, dictionary.ACTIVITIES)
+    journal = Named(Journal, dictionary.JOURNAL)
+    operations = Named(Operations, dictionary.OPERATIONS)

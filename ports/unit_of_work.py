@@ -65,7 +65,6 @@ class UnitOfWork(Repositories):
         self._tx = self._ids()
         self._appended = 0
         self._known: dict[str, dict[Any, Any]] = {}
-        super().__init__(self)
 
     @property
     def now(self) -> datetime:
@@ -130,7 +129,8 @@ class UnitOfWork(Repositories):
             references.check_references(self, self.dictionary, kind, stamped, nothing)
         if kind.uniques:
             references.check_uniques(self, kind, stamped, nothing)
-        waits_for.refuse_cycles(self, [(None, row) for row in stamped])
+        if kind in waits_for.KINDS:
+            waits_for.refuse_cycles(self, [(None, row) for row in stamped])
         self.session.insert(kind, stamped)
         self._note(kind, ((None, row) for row in stamped))
         return stamped
@@ -151,7 +151,8 @@ class UnitOfWork(Repositories):
         after = [self._resaved(kind, *pair) for pair in zip(rows, before, strict=True)]
         references.check_references(self, self.dictionary, kind, after, before)
         references.check_uniques(self, kind, after, before)
-        waits_for.refuse_cycles(self, list(zip(before, after, strict=True)))
+        if kind in waits_for.KINDS:
+            waits_for.refuse_cycles(self, list(zip(before, after, strict=True)))
         self.session.replace(kind, after)
         self._note(kind, zip(before, after, strict=True))
         return after

@@ -30,6 +30,8 @@ STEPS = (
     Step(TASKS, "phase_id", END, "id", TASK),
     Step(PHASES, "id", END, "id", GATE),
 )
+KINDS = frozenset(step.kind for step in STEPS)
+"""What can close a cycle when it is written."""
 Edge = tuple[Node, Node]
 Pair = tuple[Any, Any]
 

@@ -193,6 +193,8 @@ class Share:
         """Put the file down for good, now or with the end of the last use."""
         with self._mutex:
             self._retired = self._closing = True
+            # Whoever closed a file may copy it at once: a linger that is just ending ends first.
+            self._gate.wait_for(lambda: self._uses or self._changer is None or self._outside)
             if self._uses or self._changer is not None:
                 return
             self._changer = threading.get_ident()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -29,6 +29,7 @@ def _integer(value: int) -> bytes:
     return (value + _HALF).to_bytes(8, "big")
 
 
+@lru_cache(maxsize=256)
 def _moment(value: datetime) -> bytes:
     since = value - _EPOCH
     micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

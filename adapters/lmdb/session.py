@@ -175,17 +175,18 @@ class LmdbSession:
         self.put_entries(index)
 
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        before = self.get(kind, [kind.key_of(row) for row in rows])
-        for row, old in zip(rows, before, strict=True):
-            if old is None:
-                raise NotFound(kind.title, str(kind.key_of(row)))
         at, encode_key = self._key(kind), key_encoder(kind)
+        before = [self._txn.get(at(kind.key_of(row)), db=self._rows) for row in rows]
+        for row, value in zip(rows, before, strict=True):
+            if value is None:
+                raise NotFound(kind.title, str(kind.key_of(row)))
         index = []
-        for row, old in zip(rows, before, strict=True):
+        for row, value in zip(rows, before, strict=True):
             key = kind.key_of(row)
             self._txn.put(at(key), _sealed(kind, row), db=self._rows)
             if not kind.all_lookups:
                 continue
+            old = self.opened(kind, value)
             stale, fresh = entries(kind, old, self._space), entries(kind, row, self._space)
             for one, other in zip(stale, fresh, strict=True):
                 if one != other:

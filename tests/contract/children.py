@@ -23,7 +23,7 @@ from herdbook.adapters import open_store
 from herdbook.ports.store import Store
 
 REPOSITORY = Path(__file__).parents[2]
-LIMIT = 180.0
+LIMIT = 600.0
 """How many seconds a child may be silent before it counts as stuck; it decides nothing else."""
 
 NOBODY = 65_534
@@ -140,7 +140,7 @@ def event(place: Place) -> threading.Event:
 def opened(place: Place) -> Iterator[Store]:
     """The store, opened where it is named by URL."""
     if isinstance(place, str):
-        with open_store(place) as store:
+        with open_store(place, patience=LIMIT) as store:
             yield store
     else:
         yield place

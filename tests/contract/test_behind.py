@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import psycopg
@@ -280,6 +281,20 @@ def test_an_upgrade_leaves_no_lookup_entry_of_the_older_dictionary(url: str) -> 
         pass
     there, declared = _lookups_of(url)
     assert there == declared > 0
+
+
+@on_duckdb
+def test_a_closed_duckdb_store_is_whole_by_itself(url: str) -> None:
+    """Who closes a store may copy the file at once, also while its linger is just ending."""
+    for milliseconds in range(3, 10):
+        with open_store(url) as store:
+            with work_in(store) as uow:
+                make(uow, TASKS)
+                uow.commit()
+            sleep(milliseconds / 1_000)
+        assert not raw.path_of(url).with_name("store.duckdb.wal").exists()
+        with raw.duckdb_file(url) as file:
+            assert file.table("tasks").count("id").fetchall() == [(milliseconds - 2,)]
 
 
 @on_duckdb

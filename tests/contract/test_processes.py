@@ -4,11 +4,14 @@ In memory, which no other process can reach, the same laws hold for as many thre
 """
 
 import itertools
+import os
 import random
+import re
 import signal
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,13 +21,13 @@ from attrs import frozen
 from herdbook.adapters import open_store
 from herdbook.domain.agents import Agent
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.domain.plan import Task, TaskDependency
+from herdbook.domain.plan import Task, TaskDependency, TaskStatus
 from herdbook.domain.record import Account
 from herdbook.ports.derive import differences
 from herdbook.ports.dictionary import TASK_DEPENDENCIES, TASKS
 from herdbook.ports.kinds import Kind
 from herdbook.ports.run import read, run
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.wire import encode
 from tests.contract import workers
 from tests.contract.children import (
@@ -190,6 +193,32 @@ def test_a_hundred_and_fifty_processes_lose_nothing(
     assert [entry.seq for entry in crowd.found.journal] == list(range(1, crowd.found.last + 1))
     assert list(itertools.chain(*crowd.looks)) == crowd.found.journal
     assert crowd.found.differences == []
+
+
+def test_many_that_open_a_new_store_open_one(place: Place) -> None:
+    """Sixteen that come first at the same time make one store, and each can write at once."""
+    start = barrier(place, MANY)
+    uuids = at_once(place, workers.found, [(SPACE, start, number) for number in range(MANY)])
+    assert len(set(uuids)) == 1
+    tasks = asked(place, lambda uow: uow.tasks.by_status(TaskStatus.PENDING))
+    assert sorted(task.name for task in tasks) == sorted(f"by {number}" for number in range(MANY))
+
+
+# LMDB waits for another process's writer as long as it takes, and does not know who it is.
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"], indirect=True)
+def test_who_writes_for_too_long_is_named_to_other_processes(place: str) -> None:
+    """Whose patience ends hears who holds the space and since when; then all goes on."""
+    begin = datetime.now(UTC)
+    with open_store(place) as store, unit_of_work(store, SPACE) as uow:
+        busy = apart(workers.lose_patience, place, SPACE)
+        workers.lay_out(uow)
+        uow.commit()
+    assert re.fullmatch(
+        rf"process {os.getpid()} \(.+\)|server process \d+ \(herdbook\)", busy.holder
+    )
+    assert abs(busy.since - begin) < timedelta(minutes=1)
+    assert str(busy).endswith("Nothing was written; try again")
+    assert [task.id for task in asked(place, workers.everything)[0]] == [COUNTER]
 
 
 def test_two_never_take_the_same_account(place: Place) -> None:

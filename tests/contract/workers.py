@@ -9,7 +9,7 @@ from typing import Any, Never
 
 from herdbook.adapters import open_store
 from herdbook.domain.entity import evolve
-from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.errors import StoreBusy, StoreUnavailable
 from herdbook.domain.journal import Actor, JournalEntry
 from herdbook.domain.plan import Task, TaskStatus
 from herdbook.ports.dictionary import TASK_DEPENDENCIES, TASKS
@@ -21,7 +21,7 @@ from herdbook.services import claiming
 from tests.contract.children import Place, opened
 
 COUNTER = "tsk_counter"
-UNITS = 6
+UNITS = 4
 """How many times a writer of the crowd adds something."""
 
 Ids = list[str]
@@ -84,6 +84,24 @@ def follow(
                 followed.set()
             elif last_look:
                 return looks
+
+
+def found(place: Place, space: str, start: Barrier, number: int) -> str:
+    """Open a store that all others open at the same time, and write; which store it is."""
+    start.wait()
+    with opened(place) as store:
+        run(store, space, lambda uow: uow.tasks.add(Task(name=f"by {number}")))
+        return store.uuid
+
+
+def lose_patience(url: str, space: str) -> StoreBusy:
+    """Try to write while somebody else does."""
+    try:
+        with open_store(url, patience=0.3) as store:
+            run(store, space, lay_out)
+    except StoreBusy as busy:
+        return busy
+    raise AssertionError("it was let in")
 
 
 def take_account(place: Place, space: str, start: Barrier) -> str:

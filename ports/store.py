@@ -6,8 +6,8 @@ Laws every store keeps, proven by `tests/contract/`:
 - **Writers of a space are serial.** A write transaction sees every transaction of its space that
   was committed before it began, and no other begins until it has ended.
 - **Readers see one moment.** A read transaction sees what was committed when it began, whole, and
-  nothing that came later; it neither waits for writers nor makes them wait longer than its own
-  length.
+  nothing that came later. Where an engine lets a file be read or written but not both (DuckDB),
+  readers and writers wait for one another, in turn.
 - **All or nothing, and lasting.** What `commit` returned from is on disk and survives the death of
   any process; what was not committed leaves no trace.
 - **An error leaves the session usable**, unless it says that the store is damaged, full, busy or
@@ -106,7 +106,8 @@ class Store(Protocol):
     def transaction(self, space: str, *, write: bool) -> AbstractContextManager[Session]:
         """Begin a transaction on a space; leaving it without a commit undoes it.
 
-        Raises StoreBusy when another writer of the space outlasts the store's patience.
+        Raises StoreBusy when another writer of the space outlasts the store's patience; where
+        processes wait for one another in the engine's own lock (LMDB), they wait without limit.
         """
 
     def spaces(self) -> list[str]:

@@ -103,6 +103,9 @@ def _instance(path: Path) -> duckdb.DuckDBPyConnection:
             "allow_community_extensions": False,
             "allow_persistent_secrets": False,
             "python_enable_replacements": False,
+            # DuckDB 2.0.0 fetches the rows of ORDER BY … LIMIT by their row ids in a second scan,
+            # and now and then (7 in 9,000) loses committed ones where some are not committed yet.
+            "disabled_optimizers": "late_materialization",
             "temp_directory": f"{path}.tmp",
             "lock_configuration": True,
         },

@@ -60,9 +60,14 @@ def _decoder(column: Column) -> Encoder | None:
 
 
 @cache
-def _encoding(kind: Kind[Any], *, revealed: bool) -> tuple[tuple[str, Encoder | None], ...]:
+def _encoding(kind: Kind[Any], *, revealed: bool) -> tuple[tuple[str, Encoder], ...]:
+    """The fields that do not go into JSON as they are."""
     encoders = _ENCODERS if revealed else {**_ENCODERS, "secret": _masked}
-    return tuple((name, encoders.get(each.type_name)) for name, each in kind.columns.items())
+    return tuple(
+        (name, encoders[each.type_name])
+        for name, each in kind.columns.items()
+        if each.type_name in encoders
+    )
 
 
 @cache
@@ -75,12 +80,11 @@ def _decoding(kind: Kind[Any]) -> tuple[dict[str, Encoder], dict[str, Any]]:
 
 def encode(kind: Kind[E], row: E, *, revealed: bool = False) -> dict[str, Any]:
     """A row as JSON-able values by field name; fields that hold nothing are left out."""
-    values = vars(row)
-    return {
-        name: encoder(value) if encoder else value
-        for name, encoder in _encoding(kind, revealed=revealed)
-        if (value := values[name]) is not None
-    }
+    values = {name: value for name, value in vars(row).items() if value is not None}
+    for name, encoder in _encoding(kind, revealed=revealed):
+        if name in values:
+            values[name] = encoder(values[name])
+    return values
 
 
 def decode(kind: Kind[E], values: Mapping[str, Any]) -> E:

@@ -857,3 +857,12 @@ def test_what_a_user_wrote_is_not_taken_for_a_symptom() -> None:
     assert isinstance(translated(OSError(28, "No space left on device"), "here"), StoreFull)
     told = StoreBusy("here", 1.0)
     assert translated(told, "there") is told
+
+
+def test_the_optimizer_that_loses_rows_is_off(file: SharedFile) -> None:
+    """DuckDB 2.0.0 lost committed rows of ORDER BY … LIMIT in transactions with it."""
+    with file.attached(write=False) as attachment:
+        (off,) = attachment.cursor.execute(
+            "SELECT current_setting('disabled_optimizers')"
+        ).fetchone() or ("",)
+    assert "late_materialization" in off

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, TypeVar, dataclass_transform
 
 import attrs
@@ -15,28 +16,50 @@ NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """The time on a row that no store has seen yet."""
 
 
-def _checked(name: str, rule: Rule, *, optional: bool) -> Callable[[Any], Any]:
+@cache
+def _checking(name: str, rule: Rule, *, optional: bool) -> "Converter[Any, Any]":
     check = rule.check
     if optional:
-        return lambda value: None if value is None else check(name, value)
-    return lambda value: check(name, value)
+        return Converter(lambda value: None if value is None else check(name, value))
+    return Converter(lambda value: check(name, value))
 
 
 def _with_rules(_: type, attributes: list["Attribute[Any]"]) -> list["Attribute[Any]"]:
     checked = []
     for each in attributes:
+        if each.converter is not None:  # inherited
+            checked.append(each)
+            continue
         rule, optional = rule_of(each.type)
-        converter = Converter(_checked(each.name, rule, optional=optional))
-        checked.append(each.evolve(converter=converter))
+        checked.append(each.evolve(converter=_checking(each.name, rule, optional=optional)))
     return checked
+
+
+def _eq(self: object, other: object) -> bool:
+    # A row that a store brought back may have its fields in another order.
+    return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
+
+
+def _hash(self: object) -> int:
+    return hash(frozenset(vars(self).items()))
+
+
+def _repr(self: object) -> str:
+    said = ", ".join(f"{each.name}={vars(self)[each.name]!r}" for each in fields_of(type(self)))
+    return f"{type(self).__name__}({said})"
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def entity(cls: type[T]) -> type[T]:
     """Make a frozen attrs class whose fields are checked by the rules in their annotations."""
+    # Written once for all: attrs would write and compile them for every class, which every
+    # command would wait for.
+    cls.__eq__, cls.__hash__, cls.__repr__ = _eq, _hash, _repr  # type: ignore[method-assign]
     # With a __dict__ instead of slots a store can bring back a row it has written, already
     # checked, at a fraction of the price of checking it again.
-    return frozen(cls, kw_only=True, slots=False, field_transformer=_with_rules)
+    return frozen(
+        cls, kw_only=True, slots=False, eq=False, repr=False, field_transformer=_with_rules
+    )
 
 
 @entity

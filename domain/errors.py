@@ -6,32 +6,44 @@ anything: agents read these and do as they are told.
 """
 
 from datetime import datetime
-
-from attrs import define
+from typing import Any
 
 
 class HerdbookError(Exception):
-    """The root of everything Herdbook raises on purpose."""
+    """The root of everything Herdbook raises on purpose; its attributes are what it speaks of."""
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "__notes__"}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # OSError would take our fields for an error number and a file name, and forget the rest.
+        return type(self), tuple(self._fields().values())
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self._fields().items())
+        return f"{type(self).__name__}({said})"
 
 
-@define(slots=False, auto_exc=True)
 class NotFound(HerdbookError, LookupError):
     """Nothing is kept under that key."""
 
-    entity: str
-    key: str
+    def __init__(self, entity: str, key: str) -> None:
+        super().__init__()
+        self.entity = entity
+        self.key = key
 
     def __str__(self) -> str:
         return f"there is no {self.entity} {self.key!r}"
 
 
-@define(slots=False, auto_exc=True)
 class AlreadyExists(HerdbookError):
     """The key, or a value that must be unique, is taken."""
 
-    entity: str
-    key: str
-    fields: tuple[str, ...] = ()
+    def __init__(self, entity: str, key: str, fields: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self.entity = entity
+        self.key = key
+        self.fields = fields
 
     def __str__(self) -> str:
         if not self.fields:
@@ -39,15 +51,16 @@ class AlreadyExists(HerdbookError):
         return f"{self.entity} {self.key!r} already has this {' and '.join(self.fields)}"
 
 
-@define(slots=False, auto_exc=True)
 class UnknownReference(HerdbookError, LookupError):
     """A field names a row that is not there."""
 
-    entity: str
-    key: str
-    field: str
-    target: str
-    target_key: str
+    def __init__(self, entity: str, key: str, field: str, target: str, target_key: str) -> None:
+        super().__init__()
+        self.entity = entity
+        self.key = key
+        self.field = field
+        self.target = target
+        self.target_key = target_key
 
     def __str__(self) -> str:
         return (
@@ -56,15 +69,18 @@ class UnknownReference(HerdbookError, LookupError):
         )
 
 
-@define(slots=False, auto_exc=True)
 class StaleWrite(HerdbookError):
     """Somebody saved this row since it was read."""
 
-    entity: str
-    key: str
-    version: int
-    current: int
-    fields: tuple[str, ...] = ()
+    def __init__(
+        self, entity: str, key: str, version: int, current: int, fields: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__()
+        self.entity = entity
+        self.key = key
+        self.version = version
+        self.current = current
+        self.fields = fields
 
     def __str__(self) -> str:
         what = f" ({', '.join(self.fields)})" if self.fields else ""
@@ -74,13 +90,14 @@ class StaleWrite(HerdbookError):
         )
 
 
-@define(slots=False, auto_exc=True)
 class StaleFence(HerdbookError):
     """The lease this writer held has passed to somebody else, or was given up."""
 
-    task_id: str
-    fence: int
-    current: int
+    def __init__(self, task_id: str, fence: int, current: int) -> None:
+        super().__init__()
+        self.task_id = task_id
+        self.fence = fence
+        self.current = current
 
     def __str__(self) -> str:
         return (
@@ -89,22 +106,24 @@ class StaleFence(HerdbookError):
         )
 
 
-@define(slots=False, auto_exc=True)
 class CycleRefused(HerdbookError):
     """The edge would make something wait for itself."""
 
-    cycle: tuple[str, ...]
+    def __init__(self, cycle: tuple[str, ...]) -> None:
+        super().__init__()
+        self.cycle = cycle
 
     def __str__(self) -> str:
         return f"refused, because these would wait for one another: {' -> '.join(self.cycle)}"
 
 
-@define(slots=False, auto_exc=True)
 class AgentHalted(HerdbookError):
     """The agent has no skill points left and may claim nothing until a person reinstates it."""
 
-    agent: str
-    skill_points: int
+    def __init__(self, agent: str, skill_points: int) -> None:
+        super().__init__()
+        self.agent = agent
+        self.skill_points = skill_points
 
     def __str__(self) -> str:
         return (
@@ -113,23 +132,25 @@ class AgentHalted(HerdbookError):
         )
 
 
-@define(slots=False, auto_exc=True)
 class InvalidValue(HerdbookError, ValueError):
     """A value breaks a rule of the domain; no store has seen it."""
 
-    field: str
-    reason: str
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__()
+        self.field = field
+        self.reason = reason
 
     def __str__(self) -> str:
         return f"{self.field}: {self.reason}"
 
 
-@define(slots=False, auto_exc=True)
 class StoreDamaged(HerdbookError):
     """What lies there is not a whole Herdbook store."""
 
-    place: str
-    reason: str
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__()
+        self.place = place
+        self.reason = reason
 
     def __str__(self) -> str:
         return (
@@ -138,14 +159,17 @@ class StoreDamaged(HerdbookError):
         )
 
 
-@define(slots=False, auto_exc=True)
 class StoreBusy(HerdbookError, TimeoutError):
     """Somebody else holds the store longer than our patience."""
 
-    place: str
-    waited: float
-    holder: str | None = None
-    since: datetime | None = None
+    def __init__(
+        self, place: str, waited: float, holder: str | None = None, since: datetime | None = None
+    ) -> None:
+        super().__init__()
+        self.place = place
+        self.waited = waited
+        self.holder = holder
+        self.since = since
 
     def __str__(self) -> str:
         who = self.holder or "another process"
@@ -156,35 +180,38 @@ class StoreBusy(HerdbookError, TimeoutError):
         )
 
 
-@define(slots=False, auto_exc=True)
 class StoreUnavailable(HerdbookError, OSError):
     """The store cannot be reached or opened as things are."""
 
-    place: str
-    reason: str
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__()
+        self.place = place
+        self.reason = reason
 
     def __str__(self) -> str:
         return f"{self.place} cannot be used: {self.reason}"
 
 
-@define(slots=False, auto_exc=True)
 class StoreFull(HerdbookError):
     """There is no room for this change; what was kept is still kept."""
 
-    place: str
-    reason: str
+    def __init__(self, place: str, reason: str) -> None:
+        super().__init__()
+        self.place = place
+        self.reason = reason
 
     def __str__(self) -> str:
         return f"{self.place} is full: {self.reason}. Nothing was written; what it held is safe"
 
 
-@define(slots=False, auto_exc=True)
 class StoreTooNew(HerdbookError):
     """A newer Herdbook wrote this store; this one must not touch it."""
 
-    place: str
-    schema_version: int
-    known: int
+    def __init__(self, place: str, schema_version: int, known: int) -> None:
+        super().__init__()
+        self.place = place
+        self.schema_version = schema_version
+        self.known = known
 
     def __str__(self) -> str:
         return (

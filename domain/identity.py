@@ -7,10 +7,8 @@ orphan what is kept under them. No credential of a remote's URL ever reaches an 
 import re
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
-
-from attrs import field, frozen
 
 from herdbook.domain.errors import InvalidValue
 
@@ -37,11 +35,10 @@ _HOST: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::(\d*))?")
 _SCP: Final = re.compile(r"(?=[^/]*:)(?:.*@)?(\[[^\]]*\]|[^/:@]+):(.*)", re.DOTALL)
 
 
-@frozen(kw_only=True)
-class GitFacts:
+class GitFacts(NamedTuple):
     """What git says about the place we are in; paths are real paths."""
 
-    origin_url: str | None = field(repr=False)  # it may hold a password
+    origin_url: str | None
     root_commits: tuple[str, ...]
     common_dir: str
     git_dir: str
@@ -52,6 +49,11 @@ class GitFacts:
     is_bare: bool
     pinned_repository_id: str | None
     pinned_worktree_id: str | None
+
+    def __repr__(self) -> str:
+        # The origin may hold a password.
+        said = ", ".join(f"{n}={v!r}" for n, v in self._asdict().items() if n != "origin_url")
+        return f"GitFacts({said})"
 
 
 def repository_id(facts: GitFacts) -> str:

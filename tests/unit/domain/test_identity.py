@@ -5,7 +5,6 @@ from random import Random
 from urllib.parse import quote
 
 import pytest
-from attrs import evolve
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -163,7 +162,7 @@ def test_no_credential_survives(
             ]
         )
     )
-    facts = evolve(HERE, origin_url=url)
+    facts = HERE._replace(origin_url=url)
     shown = f"{normalise_origin(url)} {repository_id(facts)} {worktree_id(facts)} {facts!r}"
     assert secret.lower() not in shown.lower()
 
@@ -176,8 +175,8 @@ def test_ids_are_short_and_plain(
     url: str | None, roots: list[str], folder: str, machine: str
 ) -> None:
     """Whatever git says, a repository's id is a slug with 12 hex digits and fits 64 bytes."""
-    facts = evolve(
-        HERE, origin_url=url, root_commits=tuple(roots), common_dir=folder, machine_id=machine
+    facts = HERE._replace(
+        origin_url=url, root_commits=tuple(roots), common_dir=folder, machine_id=machine
     )
     assert re.fullmatch(r"(?=.{1,64}$)[a-z0-9]+(-[a-z0-9]+)*-[0-9a-f]{12}", repository_id(facts))
 
@@ -185,7 +184,7 @@ def test_ids_are_short_and_plain(
 @given(PATH_TEXT, st.text())
 def test_a_worktree_id_is_twelve_hex_digits(git_dir: str, machine: str) -> None:
     """Whatever the path or the machine's name, the id has one form."""
-    facts = evolve(HERE, git_dir=git_dir, machine_id=machine)
+    facts = HERE._replace(git_dir=git_dir, machine_id=machine)
     assert re.fullmatch("[0-9a-f]{12}", worktree_id(facts))
 
 
@@ -202,7 +201,7 @@ def test_a_worktree_id_is_twelve_hex_digits(git_dir: str, machine: str) -> None:
 )
 def test_the_slug_is_the_last_word_of_the_origin(url: str | None, slug: str) -> None:
     """A person can tell from the id which repository it is."""
-    assert repository_id(evolve(HERE, origin_url=url)).rpartition("-")[0] == slug
+    assert repository_id(HERE._replace(origin_url=url)).rpartition("-")[0] == slug
 
 
 @given(REMOTES, st.data(), SHAS, SHAS)
@@ -211,9 +210,8 @@ def test_clones_of_one_remote_are_one_repository(
 ) -> None:
     """With an origin, neither machine, path, history nor spelling changes the repository."""
     urls = st.sampled_from(spellings(*remote))
-    one = evolve(HERE, origin_url=data.draw(urls), root_commits=(root,))
-    other = evolve(
-        HERE,
+    one = HERE._replace(origin_url=data.draw(urls), root_commits=(root,))
+    other = HERE._replace(
         origin_url=data.draw(urls),
         root_commits=(other_root,),
         common_dir="/elsewhere/.git",
@@ -228,21 +226,21 @@ def test_copies_without_a_remote_are_known_by_their_first_commit(
 ) -> None:
     """Without an origin the smallest root commit names the repository, wherever it lies."""
     shuffled = random.sample(roots, len(roots))
-    one = evolve(HERE, root_commits=tuple(roots))
-    other = evolve(HERE, root_commits=(*shuffled, "f" * 40), common_dir="/b/.git", machine_id="m2")
+    one = HERE._replace(root_commits=tuple(roots))
+    other = HERE._replace(root_commits=(*shuffled, "f" * 40), common_dir="/b/.git", machine_id="m2")
     assert repository_id(one) == repository_id(other)
 
 
 @given(SHAS, SHAS)
 def test_other_first_commits_are_other_repositories(root: str, other: str) -> None:
     """Without an origin, repositories differ exactly when their root commits do."""
-    ids = {repository_id(evolve(HERE, root_commits=(sha,))) for sha in (root, other)}
+    ids = {repository_id(HERE._replace(root_commits=(sha,))) for sha in (root, other)}
     assert len(ids) == len({root, other})
 
 
 @pytest.mark.parametrize(
     "elsewhere",
-    [evolve(HERE, common_dir="/b/.git"), evolve(HERE, machine_id="m2")],
+    [HERE._replace(common_dir="/b/.git"), HERE._replace(machine_id="m2")],
     ids=["another folder", "another machine"],
 )
 def test_an_empty_repository_is_known_by_its_place(elsewhere: GitFacts) -> None:
@@ -252,16 +250,16 @@ def test_an_empty_repository_is_known_by_its_place(elsewhere: GitFacts) -> None:
 
 def test_sources_of_an_id_never_meet() -> None:
     """An origin, a root commit and a path of the same text give three hashes."""
-    origin = evolve(HERE, origin_url="/x")
-    root = evolve(HERE, root_commits=("/x",))
-    place = evolve(HERE, machine_id="", common_dir="/x")
+    origin = HERE._replace(origin_url="/x")
+    root = HERE._replace(root_commits=("/x",))
+    place = HERE._replace(machine_id="", common_dir="/x")
     assert len({repository_id(facts)[-12:] for facts in (origin, root, place)}) == 3
 
 
 @given(PATH_TEXT, PATH_TEXT)
 def test_worktrees_share_a_repository(git_dir: str, top_level: str) -> None:
     """What differs between worktrees of one repository does not change its id."""
-    linked = evolve(HERE, git_dir=git_dir, top_level=top_level, branch="other", is_main=False)
+    linked = HERE._replace(git_dir=git_dir, top_level=top_level, branch="other", is_main=False)
     assert repository_id(linked) == repository_id(HERE)
 
 
@@ -271,22 +269,21 @@ def test_worktrees_differ_by_machine_and_git_directory(
     one: tuple[str, str], other: tuple[str, str]
 ) -> None:
     """Two worktrees have one id exactly when machine and own git directory are the same."""
-    ids = {worktree_id(evolve(HERE, machine_id=m, git_dir=d)) for m, d in (one, other)}
+    ids = {worktree_id(HERE._replace(machine_id=m, git_dir=d)) for m, d in (one, other)}
     assert len(ids) == len({one, other})
 
 
 @given(st.none() | PATH_TEXT, st.none() | PATH_TEXT)
 def test_a_moved_worktree_stays_itself(top_level: str | None, branch: str | None) -> None:
     """Neither the place of its files nor its branch changes a worktree's id."""
-    moved = evolve(HERE, top_level=top_level, branch=branch)
+    moved = HERE._replace(top_level=top_level, branch=branch)
     assert worktree_id(moved) == worktree_id(HERE)
 
 
 @given(URLS, st.lists(SHAS, max_size=2), PATH_TEXT)
 def test_a_pin_outlives_every_change(url: str, roots: list[str], folder: str) -> None:
     """Once pinned, a new remote, a first commit or another place changes neither id."""
-    pinned = evolve(
-        HERE,
+    pinned = HERE._replace(
         pinned_repository_id=repository_id(HERE),
         pinned_worktree_id=worktree_id(HERE),
         origin_url=url,
@@ -303,7 +300,7 @@ def test_a_pin_outlives_every_change(url: str, roots: list[str], folder: str) ->
 def test_a_damaged_repository_pin_is_refused(pin: str) -> None:
     """A pin that is no id is an error, because another id would orphan what is kept."""
     with pytest.raises(InvalidValue):
-        repository_id(evolve(HERE, pinned_repository_id=pin))
+        repository_id(HERE._replace(pinned_repository_id=pin))
 
 
 @pytest.mark.parametrize(
@@ -312,7 +309,7 @@ def test_a_damaged_repository_pin_is_refused(pin: str) -> None:
 def test_a_damaged_worktree_pin_is_refused(pin: str) -> None:
     """A pin that is not 12 hex digits is an error, because another id would orphan what is kept."""
     with pytest.raises(InvalidValue):
-        worktree_id(evolve(HERE, pinned_worktree_id=pin))
+        worktree_id(HERE._replace(pinned_worktree_id=pin))
 
 
 NAMES = st.sampled_from(["ann", "bob", "cy"])

@@ -51,8 +51,9 @@ class GitFacts(NamedTuple):
     pinned_worktree_id: str | None
 
     def __repr__(self) -> str:
-        # The origin may hold a password.
-        said = ", ".join(f"{n}={v!r}" for n, v in self._asdict().items() if n != "origin_url")
+        # The origin may hold a password, and the machine's id is nobody else's business.
+        hidden = ("origin_url", "machine_id")
+        said = ", ".join(f"{n}={v!r}" for n, v in self._asdict().items() if n not in hidden)
         return f"GitFacts({said})"
 
 

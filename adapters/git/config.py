@@ -1,0 +1,100 @@
+"""What a git config file says, read without starting git.
+
+The reader knows git's grammar, and is strict: where versions of git differ, or it has the least
+doubt, it raises `Unsure`, and the caller asks git. Imports nothing heavy: see `place`.
+"""
+
+import re
+from typing import Final
+
+_NOTHING: Final = re.compile(r"(?:[ \t\n]+|[#;][^\n]*)*")
+_SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?\]')
+_KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=|\n)")
+_PLAIN_VALUE: Final = re.compile(r'[ \t]*([^"\\;#\n\t]*?)[ \t]*(?:[;#][^\n]*)?\n')
+_PIECE: Final = re.compile(r'(?P<space>[ \t]+)|(?P<text>[^ \t"\\;#\n]+)|(?P<mark>[\s\S])')
+_ESCAPED: Final = {"t": "\t", "b": "\b", "n": "\n", "\\": "\\", '"': '"', "\n": ""}
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+class Unsure(Exception):
+    """Something is not fully understood here, so git itself must say what it means."""
+
+
+def entries(data: bytes) -> list[tuple[str, str | None]]:
+    """Every `section.subsection.key` of a config file with its value, in the file's order.
+
+    Sections and keys are in lower case, as git compares them. The value is None where only the key
+    stands there. Includes are entries like any other.
+    """
+    data = data.removeprefix(_BYTE_ORDER_MARK).replace(b"\r\n", b"\n")
+    if b"\r" in data or b"\0" in data:
+        raise Unsure
+    text = data.decode("utf-8", "surrogateescape") + "\n"
+    found: list[tuple[str, str | None]] = []
+    section = ""
+    at = _after_nothing(text, 0)
+    while at < len(text):
+        if match := _SECTION.match(text, at):
+            section = match[1].lower()
+            if match[2] is not None:
+                section += "." + re.sub(r"\\(.)", r"\1", match[2])
+            at = match.end()
+        elif section and (match := _KEY.match(text, at)):
+            at = match.end()
+            value = None
+            if match[2] == "=":
+                value, at = _value(text, at)
+            found.append((f"{section}.{match[1].lower()}", value))
+        else:
+            raise Unsure
+        at = _after_nothing(text, at)
+    return found
+
+
+def truth(value: str | None) -> bool:
+    """What git takes a boolean's text for."""
+    word = "true" if value is None else value.lower()
+    if word in {"true", "yes", "on", "1"}:
+        return True
+    if word in {"false", "no", "off", "0", ""}:
+        return False
+    raise Unsure
+
+
+def _after_nothing(text: str, at: int) -> int:
+    match = _NOTHING.match(text, at)
+    return match.end() if match else at
+
+
+def _value(text: str, at: int) -> tuple[str, int]:
+    """The value that begins there, and where the next line does."""
+    if match := _PLAIN_VALUE.match(text, at):
+        return match[1], match.end()
+    value = ""
+    space = ""
+    quoted = False
+    while match := _PIECE.match(text, at):
+        at = match.end()
+        piece = match[0]
+        if match["space"] and not quoted:
+            # Before anything else it counts for nothing, and at the end it is dropped.
+            space += piece if value else ""
+            continue
+        if piece == "\n" or (piece in {";", "#"} and not quoted):
+            if quoted:
+                break
+            return value, at if piece == "\n" else text.index("\n", at) + 1
+        if "\t" in space:
+            raise Unsure  # older versions of git make a blank of it
+        value, space = value + space, ""
+        if piece == '"':
+            quoted = not quoted
+        elif piece == "\\":
+            escaped = _ESCAPED.get(text[at : at + 1])
+            if escaped is None:
+                break
+            value += escaped
+            at += 1
+        else:
+            value += piece
+    raise Unsure

@@ -1,0 +1,63 @@
+"""Files that are written once: whoever comes first decides, and everybody reads the same."""
+
+import os
+
+_TOO_LONG = 4_096
+
+
+def kept(path: str) -> str | None:
+    """The text kept there, without the newline that ends it; None when nothing is."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            data = os.read(descriptor, _TOO_LONG)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        from herdbook.domain.errors import StoreUnavailable  # noqa: PLC0415 - brings attrs
+
+        raise StoreUnavailable(path, f"it could not be read ({error.strerror})") from error
+    return data.decode("utf-8", "replace").removesuffix("\n")
+
+
+def keep(path: str, text: str) -> str:
+    """Keep a text there unless one stands there already; what is kept there now.
+
+    The file appears whole and on the disk or not at all, also when many processes do this at once.
+    """
+    standing = kept(path)
+    if standing is not None:
+        return standing
+    draft = f"{path}.{os.urandom(8).hex()}"
+    try:
+        _publish(draft, path, text)
+    except OSError as error:
+        from herdbook.domain.errors import StoreUnavailable  # noqa: PLC0415 - brings attrs
+
+        reason = f"it could not be written ({error.strerror}); nothing was changed"
+        raise StoreUnavailable(path, reason) from error
+    standing = kept(path)
+    return text if standing is None else standing
+
+
+def _publish(draft: str, path: str, text: str) -> None:
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        try:
+            os.write(descriptor, f"{text}\n".encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            return
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    finally:
+        os.unlink(draft)

@@ -1,8 +1,20 @@
-"""How the outside does it: stores by URL, git, the clock, ids.
+"""How the outside does it: stores by URL, git, settings, the clock, ids.
 
 Every engine is imported when its scheme is first used, and never by another engine.
 """
 
-from herdbook.adapters.opening import open_store
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from herdbook.adapters.opening import open_store
 
 __all__ = ["open_store"]
+
+
+def __getattr__(name: str) -> Any:
+    # Opening a store takes the whole dictionary; what stands beside it here often needs none.
+    if name == "open_store":
+        from herdbook.adapters.opening import open_store  # noqa: PLC0415
+
+        return open_store
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,17 +1,15 @@
 """Stores by URL."""
 
 import math
-import re
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from attrs import frozen
 
 from herdbook.adapters.clock import system_clock
 from herdbook.adapters.ids import random_ids
+from herdbook.adapters.urls import path_of
 from herdbook.domain import places
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.places import Area
@@ -44,31 +42,13 @@ class _Engine:
     extra: str
 
 
-def _path_of(url: str) -> Path:
-    """The path in a file's URL, which no error repeats: people put passwords into URLs."""
-    scheme, _, rest = url.partition("://")
-    if re.search("[?#]", rest):
-        reason = "has something behind its path; a ? or # in it is written %3F or %23"
-        raise InvalidValue("url", reason)
-    host, _, path = rest.partition("/")
-    if host not in ("", "localhost"):
-        reason = f"names a host; a file's URL has three slashes, as in {scheme}:///path"
-        raise InvalidValue("url", reason)
-    path = unquote(path)
-    if not path.strip("/"):
-        raise InvalidValue("url", f"names no path, as {scheme}:///path does")
-    if "\0" in path:
-        raise InvalidValue("url", "has the character NUL in its path")
-    return Path(f"/{path}")
-
-
 def _for_memory(_: str, options: _Options) -> dict[str, Any]:
     return {"clock": options.clock}
 
 
 def _for_lmdb(url: str, options: _Options) -> dict[str, Any]:
     return {
-        "folder": _path_of(url),
+        "folder": path_of(url),
         "clock": options.clock,
         "size_limit": options.size_limit,
         "create": options.create,
@@ -76,7 +56,7 @@ def _for_lmdb(url: str, options: _Options) -> dict[str, Any]:
 
 
 def _for_duckdb(url: str, options: _Options) -> dict[str, Any]:
-    return {"path": _path_of(url), "clock": options.clock, "create": options.create}
+    return {"path": path_of(url), "clock": options.clock, "create": options.create}
 
 
 def _for_postgres(url: str, options: _Options) -> dict[str, Any]:

@@ -1,0 +1,31 @@
+"""What is to be seen at a store's URL, without creating, upgrading or loading anything."""
+
+from importlib import import_module
+
+from herdbook.domain.errors import HerdbookError
+from herdbook.domain.whereabouts import NOTHING_THERE, Sight
+
+PATIENCE = 3.0
+_LOOKS = {
+    "lmdb": "herdbook.adapters.lmdb.look",
+    "duckdb": "herdbook.adapters.duckdb.look",
+    "postgresql": "herdbook.adapters.postgres.look",
+    "postgres": "herdbook.adapters.postgres.look",
+}
+
+
+def look(url: str, patience: float = PATIENCE) -> Sight:
+    """See whether a store is there, how large it is and by which schema it is laid out.
+
+    What stands in the way is told in `problem`, not raised.
+    """
+    module = _LOOKS.get(url.partition("://")[0])
+    if module is None:
+        return NOTHING_THERE
+    try:
+        sight: Sight = import_module(module).look(url, patience)
+    except HerdbookError as error:
+        return Sight(exists=None, problem=str(error))
+    except ImportError as error:
+        return Sight(exists=None, problem=f"its driver is not installed ({error})")
+    return sight

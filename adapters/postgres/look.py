@@ -1,0 +1,31 @@
+"""A look at a schema of a Postgres server."""
+
+from herdbook.adapters.postgres.connections import Connections
+from herdbook.adapters.sql.dialect import quoted
+from herdbook.domain.whereabouts import NOTHING_THERE, Sight
+
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relkind IN ('r', 'm')
+"""
+
+
+def look(url: str, patience: float) -> Sight:
+    """See what the schema says of itself."""
+    connections = Connections(url, patience=patience)
+    try:
+        with connections.borrowed() as connection:
+            table = f"{quoted(connections.schema)}.store"
+            there = connection.execute("SELECT to_regclass(%s)", [table]).fetchone()
+            if there is None or there[0] is None:
+                return NOTHING_THERE
+            size = connection.execute(_SIZE, [connections.schema]).fetchone()
+            row = connection.execute(f"SELECT schema_version FROM {table}").fetchone()
+            return Sight(
+                exists=True,
+                bytes=size[0] if size else None,
+                schema_version=row[0] if row else None,
+            )
+    finally:
+        connections.close()

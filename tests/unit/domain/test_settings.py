@@ -1,0 +1,107 @@
+"""The laws of settings: what may be set, and which setting counts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.places import GIB, KIB, MIB, TIB
+from herdbook.domain.settings import DEFAULTS, KEYS, Origin, chosen, setting
+
+FILE = Origin("herdbook.toml", 3)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kept"),
+    [
+        ("work", "repo", "repo"),
+        ("store", "~/state", "~/state"),
+        ("record", "postgresql://db.example/team", "postgresql://db.example/team"),
+        ("backend", "duckdb", "duckdb"),
+        ("backend", "postgresql://db.example/team", "postgresql://db.example/team"),
+        ("size_limit", 4096, 4096),
+        ("size_limit", "16 GiB", 16 * GIB),
+        ("size_limit", "16g", 16 * GIB),
+        ("size_limit", "3 KiB", 3 * KIB),
+        ("size_limit", "5MB", 5 * MIB),
+        ("size_limit", "1T", TIB),
+        ("size_limit", "77", 77),
+        ("patience", 5, 5.0),
+        ("patience", 0.5, 0.5),
+    ],
+)
+def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None:
+    """What is allowed comes out in one form."""
+    assert setting(key, value, FILE).value == kept
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("work", ""),
+        ("work", "   "),
+        ("work", 5),
+        ("work", True),
+        ("work", ["repo"]),
+        ("work", "sqlite:///x"),
+        ("work", "a\0b"),
+        ("backend", "sqlite"),
+        ("backend", "lmdb:///x"),
+        ("backend", 1),
+        ("size_limit", 0),
+        ("size_limit", -1),
+        ("size_limit", True),
+        ("size_limit", "a lot"),
+        ("size_limit", 1.5),
+        ("patience", 0),
+        ("patience", -1),
+        ("patience", True),
+        ("patience", float("nan")),
+        ("patience", "soon"),
+    ],
+)
+def test_a_bad_value_names_the_file_the_key_and_what_is_allowed(key: str, value: object) -> None:
+    """Whoever reads the error knows where to look and what to write."""
+    with pytest.raises(InvalidValue) as caught:
+        setting(key, value, FILE)
+    assert str(caught.value) == f"herdbook.toml, line 3: {key}: must be {KEYS[key][1]}"
+
+
+def test_an_unknown_key_names_the_file_and_the_keys_there_are() -> None:
+    """A misspelt key is an error, never a setting that silently does nothing."""
+    with pytest.raises(InvalidValue) as caught:
+        setting("backnd", "lmdb", FILE)
+    assert "herdbook.toml, line 3" in str(caught.value)
+    assert "'backnd'" in str(caught.value)
+    assert all(key in str(caught.value) for key in KEYS)
+
+
+def test_a_refused_value_is_not_repeated() -> None:
+    """A misspelt URL may hold a password."""
+    with pytest.raises(InvalidValue) as caught:
+        setting("work", "postgre://me:S3CRET@db.example/x", FILE)
+    assert "S3CRET" not in str(caught.value)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(["work", "store"]), st.just("repo"))))
+def test_the_first_layer_that_speaks_of_a_key_decides(keys: list[dict[str, str]]) -> None:
+    """A later layer never overrules an earlier one, however special its key is."""
+    layers = [
+        {key: setting(key, value, Origin(str(at))) for key, value in layer.items()}
+        for at, layer in enumerate(keys)
+    ]
+    found = chosen(layers, "work", "store")
+    speaking = [at for at, layer in enumerate(keys) if layer]
+    if not speaking:
+        assert found is None
+    else:
+        assert found is not None
+        assert found.origin.rule == str(speaking[0])
+        assert found.key == ("work" if "work" in keys[speaking[0]] else "store")
+
+
+def test_every_default_can_be_set() -> None:
+    """Who writes a default into a file gets the default."""
+    for key, value in DEFAULTS.items():
+        if value is not None:
+            assert setting(key, value, FILE).value == value

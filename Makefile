@@ -41,6 +41,7 @@ format: setup
 	$(BIN)/ruff format
 
 bench: setup
+	$(BIN)/python -m benchmarks.commands
 	$(BIN)/python -m benchmarks.stores $(ARGS)
 
 clean:

@@ -1,0 +1,71 @@
+"""Moving house, and looking whether all is well: `copy`, `merge`, `check`."""
+
+from typing import Any
+
+from attrs import asdict
+
+from herdbook.adapters.looking import look
+from herdbook.adapters.urls import shown_url
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.places import Area
+from herdbook.domain.whereabouts import Place
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.services import checking, copying, merging
+
+
+def copy(here: Here, *, source: str, target: str) -> dict[str, Any]:
+    """Copy a store with its journal; both are the same in the end, or it is an error."""
+    to = _writable(here, target)
+    with here.opened_at(here.place_of(source)) as one, here.opened_at(to, create=True) as other:
+        report = copying.copy(one, other, progress=here.progress)
+        spaces = [asdict(each) for each in report.spaces]
+        return {"source": one.url, "target": other.url, "spaces": spaces}
+
+
+def merge(here: Here, *, source: str, target: str) -> dict[str, Any]:
+    """Add to a store what another one has and it lacks; nothing there is changed."""
+    to = _writable(here, target)
+    with here.opened_at(here.place_of(source)) as one, here.opened_at(to, create=True) as other:
+        report = merging.merge(one, other, actor=here.actor, progress=here.progress)
+        return {
+            "source": one.url,
+            "target": other.url,
+            "added": report.added,
+            "kept": report.kept,
+            "failed": [asdict(each) for each in report.failed],
+            "ok": not report.failed,
+        }
+
+
+def check(here: Here, *, area: str | None, repair: bool) -> dict[str, Any]:
+    """Read everything in the stores and tell what does not fit; `repair` mends what follows."""
+    areas = [Area(area)] if area is not None else list(Area)
+    stores = []
+    for url, place in {here.place(each).url: here.place(each) for each in areas}.items():
+        if look(url).exists is False:
+            stores.append({"url": shown_url(url), "exists": False, "repaired": None, "flaws": []})
+        else:
+            stores.append(_checked(here, place, repair=repair))
+    return {"stores": stores, "ok": not any(each["flaws"] for each in stores)}
+
+
+def _checked(here: Here, place: Place, *, repair: bool) -> dict[str, Any]:
+    with here.opened_at(place) as store:
+        repaired = None
+        if repair:
+            mended = checking.repair(store)
+            repaired = {"derived": mended.derived, "lookups": mended.lookups}
+        flaws = checking.check(store, progress=here.progress)
+        return {
+            "url": store.url,
+            "exists": True,
+            "repaired": repaired,
+            "flaws": [asdict(flaw) for flaw in flaws],
+        }
+
+
+def _writable(here: Here, value: str) -> Place:
+    place = here.place_of(value)
+    if place.scheme == "memory":
+        raise InvalidValue("target", "a store in memory would be gone with this command")
+    return place

@@ -1,0 +1,1 @@
+"""What a person reads: the answers of `commands` as lines of text, module by module."""

@@ -1,0 +1,49 @@
+"""`where`, `config` and `trust` for people."""
+
+from typing import Any
+
+from herdbook.entrypoints.screens.text import columns, plain, size
+
+
+def where(answer: dict[str, Any]) -> str:
+    """One paragraph for each area."""
+    lines = [
+        f"repository  {answer['repository_id'] or 'none: this is not inside a git repository'}",
+        f"worktree    {answer['worktree_id'] or 'none'}",
+        f"branch      {plain(answer['branch'] or 'none')}",
+    ]
+    for area, each in answer["areas"].items():
+        if each["exists"]:
+            state = f"{size(each['bytes'])}, schema {each['schema_version']}"
+        else:
+            state = "not there yet" if each["exists"] is False else "unknown"
+        by = plain(each["decided_by"])
+        scope = f"scope {each['scope']}, " if each["scope"] else ""
+        lines += [
+            "",
+            f"{area:12}{each['url']}",
+            f"{'':12}{scope}by {by}; {state}",
+            *(f"{'':12}note: {plain(note)}" for note in each["notes"]),
+        ]
+    return "\n".join(lines)
+
+
+def config(answer: dict[str, Any]) -> str:
+    """One line for each setting."""
+    rows = [
+        (
+            key,
+            "not set" if each["value"] is None else plain(str(each["value"])),
+            plain(each["origin"]) + ("" if each["trusted"] else " (not trusted)"),
+        )
+        for key, each in answer.items()
+    ]
+    return columns(("SETTING", "VALUE", "ORIGIN"), rows)
+
+
+def trust(answer: dict[str, Any]) -> str:
+    """What is trusted from now on."""
+    if not answer["trusted"]:
+        return f"{plain(answer['file'])} is no longer trusted"
+    said = [f"  {key} = {plain(str(value))}" for key, value in answer["settings"].items()]
+    return "\n".join([f"{plain(answer['file'])} is trusted as it is now:", *said])

@@ -1,0 +1,53 @@
+"""`status` for people: one table over all worktrees."""
+
+from typing import Any
+
+from herdbook.entrypoints.screens.text import columns, duration, plain
+
+HEADER = ("WORKTREE", "AGENT", "STATUS", "TASK", "SINCE", "LEASE LEFT", "WAITS FOR", "LAST CHANGE")
+
+
+def status(answer: dict[str, Any]) -> str:
+    """A table for each space."""
+    return "\n\n".join(_space(each) for each in answer["spaces"])
+
+
+def _space(space: dict[str, Any]) -> str:
+    tasks, last = space["tasks"], space["last_entry"]
+    counts = ", ".join(f"{tasks[state]} {state}" for state in ("ready", "held", "waiting"))
+    lines = [f"{space['space']}: tasks {counts}"]
+    if space["rows"]:
+        lines += ["", columns(HEADER, [_row(row) for row in space["rows"]])]
+    else:
+        lines.append("nobody is at work here")
+    if last is not None:
+        who = last["agent"] or last["person"] or "somebody"
+        place = _named(space, last["worktree_id"])
+        lines += ["", f"last change: #{last['seq']} {_change(last)}, by {plain(who)}{place}"]
+    return "\n".join(lines)
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    left, last = row["lease_seconds"], row["last_entry"]
+    lease = "" if left is None else duration(left) if left > 0 else f"over for {duration(-left)}"
+    return (
+        plain(row["branch"] or row["path"] or row["worktree_id"] or "-"),
+        plain(row["agent"] or "nobody"),
+        row["status"] or "",
+        plain(row["task"] or "-"),
+        duration(row["seconds"]),
+        lease,
+        plain(", ".join(row["waiting_for"])) or "-",
+        f"#{last['seq']} {_change(last)}" if last else "-",
+    )
+
+
+def _change(entry: dict[str, Any]) -> str:
+    return f"{entry['op']} {plain(entry['key'])}"
+
+
+def _named(space: dict[str, Any], worktree_id: str | None) -> str:
+    if worktree_id is None:
+        return ""
+    names = {each["worktree_id"]: each["branch"] or each["path"] for each in space["worktrees"]}
+    return f", in {plain(names.get(worktree_id) or worktree_id)}"

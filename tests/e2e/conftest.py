@@ -1,0 +1,149 @@
+"""A person at a keyboard: a home directory of their own, real git, and the installed program."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from herdbook.domain.agents import Agent
+from herdbook.domain.places import Area
+from herdbook.domain.plan import Task
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.ports.run import run
+from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services.claiming import claim
+
+PROGRAM = Path(sys.executable).with_name("herdbook")
+Told = subprocess.CompletedProcess[str]
+
+
+class Person:
+    """Somebody who types commands."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.variables = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "USER": "somebody",
+            "LC_ALL": "C.UTF-8",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            **{
+                f"GIT_{role}_{what}": "somebody@example.com"
+                for role in ("AUTHOR", "COMMITTER")
+                for what in ("NAME", "EMAIL")
+            },
+        }
+        self.data = home / ".local" / "share" / "herdbook"
+        self.config = home / ".config" / "herdbook" / "config.toml"
+
+    def tries(self, folder: Path, *words: str, stdin: str = "", **variables: str) -> Told:
+        """Run `herdbook` in a folder, whatever comes of it."""
+        return subprocess.run(
+            [PROGRAM, *words],
+            cwd=folder,
+            env={**self.variables, **variables},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def runs(self, folder: Path, *words: str, **variables: str) -> str:
+        """Run `herdbook` in a folder and read what it prints; it must end well."""
+        told = self.tries(folder, *words, **variables)
+        assert told.returncode == 0, told.stderr
+        return told.stdout
+
+    def asks(self, folder: Path, *words: str, **variables: str) -> Any:
+        """Run `herdbook … --json` in a folder; what it answers."""
+        return json.loads(self.runs(folder, *words, "--json", **variables))
+
+    def at(self, folder: Path) -> Here:
+        """A folder as a program of this person sees it."""
+        return Here(folder, self.variables)
+
+    def git(self, folder: Path, *words: str) -> str:
+        """Run git in a folder."""
+        git = shutil.which("git")
+        assert git is not None
+        return subprocess.run(
+            [git, *words],
+            cwd=folder,
+            env=self.variables,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    def repository(self, folder: Path, *, origin: str | None = None) -> Path:
+        """Make a repository with one commit."""
+        folder.mkdir(parents=True)
+        self.git(folder, "init", "--quiet", "--initial-branch=main")
+        self.git(folder, "commit", "--quiet", "--allow-empty", "--message=begin")
+        if origin is not None:
+            self.git(folder, "remote", "add", "origin", origin)
+        return folder
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """Somebody with an empty home directory; what this process does itself, it does as them."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in [name for name in os.environ if name.startswith(("XDG_", "GIT_", "HERDBOOK_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    return Person(home)
+
+
+@pytest.fixture
+def app(person: Person, tmp_path: Path) -> Path:
+    """A repository of theirs."""
+    return person.repository(tmp_path / "app", origin="https://example.com/team/app.git")
+
+
+def at_work(person: Person, folder: Path, name: str) -> str:
+    """Let an agent work in a worktree; the name of the task it holds."""
+    here = person.at(folder)
+
+    def begin(uow: UnitOfWork) -> str:
+        agent = uow.agents.add(Agent(name=name, status="running"))
+        uow.tasks.add(Task(name=f"the task of {name}"))
+        held = claim(uow, agent.id)
+        assert held is not None
+        return held.task.name
+
+    with here.opened(Area.WORK, create=True) as store:
+        here.see(store)
+        return run(store, here.space(Area.WORK), begin, actor=here.actor)
+
+
+Files = dict[str, bytes | str]
+
+
+@pytest.fixture
+def everything_in() -> Callable[[Path], Files]:
+    """Tells every file under a folder with its content, so that two looks can be compared."""
+
+    def look(folder: Path) -> Files:
+        found: Files = {}
+        for path in sorted(folder.rglob("*")):
+            name = str(path.relative_to(folder))
+            if path.is_symlink():
+                found[name] = str(path.readlink())
+            elif path.is_file():
+                found[name] = path.read_bytes()
+            else:
+                found[name] = ""
+        return found
+
+    return look

@@ -1,0 +1,167 @@
+"""The command line as a whole: help, hints, errors, exit codes, and what it loads."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from herdbook.entrypoints.operations import OPERATIONS, Operation
+from tests.e2e.conftest import PROGRAM, Person
+
+HEAVY = {"duckdb", "psycopg", "cattrs", "asyncio", "rich", "importlib.metadata"}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_every_command_explains_itself_with_an_example(
+    person: Person, tmp_path: Path, operation: Operation
+) -> None:
+    """Its help names every parameter and shows how it is called."""
+    text = person.runs(tmp_path, *operation.words, "--help")
+    assert f"example: {operation.example}" in text
+    for parameter in operation.parameters:
+        name = parameter.name
+        assert (name.upper() if parameter.positional else f"--{name}") in text
+
+
+def test_without_a_command_all_are_listed(person: Person, tmp_path: Path) -> None:
+    """Also with --help, and the commands of a group by its name."""
+    text = person.runs(tmp_path)
+    assert person.runs(tmp_path, "--help") == text
+    assert all(" ".join(each.words) in text for each in OPERATIONS)
+    group = person.runs(tmp_path, "worktree")
+    assert "worktree add" in group
+    assert "status" not in group
+
+
+def test_the_version_is_that_of_the_package(person: Person, tmp_path: Path) -> None:
+    """`herdbook --version`."""
+    assert person.runs(tmp_path, "--version").startswith("herdbook 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["wher"], "did you mean `herdbook where`?"),
+        (["worktre", "add"], "did you mean `herdbook worktree add`?"),
+        (["worktree", "ad"], "did you mean `herdbook worktree add`?"),
+        (["frobnicate"], "`herdbook --help` lists them all"),
+    ],
+)
+def test_a_misspelt_command_gets_a_hint(
+    person: Person, tmp_path: Path, words: list[str], hint: str
+) -> None:
+    """And exit code 2."""
+    told = person.tries(tmp_path, *words)
+    assert told.returncode == 2
+    assert hint in told.stderr
+    assert told.stdout == ""
+
+
+def test_an_unknown_option_is_an_error_of_usage(person: Person, tmp_path: Path) -> None:
+    """Options are not guessed from their beginnings."""
+    for words in (["where", "--jso"], ["where", "--nope"], ["where", "extra"], ["sql"]):
+        assert person.tries(tmp_path, *words).returncode == 2
+
+
+def test_errors_are_one_sentence_for_people_and_an_object_for_programs(
+    person: Person, app: Path
+) -> None:
+    """On standard error, with nothing on standard output."""
+    told = person.tries(app, "status", "--worktree", "nobody", HERDBOOK_WORK="memory://")
+    assert (told.returncode, told.stdout) == (3, "")
+    assert told.stderr == "herdbook: there is no worktree 'nobody'\n"
+    told = person.tries(app, "status", "--worktree", "nobody", "--json", HERDBOOK_WORK="memory://")
+    assert (told.returncode, told.stdout) == (3, "")
+    assert json.loads(told.stderr)["error"]["type"] == "NotFound"
+
+
+def test_a_store_that_cannot_be_reached_is_exit_code_5(person: Person, app: Path) -> None:
+    """With the reason, and without a traceback."""
+    there = "postgresql://me@127.0.0.1:1/x?connect_timeout=1"
+    told = person.tries(app, "status", HERDBOOK_WORK=there)
+    assert told.returncode == 5
+    assert "Traceback" not in told.stderr
+    assert "127.0.0.1" in told.stderr
+
+
+def test_a_settings_file_that_cannot_be_read_is_named(person: Person, app: Path) -> None:
+    """A folder of that name, say."""
+    (app / "herdbook.toml").mkdir()
+    told = person.tries(app, "where")
+    assert told.returncode == 2
+    assert "herdbook.toml: cannot be read" in told.stderr
+
+
+def test_a_defect_of_ours_shows_no_traceback(person: Person, app: Path) -> None:
+    """Unless somebody asks for it."""
+    script = """
+import sys
+from herdbook.entrypoints import cli
+from herdbook.entrypoints.commands import places
+
+places.where = lambda here: 1 / 0
+sys.exit(cli.main(["where"]))
+"""
+    for asked in ("", "1"):
+        ended = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=app,
+            env={**person.variables, "HERDBOOK_DEBUG": asked},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == (1 if asked else 70)
+        assert "ZeroDivisionError" in ended.stderr
+        assert ("Traceback" in ended.stderr) is bool(asked)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(person: Person, app: Path) -> None:
+    """`herdbook … | head -1` ends quietly."""
+    sh = shutil.which("sh")
+    assert sh is not None
+    ended = subprocess.run(
+        [sh, "-c", f"'{PROGRAM}' --help | head -1; '{PROGRAM}' where --json | head -1"],
+        cwd=app,
+        env=person.variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stderr == ""
+
+
+def loaded(person: Person, folder: Path, *words: str) -> set[str]:
+    """The modules that a command has loaded when it ends."""
+    script = (
+        "import sys; from herdbook.entrypoints.cli import main; main(sys.argv[1:]); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=folder,
+        env=person.variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(ended.stderr.split())
+
+
+def test_where_loads_neither_attrs_nor_an_entity(person: Person, app: Path) -> None:
+    """What every session asks first must cost next to nothing."""
+    person.runs(app, "worktree", "add", "login")
+    modules = loaded(person, app, "where", "--json")
+    assert not modules & (HEAVY | {"attr", "attrs", "herdbook.ports.dictionary"})
+    assert not modules & {"herdbook.domain.plan", "herdbook.adapters.opening", "tomllib"}
+
+
+def test_status_loads_only_its_engine_and_nothing_that_writes(person: Person, app: Path) -> None:
+    """Nobody waits for what is not used."""
+    person.runs(app, "worktree", "add", "login")
+    modules = loaded(person, app, "status")
+    assert not modules & (HEAVY | {"herdbook.ports.promises", "herdbook.adapters.asking"})
+    assert "lmdb" in modules

@@ -1,0 +1,179 @@
+"""Many workflows at once, over ten repositories with three worktrees each: nothing is lost."""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from herdbook.adapters.ids import random_ids
+from herdbook.domain.journal import Operation
+from herdbook.domain.places import Area
+from herdbook.domain.plan import TaskStatus
+from herdbook.ports.query import find
+from herdbook.ports.repository import PAGE
+from herdbook.ports.run import read
+from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services.checking import check
+from tests.e2e.conftest import Person
+from tests.postgres_server import running_postgres
+
+ROOT = Path(__file__).parents[2]
+REPOSITORIES, WORKTREES = 10, 3
+ENGINES = ("lmdb", "duckdb", "postgres")
+Told = list[dict[str, list[Any]]]
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """A server of this machine."""
+    with running_postgres() as url:
+        yield f"{url}{'&' if '?' in url else '?'}schema=crowd_{random_ids()}"
+
+
+@pytest.fixture
+def places(person: Person, tmp_path: Path) -> list[Path]:
+    """The worktrees of ten repositories, three each, the main one included."""
+    found = []
+    for number in range(REPOSITORIES):
+        app = person.repository(tmp_path / f"app{number}", origin=f"https://example.com/{number}")
+        found.append(app)
+        for name in range(WORKTREES - 1):
+            path = tmp_path / f"app{number}-{name}"
+            person.git(app, "worktree", "add", "--quiet", "-b", f"b{name}", str(path))
+            found.append(path)
+    return found
+
+
+def at_once(person: Person, module: str, places: list[Path], *words: str) -> Told:
+    """Start a process in each place, let all go at the same moment; what each told."""
+    variables = {**person.variables, "PYTHONPATH": str(ROOT)}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", module, str(place), *words],
+            env=variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for place in places
+    ]
+    for each in running:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n", each.communicate()[1]
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write("\n")
+        each.stdin.flush()
+    ended = [(each, *each.communicate()) for each in running]
+    assert [(each.returncode, complaint) for each, _, complaint in ended] == [(0, "")] * len(places)
+    return [json.loads(told) for _, told, _ in ended]
+
+
+def tasks_of(uow: UnitOfWork) -> list[Any]:
+    """All tasks of a space."""
+    return list(uow.tasks.every(find(uow.tasks.kind, limit=PAGE)))
+
+
+def crowd(person: Person, places: list[Path], processes: int, rounds: int) -> Told:
+    """Let that many processes work, and check that every book is right."""
+    told = at_once(person, "tests.e2e.worker", list(islice(cycle(places), processes)), str(rounds))
+    assert len(told) == processes
+    completed = Counter(task for each in told for task in each["completed"])
+    added = Counter(task for each in told for task in each["added"])
+    assert sum(added.values()) == processes * rounds
+    assert set(completed.values()) == {1}
+    assert completed == added
+    kept = []
+    for app in places[::WORKTREES]:
+        here = person.at(app)
+        with here.opened(Area.WORK) as store:
+            space = here.space(Area.WORK)
+            tasks = read(store, space, tasks_of)
+            assert {task.status for task in tasks} == {TaskStatus.COMPLETED}
+            kept += [task.id for task in tasks]
+            entries = read(store, space, lambda uow: list(uow.journal.whole()))
+            assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+            assert check(store, [space]) == []
+            rows = read(store, space, lambda uow: uow.worktrees.page())
+            assert len(rows) == WORKTREES
+    assert Counter(kept) == added
+    return told
+
+
+def configure(person: Person, engine: str, postgres_url: str) -> None:
+    """Choose the engine in one line of the person's own settings."""
+    person.config.parent.mkdir(parents=True)
+    backend = postgres_url if engine == "postgres" else engine
+    person.config.write_text(f'backend = "{backend}"\npatience = 600\n')
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_thirty_workflows_at_once(
+    person: Person, places: list[Path], postgres_url: str, engine: str
+) -> None:
+    """Every process ends well, no task is lost or done twice, every journal is whole."""
+    configure(person, engine, postgres_url)
+    crowd(person, places, processes=30, rounds=2)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_hundred_and_fifty_workflows_at_once(
+    person: Person,
+    places: list[Path],
+    postgres_url: str,
+    engine: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The same with 150 processes; throughput and latency are printed."""
+    configure(person, engine, postgres_url)
+    rounds = 5
+    start = time.perf_counter()
+    told = crowd(person, places, processes=150, rounds=rounds)
+    took = time.perf_counter() - start
+    seconds = sorted(second for each in told for second in each["seconds"])
+    p99 = seconds[int(len(seconds) * 0.99)]
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{engine}: {len(seconds)} workflows (add, claim, complete) in {took:.0f} s with "
+            f"start-up, p50 {statistics.median(seconds) * 1_000:.0f} ms, p99 {p99 * 1_000:.0f} ms\n"
+        )
+
+
+def test_thirty_worktrees_write_checkpoints_of_their_own(
+    person: Person, places: list[Path]
+) -> None:
+    """Each has its own store, and the user's global store is not touched, not even its times."""
+    outside = person.at(person.home)
+    with outside.opened(Area.CHECKPOINTS, create=True) as store:
+        uuid = store.uuid
+    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in stores_in(person.data)}
+    assert before
+    told = at_once(person, "tests.e2e.checkpointer", places)
+    assert len({each["uuid"][0] for each in told} | {uuid}) == len(places) + 1
+    for place, each in zip(places, told, strict=True):
+        here = person.at(place)
+        with here.opened(Area.CHECKPOINTS) as store:
+            assert store.uuid == each["uuid"][0]
+            assert store.spaces() == [f"checkpoints/{here.worktree_id}"]
+            kept: Operation | None = read(
+                store, store.spaces()[0], lambda uow: uow.operations.find("step 9")
+            )
+            assert kept is not None
+            assert kept.result == {"worktree": here.worktree_id}
+    after = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in stores_in(person.data)}
+    assert after == before
+
+
+def stores_in(folder: Path) -> list[Path]:
+    """Every file of the stores in a folder."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())

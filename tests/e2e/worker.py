@@ -1,0 +1,64 @@
+"""One workflow of many at once: `python -m tests.e2e.worker FOLDER ROUNDS`, a process of its own.
+
+It says `ready`, waits for a line, and then adds a task, claims one, completes it and follows the
+journal until it has seen that, round by round. What it did comes out as one line of JSON.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from herdbook.domain.agents import Agent
+from herdbook.domain.places import Area
+from herdbook.domain.plan import Task
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.ports.run import read, run
+from herdbook.ports.store import Store
+from herdbook.services import claiming
+
+
+def follow(store: Store, space: str, seen: int, task_id: str) -> int:
+    """Read the journal from where we were until it tells that a task is done."""
+    while True:
+        entries = read(store, space, lambda uow, seq: uow.journal.since(seq), seen)
+        for entry in entries:
+            assert entry.seq == seen + 1, f"{entry.seq} follows {seen}"
+            seen = entry.seq
+            after = entry.after or {}
+            if entry.key == task_id and after.get("status") == "completed":
+                return seen
+        if not entries:
+            time.sleep(0.01)
+
+
+def main(folder: str, rounds: int) -> None:
+    """Work, and tell."""
+    here = Here(Path(folder), os.environ)
+    told: dict[str, list[object]] = {"added": [], "completed": [], "seconds": []}
+    name = f"agent-{os.getpid()}"
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    with here.opened(Area.WORK, create=True) as store:
+        space, actor = here.space(Area.WORK), here.actor
+        here.see(store)
+        agent = run(store, space, lambda uow: uow.agents.add(Agent(name=name)), actor=actor)
+        seen = 0
+        for number in range(rounds):
+            start = time.perf_counter()
+            task = Task(name=f"{name} {number}")
+            added = run(store, space, lambda uow, task: uow.tasks.add(task), task, actor=actor)
+            claim = run(store, space, claiming.claim, agent.id, actor=actor)
+            assert claim is not None, "whoever adds first finds something to claim"
+            run(store, space, claiming.complete, claim.task.id, claim.fence, actor=actor)
+            told["seconds"].append(time.perf_counter() - start)
+            seen = follow(store, space, seen, claim.task.id)
+            told["added"].append(added.id)
+            told["completed"].append(claim.task.id)
+    sys.stdout.write(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -35,7 +35,7 @@ class Hold:
 
     def __init__(self, *, turn: int, lock: int, write: bool) -> None:
         self._turn = turn
-        self._lock = lock
+        self.descriptor = lock
         self.write = write
         self.file = LockFile(lock)
 
@@ -52,7 +52,7 @@ class Hold:
             there = path.lstat()
         except FileNotFoundError:
             return False
-        return os.path.samestat(there, os.fstat(self._lock))
+        return os.path.samestat(there, os.fstat(self.descriptor))
 
     def release(self) -> None:
         """Let go, for this process and for every child that inherited the open files."""
@@ -61,7 +61,7 @@ class Hold:
         except OSError as error:
             _LOG.warning("could not strike our name out of a lock file: %s", error)
         finally:
-            _put_back(self._lock, self._turn)
+            _put_back(self.descriptor, self._turn)
 
 
 class Sidecar:

@@ -129,8 +129,11 @@ class Share:
         finally:
             self._changed()
 
-    def lock(self, use: Use, *, patience: float) -> None:
-        """Let this use in alone, with the lock held and nothing attached."""
+    def lock(self, use: Use, *, patience: float, write: bool) -> int:
+        """Let this use in alone, with the lock held and nothing attached; the lock's descriptor.
+
+        In this process it is alone also when others may read: what is attached has to be put down.
+        """
         deadline = monotonic() + patience
         with self._mutex:
             self._wait_for_admission(use, patience)
@@ -138,10 +141,11 @@ class Share:
         try:
             self._put_down()
             place.require_folder(self.path)
-            self._take_lock(write=True, deadline=deadline)
+            self._take_lock(write=write, deadline=deadline)
             with self._mutex:
                 self._closing = True
                 self._uses.append(use)
+                return self._held().descriptor
         finally:
             self._changed()
 

@@ -80,10 +80,20 @@ class SharedFile:
     @contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the lock alone, with nothing attached in any process: to copy the file, say."""
+        with self.lent(write=True):
+            yield
+
+    @contextmanager
+    def lent(self, *, write: bool) -> Iterator[int]:
+        """Hold the lock, with nothing attached here, for somebody else who opens the file.
+
+        Other processes are kept away as by any use, alone to write or with others to read, and the
+        other threads of this one wait. Gives the descriptor of the lock: a program that inherits it
+        holds the lock on, should this process be killed before it.
+        """
         share, use = self._current(), Use(write=True)
         try:
-            share.lock(use, patience=self.patience)
-            yield
+            yield share.lock(use, patience=self.patience, write=write)
         finally:
             try:
                 share.leave(use, linger=0.0)

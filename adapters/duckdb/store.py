@@ -19,6 +19,7 @@ from herdbook.adapters.sql.session import SqlSession, Tables
 from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
+from herdbook.domain.whereabouts import file_url
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
@@ -114,7 +115,7 @@ class DuckDBStore:
         self._tables = Tables(DUCKDB, WITHIN)
         self._file = SharedFile(path, patience=patience, check=self._check)
         self._place = str(self._file.real_path)
-        self.url = f"duckdb://{self._place}"
+        self.url = file_url("duckdb", self._place)
         try:
             if create and not self._file.real_path.exists():
                 self._file.create(self._fill)

@@ -1,26 +1,40 @@
-"""Where this user's own files are, by the platform's conventions."""
+"""Where this user's own files are, by the platform's conventions.
+
+On Linux these are the XDG folders, read here: platformdirs, which knows all platforms, costs a
+tenth of what `herdbook where` may take. A test holds the two together.
+"""
 
 import os
+import sys
 from pathlib import Path
 
-import platformdirs
-
 NAME = "herdbook"
+_XDG = {"config": ".config", "data": ".local/share", "state": ".local/state"}
 
 
 def config_file() -> Path:
     """The user's settings."""
-    return Path(platformdirs.user_config_dir(NAME), "config.toml")
+    return _folder("config") / "config.toml"
 
 
 def data_folder() -> Path:
     """The stores of scope `global`."""
-    return _real(platformdirs.user_data_dir(NAME))
+    return Path(os.path.realpath(_folder("data")))
 
 
 def state_folder() -> Path:
     """What Herdbook remembers between two commands."""
-    return _real(platformdirs.user_state_dir(NAME))
+    return Path(os.path.realpath(_folder("state")))
+
+
+def _folder(kind: str) -> Path:
+    if sys.platform != "linux":
+        import platformdirs  # noqa: PLC0415
+
+        folder: Path = getattr(platformdirs, f"user_{kind}_path")(NAME)
+        return folder
+    chosen = os.environ.get(f"XDG_{kind.upper()}_HOME", "")
+    return Path(chosen if chosen.startswith("/") else Path.home() / _XDG[kind], NAME)
 
 
 def make_private(folder: Path) -> None:
@@ -28,10 +42,6 @@ def make_private(folder: Path) -> None:
     for each in (*reversed(folder.parents), folder):
         if not each.is_dir():
             each.mkdir(mode=0o700, exist_ok=True)
-
-
-def _real(folder: str) -> Path:
-    return Path(os.path.realpath(folder))
 
 
 def ignore_itself(folder: Path) -> None:

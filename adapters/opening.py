@@ -3,9 +3,7 @@
 import math
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any
-
-from attrs import frozen
+from typing import Any, NamedTuple
 
 from herdbook.adapters.clock import system_clock
 from herdbook.adapters.ids import random_ids
@@ -22,8 +20,7 @@ from herdbook.ports.store import Store
 PATIENCE = 30.0
 
 
-@frozen
-class _Options:
+class _Options(NamedTuple):
     """What the caller may choose that not every engine asks for."""
 
     size_limit: int
@@ -31,8 +28,7 @@ class _Options:
     clock: Clock
 
 
-@frozen
-class _Engine:
+class _Engine(NamedTuple):
     """Where an engine's store is, and what to install when its driver is missing."""
 
     module: str

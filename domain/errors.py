@@ -6,16 +6,15 @@ anything: agents read these and do as they are told.
 """
 
 from datetime import datetime
-from typing import Any
 
 
 class HerdbookError(Exception):
     """The root of everything Herdbook raises on purpose; its attributes are what it speaks of."""
 
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "__notes__"}
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # OSError would take our fields for an error number and a file name, and forget the rest.
         return type(self), tuple(self._fields().values())
 
@@ -132,6 +131,18 @@ class AgentHalted(HerdbookError):
         )
 
 
+class WorktreeInUse(HerdbookError):
+    """Somebody would lose something if this worktree went now."""
+
+    def __init__(self, worktree: str, reason: str) -> None:
+        super().__init__()
+        self.worktree = worktree
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the worktree {self.worktree} is in use: {self.reason}. Nothing was changed"
+
+
 class InvalidValue(HerdbookError, ValueError):
     """A value breaks a rule of the domain; no store has seen it."""
 
@@ -217,4 +228,34 @@ class StoreTooNew(HerdbookError):
         return (
             f"{self.place} was written by a newer Herdbook (schema {self.schema_version}, this one "
             f"knows up to {self.known}). Nothing was changed; use the newer program"
+        )
+
+
+class SpaceRefused(HerdbookError):
+    """A space cannot be copied or merged as it is."""
+
+    def __init__(self, place: str, space: str, reason: str) -> None:
+        super().__init__()
+        self.place = place
+        self.space = space
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.space} in {self.place} {self.reason}"
+
+
+class CopyDiffers(HerdbookError):
+    """A copy has come to its end and is not what its source is."""
+
+    def __init__(self, place: str, space: str, kinds: tuple[str, ...]) -> None:
+        super().__init__()
+        self.place = place
+        self.space = space
+        self.kinds = kinds
+
+    def __str__(self) -> str:
+        return (
+            f"the copy of {self.space} in {self.place} differs from its source in "
+            f"{', '.join(self.kinds)}. It stays marked as unfinished and the source is as it was; "
+            "copy once more, and check both stores if it differs again"
         )

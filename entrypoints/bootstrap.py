@@ -130,11 +130,11 @@ class Here:
 
     def space(self, area: Area) -> str:
         """The space in which an area's rows of this place live."""
-        owner = {
-            Area.WORK: self.repository_id,
-            Area.CHECKPOINTS: self.worktree_id or self.repository_id,
-            Area.RECORD: self.user,
-        }[area]
+        if area is Area.RECORD:
+            return space_of(area, self.user)
+        owner = self.repository_id
+        if area is Area.CHECKPOINTS:
+            owner = self.worktree_id or owner
         return space_of(area, owner or OUTSIDE)
 
     @property

@@ -115,7 +115,8 @@ def _parser(operation: Operation) -> "ArgumentParser":
         prog=f"herdbook {' '.join(operation.words)}",
         description=f"{operation.help[0].upper()}{operation.help[1:]}.",
         epilog=f"example: {operation.example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        # Without a width it would ask the terminal for one, in every command.
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=100),
         allow_abbrev=False,
     )
     for parameter in operation.parameters:

@@ -1,6 +1,6 @@
 """References and uniques, kept above the store so that every engine means the same by them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from herdbook.domain.errors import AlreadyExists, UnknownReference
@@ -46,23 +46,32 @@ def check_references(
 
 def check_uniques(read: Reads, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]) -> None:
     """Refuse rows that would share values which must be unique."""
+    for _, holder, unique in clashes(read, kind, rows, before):
+        raise AlreadyExists(kind.title, str(kind.key_of(holder)), unique.fields)
+
+
+def clashes(
+    read: Reads, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
+) -> Iterator[tuple[Any, Any, Unique]]:
+    """Rows whose values must be unique and are not, each with the row that has them already."""
     for unique in kind.uniques:
         wanted: dict[tuple[Any, ...], Any] = {}
         for row, old in zip(rows, before, strict=True):
-            values = _unique_values(unique, row)
-            if values is None or (old is not None and _unique_values(unique, old) == values):
+            values = unique_values(unique, row)
+            if values is None or (old is not None and unique_values(unique, old) == values):
                 continue
             if values in wanted:
-                raise AlreadyExists(kind.title, str(kind.key_of(wanted[values])), unique.fields)
+                yield row, wanted[values], unique
+                continue
             wanted[values] = row
         for holder in _holders(read, kind, unique, wanted):
-            values = _unique_values(unique, holder)
-            key = kind.key_of(holder)
-            if values in wanted and key != kind.key_of(wanted[values]):
-                raise AlreadyExists(kind.title, str(key), unique.fields)
+            values = unique_values(unique, holder)
+            if values in wanted and kind.key_of(holder) != kind.key_of(wanted[values]):
+                yield wanted[values], holder, unique
 
 
-def _unique_values(unique: Unique, row: Any) -> tuple[Any, ...] | None:
+def unique_values(unique: Unique, row: Any) -> tuple[Any, ...] | None:
+    """The values of a row that no other may have, None where it has none such."""
     if unique.when_none is not None and getattr(row, unique.when_none) is not None:
         return None
     return tuple(getattr(row, name) for name in unique.fields)

@@ -1,6 +1,5 @@
 """Run a use case: once, whole, and again if the world got in the way."""
 
-import random
 import time
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -73,10 +72,19 @@ def read(
     **kwargs: Any,
 ) -> R:
     """Ask a question in a read transaction of its own, again if the connection breaks."""
+
+    def ask() -> R:
+        with unit_of_work(store, space, ids=ids, write=False) as uow:
+            return question(uow, *args, **kwargs)
+
+    return insist(ask)
+
+
+def insist(work: Callable[[], R]) -> R:
+    """Do what may be done twice, again if the connection breaks."""
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            with unit_of_work(store, space, ids=ids, write=False) as uow:
-                return question(uow, *args, **kwargs)
+            return work()
         except TryAgain:
             if attempt == ATTEMPTS:
                 raise
@@ -85,6 +93,8 @@ def read(
 
 
 def _pause(attempt: int) -> None:
+    import random  # noqa: PLC0415 - seldom needed
+
     time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
 

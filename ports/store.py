@@ -16,7 +16,7 @@ Laws every store keeps, proven by `tests/contract/`:
 - Engines' own errors never get out: each adapter translates them in one place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, Protocol, Self, TypeVar, runtime_checkable
@@ -146,3 +146,24 @@ class Walks(Protocol):
 
     def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
         """All edges that can be reached from the starts."""
+
+
+Finding = tuple[str, str | None, str]
+"""What an engine found wrong: the name of a kind, a key where it is about one row, and what."""
+
+
+@runtime_checkable
+class Examines(Protocol):
+    """A session that can tell what is damaged and read around it; an optional capability.
+
+    For engines that keep their own lookups or whose files nobody else checks.
+    """
+
+    def sound(self, kind: Kind[E]) -> Iterator[E]:
+        """All rows of a kind that can be read, in the order of their keys."""
+
+    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
+        """What the engine finds wrong in the space: rows that are damaged, lookups that lie."""
+
+    def mend(self, kinds: Iterable[Kind[Any]]) -> int:
+        """Make the lookups say what the rows say; how many entries that took."""

@@ -4,7 +4,7 @@ Written once, above the store: versions, references, uniques, cascades, cycles, 
 the journal mean the same on every engine, because the store only ever sees plain rows.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -15,12 +15,9 @@ from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooN
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.places import area_of
-from herdbook.ports import references, waits_for
 from herdbook.ports.changes import Change
-from herdbook.ports.derive import derive
 from herdbook.ports.dictionary import HEADS, JOURNAL
 from herdbook.ports.ids import Ids
-from herdbook.ports.journal import write_down
 from herdbook.ports.kinds import Dictionary, Kind
 from herdbook.ports.query import Query
 from herdbook.ports.repositories import Repositories
@@ -61,6 +58,10 @@ class UnitOfWork(Repositories):
         self._derived = 0
         self._ids = ids or store.ids
         self._write = write
+        if write:
+            from herdbook.ports import promises  # noqa: PLC0415 - readers need not wait for it
+
+            self._promises = promises
         self._over = False
         self._tx = self._ids()
         self._appended = 0
@@ -126,14 +127,26 @@ class UnitOfWork(Repositories):
         stamped = [self._stamped(kind, row) for row in rows]
         nothing = [None] * len(stamped)
         if kind.references:
-            references.check_references(self, self.dictionary, kind, stamped, nothing)
+            self._promises.check_references(self, self.dictionary, kind, stamped, nothing)
         if kind.uniques:
-            references.check_uniques(self, kind, stamped, nothing)
-        if kind in waits_for.KINDS:
-            waits_for.refuse_cycles(self, [(None, row) for row in stamped])
+            self._promises.check_uniques(self, kind, stamped, nothing)
+        if kind in self._promises.KINDS:
+            self._promises.refuse_cycles(self, [(None, row) for row in stamped])
         self.session.insert(kind, stamped)
         self._note(kind, ((None, row) for row in stamped))
         return stamped
+
+    def adopt(self, rows: Mapping[Kind[Any], Sequence[Any]]) -> None:
+        """Add rows of several kinds, all or none, that keep their ids, times and versions.
+
+        They may refer to one another, whatever the order of their kinds.
+        """
+        for kind in rows:
+            self._check_area(kind)
+        self._promises.check_adopted(self, self.dictionary, rows)
+        for kind, each in rows.items():
+            self.session.insert(kind, each)
+            self._note(kind, ((None, row) for row in each))
 
     def save(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
         """Save changed rows, all or none; StaleWrite if one was saved since it was read."""
@@ -149,10 +162,10 @@ class UnitOfWork(Repositories):
                 raise StaleWrite(kind.title, str(key), held, current)
             saved.add(key)
         after = [self._resaved(kind, *pair) for pair in zip(rows, before, strict=True)]
-        references.check_references(self, self.dictionary, kind, after, before)
-        references.check_uniques(self, kind, after, before)
-        if kind in waits_for.KINDS:
-            waits_for.refuse_cycles(self, list(zip(before, after, strict=True)))
+        self._promises.check_references(self, self.dictionary, kind, after, before)
+        self._promises.check_uniques(self, kind, after, before)
+        if kind in self._promises.KINDS:
+            self._promises.refuse_cycles(self, list(zip(before, after, strict=True)))
         self.session.replace(kind, after)
         self._note(kind, zip(before, after, strict=True))
         return after
@@ -161,7 +174,7 @@ class UnitOfWork(Repositories):
         """Remove rows and all that goes with them; NotFound if one is not there."""
         self._check_area(kind)
         rows = self.existing(kind, list(dict.fromkeys(keys)))
-        removed, emptied = references.to_remove(self, self.dictionary, kind, rows)
+        removed, emptied = self._promises.to_remove(self, self.dictionary, kind, rows)
         for referrer, after in emptied.items():
             before = self.existing(referrer, list(after))
             resaved = [
@@ -206,7 +219,7 @@ class UnitOfWork(Repositories):
         """Bring derived rows up to date, write the journal and make it all last."""
         self._check_open()
         self._bring_up_to_date()
-        entries, head = write_down(self)
+        entries, head = self._promises.write_down(self)
         if entries:
             self.session.insert(JOURNAL, entries)
         if self.session.head is None:
@@ -265,7 +278,7 @@ class UnitOfWork(Repositories):
         if fresh:
             # First, because deriving asks for derived rows itself.
             self._derived = len(self.changes)
-            derive(fresh, self)
+            self._promises.derive(fresh, self)
 
     def _check_open(self) -> None:
         """Some engines would take a change behind the commit, and no journal would tell of it."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.errors import CycleRefused
 from herdbook.domain.ordering import find_cycle
-from herdbook.domain.plan import PhaseDependency, Task, TaskDependency
+from herdbook.domain.plan import Phase, PhaseDependency, Task, TaskDependency
 from herdbook.ports.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.kinds import Kind
 from herdbook.ports.query import any_of, find
@@ -83,13 +83,17 @@ def _edges(row: Any) -> list[Edge]:
                 edges.append(((TASK, row.id), (GATE, row.phase_id)))
                 edges.append(((END, row.phase_id), (TASK, row.id)))
             return edges
+        case Phase():
+            return [((END, row.id), (GATE, row.id))]
         case _:
             return []
 
 
 def _closes_nothing(before: Any, after: Any) -> bool:
     """Whether nothing can wait for the row but its phase, which does not wait for itself."""
-    return before is None and isinstance(after, Task) and not after.parent_task_id
+    if before is not None:
+        return False
+    return isinstance(after, Phase) or (isinstance(after, Task) and not after.parent_task_id)
 
 
 def _new_edges(before: Any, after: Any) -> list[Edge]:

@@ -3,7 +3,7 @@
 import json
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from attrs import evolve
 
+from herdbook.adapters.lmdb import examine
 from herdbook.adapters.lmdb.keys import (
     behind,
     encoder,
@@ -25,6 +26,7 @@ from herdbook.domain.journal import Head
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.kinds import Kind
 from herdbook.ports.query import Query, find
+from herdbook.ports.store import Finding
 from herdbook.ports.wire import decode, encode
 
 E = TypeVar("E")
@@ -222,6 +224,19 @@ class LmdbSession:
             fresh = entries(kind, row, self._space)
             found_by = encode_key(kind.key_of(row))
             self.put_entries([(fresh[at], found_by) for at in new])
+
+    def _books(self) -> examine.Books:
+        self._check_process()
+        return examine.Books(self._txn, self._rows, self._lookups, self._space, self.opened)
+
+    def sound(self, kind: Kind[E]) -> Iterator[E]:
+        return examine.sound(self._books(), kind)
+
+    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
+        return examine.flaws(self._books(), kinds)
+
+    def mend(self, kinds: Iterable[Kind[Any]]) -> int:
+        return examine.mend(self._books(), kinds)
 
     def commit(self) -> None:
         self._check_process()

@@ -1,11 +1,11 @@
 """Spaces of rows in an LMDB folder, and what the folder says of itself."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
-from uuid import uuid4
 
 from herdbook.adapters.lmdb.environment import (
     DATA,
@@ -18,6 +18,7 @@ from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_jso
 from herdbook.domain.entity import NEVER, evolve
 from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.domain.places import area_of
+from herdbook.domain.whereabouts import file_url
 from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
@@ -50,7 +51,7 @@ class LmdbStore:
             folder, size_limit=size_limit, patience=patience, create=create
         )
         self._patience = patience
-        self.url = f"lmdb://{self._env.folder}"
+        self.url = file_url("lmdb", str(self._env.folder))
         self._place = str(self._env.folder / DATA)
         try:
             description = _described(self._env, self._place, dictionary)
@@ -164,7 +165,7 @@ def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) ->
     """Write the description, and the lookups that an older dictionary did not have."""
     before = _read_description(txn, env.databases, place) or {
         "herdbook": "lmdb",
-        "uuid": uuid4().hex,
+        "uuid": os.urandom(16).hex(),
         "schema_version": 0,
         "lookups": {},
     }

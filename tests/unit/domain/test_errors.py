@@ -19,6 +19,7 @@ EXAMPLES: list[HerdbookError] = [
     errors.StaleFence("tsk_1", 1, 2),
     errors.CycleRefused(("tsk_1", "tsk_2", "tsk_1")),
     errors.AgentHalted("brave-otter", 0),
+    errors.WorktreeInUse("/a/b", "agents are at work in it: brave-otter"),
     errors.InvalidValue("name", "may not be empty"),
     errors.StoreDamaged("/a/b", "its header is cut off"),
     errors.StoreBusy("/a/b", 2.5),

@@ -1,0 +1,29 @@
+"""Everything of a kind, a page at a time, and how far that has come."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from herdbook.ports.changes import Reads
+from herdbook.ports.kinds import Kind
+from herdbook.ports.query import find
+
+E = TypeVar("E")
+
+PAGE = 1_000
+
+Progress = Callable[[str, int, int], None]
+"""Told of a space how many rows are done, and how many there are in all."""
+
+
+def pages(read: Reads, kind: Kind[E], limit: int = PAGE) -> Iterator[list[E]]:
+    """All rows of a kind in the order of their keys, in pages that are never empty."""
+    query = find(kind, limit=limit)
+    while page := read.select(query):
+        yield page
+        if len(page) < limit:
+            return
+        query = query.following(page[-1])
+
+
+def silent(_space: str, _done: int, _total: int) -> None:
+    """The progress nobody wants to hear of."""

@@ -1,0 +1,87 @@
+"""How the words of a query in Postgres' SQL are told from comments and quoted text."""
+
+import pytest
+
+from herdbook.adapters.asking.words import single
+from herdbook.domain.errors import InvalidValue
+
+HARMLESS = [
+    "SELECT 1",
+    "SELECT ';' , 'it''s; pg_read_file' FROM tasks",
+    "SELECT E'\\'; pg_read_file' FROM tasks",
+    'SELECT 1 AS "a;b""c;"',
+    "SELECT $$; pg_read_file $$ || $a$ $$ ; $a$",
+    "SELECT 1 /* ; /* ; */ pg_read_file ; */ + 2",
+    "SELECT 1 -- ; pg_read_file\n + 2",
+    "SELECT a$b$c FROM tasks",
+    "SELECT 1$$;$$",
+    "SELECT name AS pg_read, lower(name) AS lo FROM tasks",
+    "SELECT B'01', X'ff', N'x;', 1e5, 1.5::int, '{a}'::text[] FROM tasks",
+    "SELECT $$unfinished ; pg_read_file",
+    "SELECT /* unfinished ; pg_read_file",
+    "SELECT ä, \U0001f404 FROM tasks",
+]
+
+
+@pytest.mark.parametrize("sql", HARMLESS)
+def test_quoted_text_and_comments_are_no_words(sql: str) -> None:
+    """What is quoted or commented out ends no statement and calls nothing."""
+    assert single(sql) == sql
+
+
+@pytest.mark.parametrize("behind", ["", " ", ";", "\n-- the end", "/* ; */ ; -- ;"])
+def test_an_end_and_what_is_no_statement_after_it_are_left_out(behind: str) -> None:
+    """Only the query itself is passed on."""
+    assert single(f"SELECT ';' ;{behind}") == "SELECT ';' "
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1; SELECT 2",
+        ";; SELECT 1",
+        "SELECT ''';'; SELECT 2",
+        "SELECT E'\\\\'; SELECT 2",
+        "SELECT '\\'; SELECT 2",
+        "SELECT $a$ $b$ $a$; SELECT 2",
+        "SELECT 1 /* /* */ ; */ ; SELECT 2",
+        "SELECT 1 --\n; SELECT 2",
+        "SELECT 1 --\r; SELECT 2",
+        'SELECT """"; SELECT 2',
+        "SELECT 1;'x'",
+        "SELECT 1;1",
+        "SELECT 1;$$x$$",
+    ],
+)
+def test_a_second_statement_is_refused(sql: str) -> None:
+    """Anything said after an end is a second statement."""
+    with pytest.raises(InvalidValue, match="sql: has more than one statement"):
+        single(sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT pg_read_file('x')",
+        "SELECT PG_READ_FILE ('x')",
+        "SELECT pg_catalog.pg_read_file('x')",
+        'SELECT "pg_read_file"(1)',
+        "SELECT/**/pg_ls_dir/**/('x')",
+        "SELECT 'a'pg_sleep, lo_get(1)",
+        "SELECT (lo_get(1))",
+        "SELECT * FROM public.dblink_connect('x')",
+        "SELECT database_to_xml_and_xmlschema(true, true, '')",
+        "SELECT pg_try_advisory_xact_lock(1)",
+    ],
+)
+def test_functions_that_reach_out_are_refused(sql: str) -> None:
+    """Quoted, in capitals or with a schema, their names are known."""
+    with pytest.raises(InvalidValue, match="sql: may not use"):
+        single(sql)
+
+
+@pytest.mark.parametrize("sql", ['SELECT U&"d\\0061ta"', "SELECT u&'d\\0061ta'"])
+def test_names_spelt_by_numbers_are_refused(sql: str) -> None:
+    """What could spell any name without its letters is not let through."""
+    with pytest.raises(InvalidValue, match="may not write names or text as U&"):
+        single(sql)

@@ -58,76 +58,72 @@ class Books:
             yield name.decode(errors="replace")
             there = cursor.set_range(behind(self.space + name + b"\0"))
 
+    def sound(self, kind: Kind[Any]) -> Iterator[Any]:
+        """The rows of a kind that can be read."""
+        return (row for _, row in self.of_kind(kind) if row is not None)
 
-def sound(books: Books, kind: Kind[Any]) -> Iterator[Any]:
-    """The rows of a kind that can be read."""
-    return (row for _, row in books.of_kind(kind) if row is not None)
+    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
+        """Everything that is not as writing it has left it."""
+        known = {kind.name: kind for kind in kinds}
+        for name in self.names():
+            if name not in known:
+                yield name, None, "are rows of a kind that nobody knows"
+        leading = 0
+        for kind in known.values():
+            for key, row in self.of_kind(kind):
+                if row is None:
+                    yield kind.name, _readable(kind, key), "does not match its checksum or its key"
+                    continue
+                for lookup, entry in zip(
+                    kind.all_lookups, entries(kind, row, self.space), strict=True
+                ):
+                    if self.txn.get(entry, db=self.lookups) == key:
+                        leading += 1
+                    else:
+                        what = f"the lookup by {', '.join(lookup)} does not lead to it"
+                        yield kind.name, _readable(kind, key), what
+        # Entries are told apart by their rows' keys: no more may be there than lead somewhere.
+        if sum(1 for _ in self.under(self.space, self.lookups)) > leading:
+            yield from (finding for _, finding in self._strays(known))
 
+    def mend(self, kinds: Iterable[Kind[Any]]) -> int:
+        """Write the entries that rows should have and take out those that they should not.
 
-def flaws(books: Books, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
-    """Everything that is not as writing it has left it."""
-    known = {kind.name: kind for kind in kinds}
-    for name in books.names():
-        if name not in known:
-            yield name, None, "are rows of a kind that nobody knows"
-    leading = 0
-    for kind in known.values():
-        for key, row in books.of_kind(kind):
-            if row is None:
-                yield kind.name, _readable(kind, key), "does not match its checksum or its key"
+        What leads to a row that cannot be read stays: nobody knows what that row says.
+        """
+        known = {kind.name: kind for kind in kinds}
+        strays = {entry for entry, _ in self._strays(known)}
+        lacking = [
+            (entry, key)
+            for kind in known.values()
+            for key, row in self.of_kind(kind)
+            if row is not None
+            for entry in entries(kind, row, self.space)
+            if self.txn.get(entry, db=self.lookups) != key
+        ]
+        for entry in strays:
+            self.txn.delete(entry, db=self.lookups)
+        for entry, key in lacking:
+            self.txn.put(entry, key, db=self.lookups)
+        return len(strays | {entry for entry, _ in lacking})
+
+    def _strays(self, known: dict[str, Kind[Any]]) -> Iterator[tuple[bytes, Finding]]:
+        """The entries that should not be there, and what is wrong with them."""
+        marks = {tag(kind.name, each): kind for kind in known.values() for each in kind.all_lookups}
+        for entry, key in self.under(self.space, self.lookups):
+            kind = marks.get(entry[_MARK])
+            if kind is None:
+                yield entry, ("lookups", None, "an entry belongs to no lookup")
                 continue
-            for lookup, entry in zip(
-                kind.all_lookups, entries(kind, row, books.space), strict=True
-            ):
-                if books.txn.get(entry, db=books.lookups) == key:
-                    leading += 1
-                else:
-                    what = f"the lookup by {', '.join(lookup)} does not lead to it"
-                    yield kind.name, _readable(kind, key), what
-    # Entries are told apart by their rows' keys: as many as lead somewhere are all there may be.
-    if sum(1 for _ in books.under(books.space, books.lookups)) > leading:
-        yield from (finding for _, finding in _strays(books, known))
-
-
-def mend(books: Books, kinds: Iterable[Kind[Any]]) -> int:
-    """Write the entries that rows should have and take out those that they should not.
-
-    What leads to a row that cannot be read stays: nobody knows what that row says.
-    """
-    known = {kind.name: kind for kind in kinds}
-    strays = {entry for entry, _ in _strays(books, known)}
-    lacking = [
-        (entry, key)
-        for kind in known.values()
-        for key, row in books.of_kind(kind)
-        if row is not None
-        for entry in entries(kind, row, books.space)
-        if books.txn.get(entry, db=books.lookups) != key
-    ]
-    for entry in strays:
-        books.txn.delete(entry, db=books.lookups)
-    for entry, key in lacking:
-        books.txn.put(entry, key, db=books.lookups)
-    return len(strays | {entry for entry, _ in lacking})
-
-
-def _strays(books: Books, known: dict[str, Kind[Any]]) -> Iterator[tuple[bytes, Finding]]:
-    """The entries that should not be there, and what is wrong with them."""
-    marks = {tag(kind.name, each): kind for kind in known.values() for each in kind.all_lookups}
-    for entry, key in books.under(books.space, books.lookups):
-        kind = marks.get(entry[_MARK])
-        if kind is None:
-            yield entry, ("lookups", None, "an entry belongs to no lookup")
-            continue
-        value = books.txn.get(row_prefix(kind.name, books.space) + key, db=books.rows)
-        if value is None:
-            what = "a lookup leads to it, and it is not there"
-            yield entry, (kind.name, _readable(kind, key), what)
-            continue
-        row = books.row(kind, key, value)
-        if row is not None and entry not in entries(kind, row, books.space):
-            what = "a lookup leads to it by values that it does not have"
-            yield entry, (kind.name, _readable(kind, key), what)
+            value = self.txn.get(row_prefix(kind.name, self.space) + key, db=self.rows)
+            if value is None:
+                what = "a lookup leads to it, and it is not there"
+                yield entry, (kind.name, _readable(kind, key), what)
+                continue
+            row = self.row(kind, key, value)
+            if row is not None and entry not in entries(kind, row, self.space):
+                what = "a lookup leads to it by values that it does not have"
+                yield entry, (kind.name, _readable(kind, key), what)
 
 
 def _readable(kind: Kind[Any], key: bytes) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import evolve
 
-from herdbook.adapters.lmdb import examine
 from herdbook.adapters.lmdb.keys import (
     behind,
     encoder,
@@ -29,11 +28,15 @@ from herdbook.ports.query import Query, find
 from herdbook.ports.store import Finding
 from herdbook.ports.wire import decode, encode
 
+if TYPE_CHECKING:
+    from herdbook.adapters.lmdb.examine import Books
+
 E = TypeVar("E")
 
 ROWS, LOOKUPS = "rows", "lookups"
 
 write_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_read_json = json.JSONDecoder().raw_decode
 
 
 def _sealed(kind: Kind[Any], row: Any) -> bytes:
@@ -75,7 +78,7 @@ class LmdbSession:
         text = value[4:]
         if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
             raise StoreDamaged(self._place, f"a row of {kind.name} does not match its checksum")
-        return decode(kind, json.loads(text))
+        return decode(kind, _read_json(text.decode())[0])
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         at = self._key(kind)
@@ -225,18 +228,20 @@ class LmdbSession:
             found_by = encode_key(kind.key_of(row))
             self.put_entries([(fresh[at], found_by) for at in new])
 
-    def _books(self) -> examine.Books:
-        self._check_process()
-        return examine.Books(self._txn, self._rows, self._lookups, self._space, self.opened)
-
     def sound(self, kind: Kind[E]) -> Iterator[E]:
-        return examine.sound(self._books(), kind)
+        return self._books().sound(kind)
 
     def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
-        return examine.flaws(self._books(), kinds)
+        return self._books().flaws(kinds)
 
     def mend(self, kinds: Iterable[Kind[Any]]) -> int:
-        return examine.mend(self._books(), kinds)
+        return self._books().mend(kinds)
+
+    def _books(self) -> "Books":
+        from herdbook.adapters.lmdb.examine import Books  # noqa: PLC0415 - only checks need it
+
+        self._check_process()
+        return Books(self._txn, self._rows, self._lookups, self._space, self.opened)
 
     def commit(self) -> None:
         self._check_process()

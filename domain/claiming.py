@@ -1,8 +1,7 @@
 """How a task passes from hand to hand: claims, leases, fences, retries and reviews."""
 
 from datetime import datetime, timedelta
-
-from attrs import frozen
+from typing import NamedTuple
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, StaleFence
@@ -21,8 +20,7 @@ MAX_RETRIES = 3
 LEASE = timedelta(minutes=5)
 
 
-@frozen
-class Claim:
+class Claim(NamedTuple):
     """A task in somebody's hands: the task as it is now, its lease and what it builds on."""
 
     task: Task

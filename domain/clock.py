@@ -7,9 +7,7 @@ node that ticked, so that any two stamps in the world compare and no two are equ
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, Self
-
-from attrs import field, frozen
+from typing import Final, NamedTuple, Self
 
 from herdbook.domain.errors import InvalidValue
 
@@ -41,21 +39,24 @@ def _written(wall: datetime) -> str:
     return wall.isoformat(timespec="microseconds")[:26]
 
 
-@frozen(order=True)
-class Stamp:
-    """When a change was made: ordered by wall time, then counter, then node."""
-
-    wall: datetime = field(converter=_utc)
+class _Parts(NamedTuple):
+    wall: datetime
     counter: int
     node: str
 
-    def __attrs_post_init__(self) -> None:
+
+class Stamp(_Parts):
+    """When a change was made: ordered by wall time, then counter, then node."""
+
+    __slots__ = ()
+
+    def __new__(cls, wall: datetime, counter: int, node: str) -> Self:
         """Refuse what the text form could not carry in order."""
-        if not 0 <= self.counter <= _LAST_COUNTER:
+        if not 0 <= counter <= _LAST_COUNTER:
             raise InvalidValue("counter", f"must lie between 0 and {_LAST_COUNTER}")
-        node = self.node
         if not (0 < len(node) <= _NODE_LENGTH and node.isascii() and node.isprintable()):
             raise InvalidValue("node", f"must be 1 to {_NODE_LENGTH} printable ASCII characters")
+        return super().__new__(cls, _utc(wall), counter, node)
 
     def __str__(self) -> str:
         """Write the stamp so that texts sort as stamps do."""

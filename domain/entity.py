@@ -1,23 +1,163 @@
-"""What all entities have in common: they are frozen, checked when made, and compared by value."""
+"""What all entities have in common: they are frozen, checked when made, and compared by value.
+
+Entities are attrs classes. But attrs takes 40 ms to load and half a millisecond for each class, and
+a command that only reads makes no row by itself: stores bring rows back as they were written. So
+attrs completes a class when somebody makes the first row of it, or asks attrs about it.
+"""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, TypeVar, dataclass_transform
-
-import attrs
-from attrs import Attribute, Converter, field, frozen
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar, dataclass_transform
 
 from herdbook.domain.values import Id, Key, Rule, rule_of
+
+if TYPE_CHECKING:
+    from attrs import Attribute, Converter
 
 T = TypeVar("T")
 
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 """The time on a row that no store has seen yet."""
+REQUIRED: Final = object()
+"""The default of a field that has none."""
+
+
+class Field(NamedTuple):
+    """A field as its class declares it."""
+
+    name: str
+    annotation: Any
+    default: Any = REQUIRED
+
+
+def fields_of(cls: type) -> tuple[Field, ...]:
+    """The fields of an entity: the inherited ones, then its own in the order of declaration."""
+    declared: tuple[Field, ...] = vars(cls)["__declared__"]
+    return declared
+
+
+def of_defaults(cls: type[T]) -> T:
+    """Make the row that has nothing but defaults, without attrs: for what exists from the start."""
+    row = object.__new__(cls)
+    vars(row).update({each.name: each.default for each in fields_of(cls)})
+    return row
+
+
+def evolve(row: T, **changes: object) -> T:
+    """Make the row with these fields changed, checked as if it were new."""
+    from attrs import evolve  # noqa: PLC0415
+
+    # mypy does not see an attrs class behind our decorator and would refuse attrs' own.
+    change: Callable[..., T] = evolve
+    return change(row, **changes)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def entity(cls: type[T]) -> type[T]:
+    """Make a frozen attrs class whose fields are checked by the rules in their annotations."""
+    own = [
+        Field(name, annotation, vars(cls).get(name, REQUIRED))
+        for name, annotation in cls.__annotations__.items()
+    ]
+    for each in own:
+        if each.default is not REQUIRED:
+            delattr(cls, each.name)  # as attrs does: what a row lacks must not look like a default
+    names = {each.name for each in own}
+    bases = [base for base in cls.__bases__ if "__declared__" in vars(base)]
+    inherited = [each for base in bases for each in fields_of(base) if each.name not in names]
+    for name, value in {"__declared__": (*inherited, *own), **_STAND_INS}.items():
+        setattr(cls, name, value)
+    return cls
+
+
+class _Incomplete:
+    """Stands where attrs keeps the fields of a class, until somebody asks for them."""
+
+    def __get__(self, _: object, cls: type) -> object:
+        _complete(cls)
+        return getattr(cls, "__attrs_attrs__")  # noqa: B009 - mypy cannot see it there
+
+
+def _complete(cls: type) -> None:
+    """Let attrs write what it writes for a class, and take that over.
+
+    It works on a copy, so that no thread ever meets a class that is half one and half the other.
+    """
+    cls = next(each for each in cls.__mro__ if "__attrs_attrs__" in vars(each))
+    with _completing:
+        if isinstance(vars(cls)["__attrs_attrs__"], _Incomplete):
+            from attrs import frozen  # noqa: PLC0415
+
+            left_out = {*_STAND_INS, "__dict__", "__weakref__"}
+            body = {name: value for name, value in vars(cls).items() if name not in left_out}
+            body["__annotations__"] = dict(cls.__annotations__)
+            body |= {
+                each.name: each.default
+                for each in fields_of(cls)
+                if each.name in cls.__annotations__ and each.default is not REQUIRED
+            }
+            made = frozen(
+                type(cls)(cls.__name__, cls.__bases__, body),
+                kw_only=True,
+                slots=False,  # so that a store can bring a row back without checking it again
+                eq=False,
+                repr=False,
+                field_transformer=_with_rules,
+            )
+            new = {name: each for name, each in vars(made).items() if name not in body}
+            last = new.pop("__init__")
+            for name in new.keys() - left_out | {"__setattr__", "__delattr__", "__attrs_attrs__"}:
+                setattr(cls, name, new[name])
+            cls.__init__ = last  # type: ignore[misc]
+
+
+_completing = RLock()
+
+
+def _init(self: object, /, **values: object) -> None:
+    _complete(type(self))
+    init: Callable[..., None] = type(self).__init__
+    init(self, **values)
+
+
+def _refuse(_: object, *__: object) -> NoReturn:
+    from attrs.exceptions import FrozenInstanceError  # noqa: PLC0415
+
+    raise FrozenInstanceError
+
+
+def _eq(self: object, other: object) -> bool:
+    # A row that a store brought back may have its fields in another order.
+    return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
+
+
+def _hash(self: object) -> int:
+    return hash(frozenset(vars(self).items()))
+
+
+def _repr(self: object) -> str:
+    said = ", ".join(f"{each.name}={vars(self)[each.name]!r}" for each in fields_of(type(self)))
+    return f"{type(self).__name__}({said})"
+
+
+_STAND_INS: Final[dict[str, Any]] = {
+    "__init__": _init,
+    "__setattr__": _refuse,
+    "__delattr__": _refuse,
+    "__attrs_attrs__": _Incomplete(),
+    # For good: attrs would write and compile these for every class anew.
+    "__eq__": _eq,
+    "__hash__": _hash,
+    "__repr__": _repr,
+}
 
 
 @cache
 def _checking(name: str, rule: Rule, *, optional: bool) -> "Converter[Any, Any]":
+    from attrs import Converter  # noqa: PLC0415
+
     check = rule.check
     if optional:
         return Converter(lambda value: None if value is None else check(name, value))
@@ -35,33 +175,6 @@ def _with_rules(_: type, attributes: list["Attribute[Any]"]) -> list["Attribute[
     return checked
 
 
-def _eq(self: object, other: object) -> bool:
-    # A row that a store brought back may have its fields in another order.
-    return vars(self) == vars(other) if type(other) is type(self) else NotImplemented
-
-
-def _hash(self: object) -> int:
-    return hash(frozenset(vars(self).items()))
-
-
-def _repr(self: object) -> str:
-    said = ", ".join(f"{each.name}={vars(self)[each.name]!r}" for each in fields_of(type(self)))
-    return f"{type(self).__name__}({said})"
-
-
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-def entity(cls: type[T]) -> type[T]:
-    """Make a frozen attrs class whose fields are checked by the rules in their annotations."""
-    # Written once for all: attrs would write and compile them for every class, which every
-    # command would wait for.
-    cls.__eq__, cls.__hash__, cls.__repr__ = _eq, _hash, _repr  # type: ignore[method-assign]
-    # With a __dict__ instead of slots a store can bring back a row it has written, already
-    # checked, at a fraction of the price of checking it again.
-    return frozen(
-        cls, kw_only=True, slots=False, eq=False, repr=False, field_transformer=_with_rules
-    )
-
-
 @entity
 class Kept:
     """A row that can be saved again: who it is, when it came and changed, how often."""
@@ -77,16 +190,3 @@ class Worked(Kept):
     """A row of the area `work`, which knows the worktree it was made in."""
 
     worktree_id: Id | None = None
-
-
-def evolve(row: T, **changes: object) -> T:
-    """Make the row with these fields changed, checked as if it were new."""
-    # mypy does not see an attrs class behind our decorator and would refuse attrs' own.
-    change: Callable[..., T] = attrs.evolve
-    return change(row, **changes)
-
-
-def fields_of(cls: type) -> tuple["Attribute[Any]", ...]:
-    """The fields of an entity, in the order of their declaration."""
-    declared: Callable[[type], tuple[Attribute[Any], ...]] = attrs.fields
-    return declared(cls)

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from herdbook.domain.clock import Stamp
-from herdbook.domain.entity import entity
+from herdbook.domain.entity import entity, of_defaults
 from herdbook.domain.values import Count, Document, Id, Key, Mapped, Name
 
 
@@ -24,7 +24,7 @@ class Actor:
     worktree: Id | None = None
 
 
-NOBODY = Actor()
+NOBODY = of_defaults(Actor)
 
 
 @entity

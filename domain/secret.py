@@ -1,15 +1,29 @@
 """A value that must not be seen: credentials and the like."""
 
-from attrs import field, frozen
+from typing import Final, Self
 
 HIDDEN = "***"
 
 
-@frozen(repr=False)
 class Secret:
     """Text that prints, formats and serialises as `***`; only `reveal()` gives it away."""
 
-    _value: str = field()
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value: Final = value
+
+    def __eq__(self, other: object) -> bool:
+        return self._value == other._value if isinstance(other, Secret) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        return self
 
     def reveal(self) -> str:
         """The value itself, for the one place that needs it."""

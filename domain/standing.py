@@ -4,23 +4,21 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import reduce
 from hashlib import sha256
-
-from attrs import frozen
+from typing import NamedTuple
 
 from herdbook.domain.agents import AgentMode
-from herdbook.domain.entity import evolve
+from herdbook.domain.entity import evolve, of_defaults
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience, Grade, grow_by_many, is_halted
 from herdbook.domain.record import EventKind, ScoreEvent, Standing
 
-DEFAULTS = Experience()
+DEFAULTS = of_defaults(Experience)
 
 _PER_UNIT = (EventKind.TOOL, EventKind.COMMAND, EventKind.COMMIT)
 _COLLAPSED = (EventKind.TOOL, EventKind.COMMAND)
 
 
-@frozen(kw_only=True)
-class Occasion:
+class Occasion(NamedTuple):
     """Who did something, when, where and with which setup: what every ledger entry says."""
 
     agent: str

@@ -11,9 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from enum import Enum
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
-
-from attrs import frozen
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from herdbook.domain.clock import Stamp
 from herdbook.domain.errors import InvalidValue
@@ -28,8 +26,7 @@ INTEGERS = range(-(2**63), 2**63)
 Check = Callable[[str, Any], Any]
 
 
-@frozen(eq=False)
-class Rule:
+class Rule(NamedTuple):
     """How values of one type look, and the check that lets them in (and brings them into form)."""
 
     type_name: str

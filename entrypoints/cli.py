@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.entrypoints import failures
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.bootstrap import Here, Progress, no_progress
 from herdbook.entrypoints.operations import OPERATIONS, Operation, Parameter
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def _code(name: str) -> Any:
 
 def _chosen(words: list[str]) -> tuple[Operation | None, list[str]]:
     """The operation that the first words name, and the rest of the words."""
+    if words[:1] == ["-C"]:  # as git has it, before the command
+        words = [*words[2:], *words[:2]]
     named = [word for word in words[:2] if not word.startswith("-")]
     for operation in OPERATIONS:
         if tuple(named[: len(operation.words)]) == operation.words:
@@ -159,9 +161,7 @@ def _say(sentence: str) -> None:
     print(f"herdbook: {sentence}", file=sys.stderr)
 
 
-def _progress() -> Any:
-    from herdbook.entrypoints.bootstrap import no_progress  # noqa: PLC0415
-
+def _progress() -> Progress:
     if not sys.stderr.isatty():
         return no_progress
     from herdbook.entrypoints.progress import on_terminal  # noqa: PLC0415

@@ -1,8 +1,6 @@
 """Named questions about agents and the worktrees they work in."""
 
-from typing import Any, TypeVar
-
-from attrs import frozen
+from typing import Any, NamedTuple, TypeVar
 
 from herdbook.domain.agents import Agent, AgentStatus, Worktree
 from herdbook.ports.dictionary import INITIATIVES, PHASES, TASKS
@@ -13,8 +11,7 @@ from herdbook.ports.repository import Repository
 E = TypeVar("E")
 
 
-@frozen
-class AgentInContext:
+class AgentInContext(NamedTuple):
     """An agent and what it is at, as far as that is known."""
 
     agent: Agent

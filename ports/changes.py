@@ -1,9 +1,7 @@
 """What a transaction has done so far, row by row."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeVar
-
-from attrs import frozen
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from herdbook.domain.journal import Op
 from herdbook.ports.kinds import Kind
@@ -12,8 +10,7 @@ from herdbook.ports.query import Query
 E = TypeVar("E")
 
 
-@frozen
-class Change:
+class Change(NamedTuple):
     """One row before and after."""
 
     kind: Kind[Any]

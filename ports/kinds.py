@@ -9,11 +9,9 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from attrs import NOTHING, Attribute, define, field, frozen
-
-from herdbook.domain.entity import fields_of
+from herdbook.domain.entity import REQUIRED, Field, fields_of
 from herdbook.domain.places import Area
 from herdbook.domain.values import Rule, rule_of
 
@@ -31,8 +29,7 @@ class OnDelete(StrEnum):
     SET_NULL = "set null"
 
 
-@frozen
-class Reference:
+class Reference(NamedTuple):
     """A field names a row of another kind, which must exist."""
 
     field: str
@@ -40,8 +37,7 @@ class Reference:
     on_delete: OnDelete
 
 
-@frozen
-class Unique:
+class Unique(NamedTuple):
     """No two rows of a space agree in all these fields.
 
     With `when_none`, it counts only among the rows in which that field is None.
@@ -56,8 +52,7 @@ class Unique:
         return (*self.fields, *([self.when_none] if self.when_none else []))
 
 
-@frozen
-class Column:
+class Column(NamedTuple):
     """One field as a store sees it."""
 
     name: str
@@ -75,36 +70,49 @@ class Column:
         return None if value is None and self.optional else self.rule.check(self.name, value)
 
     @classmethod
-    def of(cls, attribute: "Attribute[Any]") -> "Column":
+    def of(cls, field: Field) -> "Column":
         """Read a column from an entity's field."""
-        rule, optional = rule_of(attribute.type)
-        return cls(attribute.name, rule, optional, attribute.default)
+        rule, optional = rule_of(field.annotation)
+        return cls(field.name, rule, optional, field.default)
 
     @property
     def has_default(self) -> bool:
         """Whether rows written before this field existed know what to say."""
-        return self.default is not NOTHING
+        return self.default is not REQUIRED
 
 
-@define(eq=False, frozen=True, slots=False)
 class Kind(Generic[E]):
     """One entity of the dictionary, and the promises a space makes about its rows."""
 
-    name: str
-    entity: type[E]
-    prefix: str = ""
-    area: Area | None = None
-    key: str = "id"
-    lookups: tuple[tuple[str, ...], ...] = ()
-    uniques: tuple[Unique, ...] = ()
-    references: tuple[Reference, ...] = ()
-    append_only: bool = False
-    derived: bool = False
-    journalled: bool = field()
+    def __init__(
+        self,
+        name: str,
+        entity: type[E],
+        *,
+        prefix: str = "",
+        area: Area | None = None,
+        key: str = "id",
+        lookups: tuple[tuple[str, ...], ...] = (),
+        uniques: tuple[Unique, ...] = (),
+        references: tuple[Reference, ...] = (),
+        append_only: bool = False,
+        derived: bool = False,
+        journalled: bool | None = None,
+    ) -> None:
+        self.name = name
+        self.entity = entity
+        self.prefix = prefix
+        self.area = area
+        self.key = key
+        self.lookups = lookups
+        self.uniques = uniques
+        self.references = references
+        self.append_only = append_only
+        self.derived = derived
+        self.journalled = not derived if journalled is None else journalled
 
-    @journalled.default
-    def _journalled(self) -> bool:
-        return not self.derived
+    def __repr__(self) -> str:
+        return f"Kind({self.name})"
 
     @cached_property
     def columns(self) -> dict[str, Column]:

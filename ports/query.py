@@ -8,9 +8,7 @@ define what a query means; every store must agree with them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
-
-from attrs import evolve, frozen
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.values import TEXT
@@ -19,15 +17,13 @@ from herdbook.ports.kinds import ORDERED, Kind
 E = TypeVar("E")
 
 
-@frozen
-class AnyOf:
+class AnyOf(NamedTuple):
     """A condition: the field has one of these values."""
 
     values: tuple[Any, ...]
 
 
-@frozen
-class Range:
+class Range(NamedTuple):
     """A condition: the field lies between two bounds, either of which may be left open.
 
     The lower bound belongs to the range unless `above` is set, the upper one does not unless
@@ -70,8 +66,7 @@ def starting_with(prefix: str) -> Range:
     return Range(low=prefix, high=prefix + "\U0010ffff")
 
 
-@frozen
-class Query(Generic[E]):
+class Query(NamedTuple, Generic[E]):
     """A checked question; make one with `find`."""
 
     kind: Kind[E]
@@ -86,7 +81,7 @@ class Query(Generic[E]):
 
     def following(self, row: E) -> "Query[E]":
         """The same question, from behind this row on: the next page."""
-        return evolve(self, after=tuple(getattr(row, name) for name in self.order))
+        return self._replace(after=tuple(getattr(row, name) for name in self.order))
 
 
 def find(
@@ -162,7 +157,7 @@ def _within(kind: Kind[Any], name: str, condition: Range) -> tuple[str, Range]:
     low, high = (
         None if bound is None else check(name, bound) for bound in (condition.low, condition.high)
     )
-    return name, evolve(condition, low=low, high=high)
+    return name, condition._replace(low=low, high=high)
 
 
 def _lies_in(value: Any, bounds: Range) -> bool:

@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from attrs import asdict
-
 from herdbook.domain.claiming import Claim
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import NOBODY, Actor, Operation
@@ -111,7 +109,7 @@ def _answer(dictionary: Dictionary, result: Any) -> Any:
         if isinstance(result, kind.entity):
             return {"row": kind.name, "values": encode(kind, result)}
     if isinstance(result, Claim):
-        return {"claim": _answer(dictionary, asdict(result, recurse=False))}
+        return {"claim": _answer(dictionary, result._asdict())}
     if isinstance(result, dict):
         return {"map": {key: _answer(dictionary, each) for key, each in result.items()}}
     if isinstance(result, list | tuple):

@@ -19,9 +19,7 @@ Laws every store keeps, proven by `tests/contract/`:
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
-
-from attrs import frozen
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head
@@ -121,8 +119,7 @@ class Store(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
-@frozen
-class Step:
+class Step(NamedTuple):
     """An edge of a graph kept in rows: from the node in one field to the node in the other.
 
     Nodes are ids in a role, because one id may stand for two nodes: where a phase begins and where

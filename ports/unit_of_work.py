@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
-from attrs import NOTHING
-
 from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooNew
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor
@@ -52,7 +50,7 @@ class UnitOfWork(Repositories):
         self.dictionary: Dictionary = store.dictionary
         self.actor = actor
         self.operation_id = operation_id
-        self.experience = experience or Experience()
+        self._experience = experience
         self.node = store.uuid
         self.changes: list[Change] = []
         self._derived = 0
@@ -66,6 +64,11 @@ class UnitOfWork(Repositories):
         self._tx = self._ids()
         self._appended = 0
         self._known: dict[str, dict[Any, Any]] = {}
+
+    @property
+    def experience(self) -> Experience:
+        """By which rules standings are counted."""
+        return self._experience or Experience()
 
     @property
     def now(self) -> datetime:
@@ -247,7 +250,7 @@ class UnitOfWork(Repositories):
             values[kind.key] = self.new_id(kind)
         elif not values[kind.key]:
             raise InvalidValue(kind.key, f"a {kind.title} needs one")
-        if "created_at" in columns and columns["created_at"].default is not NOTHING:
+        if "created_at" in columns and columns["created_at"].has_default:
             values["created_at"] = self.now
         if "version" in columns:
             values["updated_at"] = self.now

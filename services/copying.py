@@ -112,7 +112,7 @@ class _Place:
     look: int = FIRST_LOOK
 
     def query(self, limit: int) -> Query[Any]:
-        return evolve(find(self.kind, limit=min(limit, self.look)), after=self.after)
+        return find(self.kind, limit=min(limit, self.look))._replace(after=self.after)
 
 
 def _places(kinds: Iterable[Kind[Any]]) -> list[_Place]:

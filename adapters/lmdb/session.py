@@ -9,8 +9,6 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import evolve
-
 from herdbook.adapters.lmdb.keys import (
     behind,
     encoder,
@@ -100,7 +98,7 @@ class LmdbSession:
         return rows
 
     def count(self, query: Query[Any]) -> int:
-        return sum(1 for _ in self._found(evolve(query, after=None, limit=None)))
+        return sum(1 for _ in self._found(query._replace(after=None, limit=None)))
 
     def _found(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
         """What is kept under the query's keys, in its order, as (order, value)."""

@@ -4,10 +4,9 @@
 rows of every kind that has changed since, and `as_new` says what the new one must make of them.
 """
 
+import inspect
 from datetime import datetime
 from typing import Any
-
-from attrs import evolve
 
 from herdbook.domain.agents import AgentStatus
 from herdbook.domain.entity import Kept, Worked, entity
@@ -84,13 +83,19 @@ class Account(Kept):
     last_used_at: datetime | None = None
 
 
-OLD_AGENTS = evolve(AGENTS, entity=Agent, lookups=(("task_id",), ("initiative_id",), ("status",)))
-OLD_LOG_CHUNKS = evolve(LOG_CHUNKS, entity=LogChunk, lookups=(("agent_id", "session_number"),))
-OLD_ACCOUNTS = evolve(
+def changed(kind: Kind[Any], **fields: Any) -> Kind[Any]:
+    """A kind as it was before something in it changed."""
+    names = inspect.signature(Kind).parameters
+    return Kind(**{**{name: vars(kind)[name] for name in names}, **fields})
+
+
+OLD_AGENTS = changed(AGENTS, entity=Agent, lookups=(("task_id",), ("initiative_id",), ("status",)))
+OLD_LOG_CHUNKS = changed(LOG_CHUNKS, entity=LogChunk, lookups=(("agent_id", "session_number"),))
+OLD_ACCOUNTS = changed(
     ACCOUNTS, entity=Account, lookups=(("provider",),), uniques=(Unique(("email",)),)
 )
-OLD_PROJECTS = evolve(PROJECTS, entity=Project, uniques=(Unique(("name",)),))
-OLD_INITIATIVES = evolve(INITIATIVES, entity=Initiative)
+OLD_PROJECTS = changed(PROJECTS, entity=Project, uniques=(Unique(("name",)),))
+OLD_INITIATIVES = changed(INITIATIVES, entity=Initiative)
 
 CHANGED = (OLD_AGENTS, OLD_LOG_CHUNKS, OLD_ACCOUNTS, OLD_PROJECTS, OLD_INITIATIVES)
 GONE = (PAGES, REVIEW_COMMENTS)

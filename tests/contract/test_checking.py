@@ -267,7 +267,7 @@ def test_a_kind_nobody_knows_in_the_journal_is_found(store: Store, worked: str) 
     with by_hand(store, worked) as session:
         (head,) = session.get(HEADS, ["head"])
         (first,) = session.get(JOURNAL, [1])
-        at = evolve(head.clock, counter=head.clock.counter + 1)
+        at = head.clock._replace(counter=head.clock.counter + 1)
         session.insert(JOURNAL, [evolve(first, seq=head.seq + 1, at=at, entity="unicorns")])
         changed(session, HEADS, "head", seq=head.seq + 1, clock=at)
     assert found(store, worked) == {("journal", None, "it speaks of unicorns, which nobody knows")}

@@ -118,7 +118,7 @@ def test_every_lookup_answers_as_the_meaning_says(
             expected = arrange(query, [row for row in rows if admits(query, row)])
             assert session.select(query) == expected, query
             assert session.count(query) == len(expected), query
-            paged, page_query = [], evolve(query, limit=3)
+            paged, page_query = [], query._replace(limit=3)
             while page := session.select(page_query):
                 assert len(page) <= 3
                 paged += page

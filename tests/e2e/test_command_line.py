@@ -60,6 +60,16 @@ def test_a_misspelt_command_gets_a_hint(
     assert told.stdout == ""
 
 
+def test_a_command_can_be_called_as_if_from_elsewhere(
+    person: Person, app: Path, tmp_path: Path
+) -> None:
+    """With -C before the command, as git has it, or behind it."""
+    there = person.runs(app, "where", "--json")
+    assert person.runs(tmp_path, "-C", str(app), "where", "--json") == there
+    assert person.runs(tmp_path, "where", "--json", "-C", "app") == there
+    assert person.tries(tmp_path, "where", "-C", "nowhere").returncode == 2
+
+
 def test_an_unknown_option_is_an_error_of_usage(person: Person, tmp_path: Path) -> None:
     """Options are not guessed from their beginnings."""
     for words in (["where", "--jso"], ["where", "--nope"], ["where", "extra"], ["sql"]):

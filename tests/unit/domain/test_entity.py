@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,11 +16,11 @@ from hypothesis import strategies as st
 
 from herdbook.domain import agents, journal, plan, readiness, record, talk
 from herdbook.domain.clock import Stamp
-from herdbook.domain.entity import NEVER, Kept, Worked, evolve, fields_of
+from herdbook.domain.entity import NEVER, Kept, Worked, entity, evolve, fields_of, of_defaults
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.record import Account
 from herdbook.domain.secret import Secret
-from herdbook.domain.values import Rule, rule_of
+from herdbook.domain.values import Name, Rule, rule_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MODULES = (agents, journal, plan, readiness, record, talk)
@@ -120,6 +123,41 @@ def test_fields_come_in_the_order_of_their_declaration() -> None:
     inherited = ("id", "created_at", "updated_at", "version", "worktree_id")
     own = ("task_id", "depends_on_task_id")
     assert tuple(each.name for each in fields_of(plan.TaskDependency)) == (*inherited, *own)
+
+
+def test_a_row_of_defaults_is_the_row_made_without_values() -> None:
+    """Though nothing was checked, because nothing was given."""
+    assert of_defaults(Worked) == Worked()
+    assert of_defaults(journal.Actor) == journal.Actor()
+
+
+def test_attrs_knows_a_class_before_its_first_row() -> None:
+    """Whoever asks attrs about an entity gets the answer of an attrs class."""
+    script = """
+import sys
+from herdbook.domain import plan
+assert "attr" not in sys.modules
+import attrs
+assert attrs.has(plan.Task)
+assert [each.name for each in attrs.fields(plan.PhaseDependency)][-1] == "depends_on_phase_id"
+assert attrs.asdict(plan.Task(name="x"))["name"] == "x"
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_many_threads_may_make_the_first_row() -> None:
+    """None of them meets a class that is half done."""
+    for _ in range(20):
+
+        @entity
+        class Fresh(Worked):
+            name: Name
+            count: int = 3
+
+        with ThreadPoolExecutor(8) as threads:
+            rows = list(threads.map(lambda number: Fresh(name=str(number)), range(8)))
+        assert [row.name for row in rows] == [str(number) for number in range(8)]
+        assert {row.count for row in rows} == {3}
 
 
 def test_a_new_row_has_been_nowhere() -> None:

@@ -27,6 +27,8 @@ EXAMPLES: list[HerdbookError] = [
     errors.StoreUnavailable("/a/b", "no such folder"),
     errors.StoreFull("/a/b", "the disk has no room"),
     errors.StoreTooNew("/a/b", 3, 2),
+    errors.SpaceRefused("/a/b", "work/app", "has a history of its own"),
+    errors.CopyDiffers("/a/b", "work/app", ("tasks", "journal")),
 ]
 BUILTINS: list[tuple[type[HerdbookError], type[Exception]]] = [
     (errors.NotFound, LookupError),

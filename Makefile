@@ -11,7 +11,7 @@ EDITABLE := --no-build-isolation --constraint constraints.txt --editable '.[all]
 PYTEST := $(BIN)/python -m pytest --numprocesses auto
 
 .DELETE_ON_ERROR:
-.PHONY: setup test soak check format bench clean
+.PHONY: setup test soak check format bench docs clean
 
 setup: $(INSTALLED)
 # Each file of ours is a link in this tree, which is what Python and mypy read. Files come and go
@@ -43,6 +43,9 @@ format: setup
 bench: setup
 	$(BIN)/python -m benchmarks.commands
 	$(BIN)/python -m benchmarks.stores $(ARGS)
+
+docs: setup
+	$(BIN)/python -m herdbook.entrypoints.reference > docs/commands.md
 
 clean:
 	rm -rf build dist herdbook.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

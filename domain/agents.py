@@ -1,7 +1,8 @@
 """The agents, the worktrees they work in, and the accounts they run on."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from herdbook.domain.entity import Worked, entity
 from herdbook.domain.values import Document, Id, Name, Text
@@ -13,6 +14,16 @@ class AgentStatus(StrEnum):
     WAITING_FOR_INPUT = "waiting_for_input"
     STOPPED = "stopped"
     CRASHED = "crashed"
+
+
+AT_WORK: Final = (AgentStatus.RUNNING, AgentStatus.WAITING_FOR_INPUT)
+"""How an agent stands that is not done."""
+SAME_START: Final = timedelta(seconds=5)
+"""How far two readings of one process's start may lie apart.
+
+Systems count it from boot, so it moves when the machine's clock is set. No pid comes round again
+this soon.
+"""
 
 
 class AgentMode(StrEnum):
@@ -58,14 +69,14 @@ class Agent(Worked):
 
 
 def has_crashed(agent: Agent, host: str, started_at: datetime | None) -> bool:
-    """Whether a running agent's process is gone.
+    """Whether the process of an agent at work is gone.
 
     `started_at` is when the process that now has the agent's pid was started, None if there is
     none: a pid that another program was given since does not keep an agent alive. Of agents on
     other hosts nothing can be said.
     """
-    if agent.status is not AgentStatus.RUNNING or agent.pid is None or agent.host != host:
+    if agent.status not in AT_WORK or agent.pid is None or agent.host != host:
         return False
-    return started_at is None or (
-        agent.process_started_at is not None and started_at != agent.process_started_at
-    )
+    if started_at is None or agent.process_started_at is None:
+        return started_at is None
+    return abs(started_at - agent.process_started_at) > SAME_START

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from herdbook.adapters import folders, register, settings, trust
 from herdbook.adapters.urls import path_of, shown_url
@@ -20,8 +20,12 @@ from herdbook.domain.settings import BACKENDS, DEFAULTS, Layer, chosen
 from herdbook.domain.whereabouts import FOLDER, Ground, Place, find_place
 
 if TYPE_CHECKING:
+    from herdbook.domain.agents import Agent
     from herdbook.domain.journal import Actor
     from herdbook.ports.store import Store
+    from herdbook.ports.unit_of_work import UnitOfWork
+
+R = TypeVar("R")
 
 OUTSIDE = "outside"
 """The owner of what is kept outside any repository."""
@@ -138,6 +142,11 @@ class Here:
         return space_of(area, owner or OUTSIDE)
 
     @property
+    def host(self) -> str:
+        """The name of this machine, as agents' processes are known by."""
+        return os.uname().nodename
+
+    @property
     def user(self) -> str:
         """Whose record it is."""
         import getpass  # noqa: PLC0415
@@ -181,6 +190,60 @@ class Here:
             create=create,
         ) as store:
             yield store
+
+    def run(self, area: Area | None, use_case: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        """Run a use case on the store of an area, made if there is none, as whoever acts here."""
+        from herdbook.ports.run import run  # noqa: PLC0415
+
+        area = area or Area.WORK
+        with self.opened(area, create=True) as store:
+            if area is not Area.WORK:
+                return run(store, self.space(area), use_case, *args, actor=self.actor, **kwargs)
+            self.see(store)
+            return run(
+                store,
+                self.space(area),
+                self._as_acting(use_case),
+                *args,
+                actor=self.actor,
+                **kwargs,
+            )
+
+    def _as_acting(self, use_case: Callable[..., R]) -> Callable[..., R]:
+        """The use case, done in the name of the agent that acts here."""
+
+        def done(uow: "UnitOfWork", *args: Any, **kwargs: Any) -> R:
+            agent = self.acting(uow)
+            if agent is not None:
+                uow.act_as(agent.name)
+            return use_case(uow, *args, **kwargs)
+
+        return done
+
+    def acting(self, uow: "UnitOfWork") -> "Agent | None":
+        """The agent that acts here: the one named, the session's, or the only one at work here."""
+        from herdbook.services import crew  # noqa: PLC0415
+
+        return crew.acting(
+            uow,
+            self.variables.get("HERDBOOK_AGENT") or None,
+            self.variables.get("HERDBOOK_SESSION") or None,
+            self.worktree_id,
+        )
+
+    def read(self, area: Area | None, question: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        """Ask the store of an area; where there is none yet, it answers as an empty one does."""
+        from herdbook.adapters.looking import look  # noqa: PLC0415
+        from herdbook.ports.run import read  # noqa: PLC0415
+
+        area = area or Area.WORK
+        place = self.place(area)
+        if look(place.url).exists is False:
+            place = place._replace(url="memory://")
+        for note in place.notes:
+            self.warn(note)
+        with self.opened_at(place) as store:
+            return read(store, self.space(area), question, *args, **kwargs)
 
     def setting(self, key: str) -> Any:
         """The value of a setting that counts."""

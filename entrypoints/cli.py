@@ -6,17 +6,16 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.entrypoints import failures
 from herdbook.entrypoints.bootstrap import Here, Progress, no_progress
-from herdbook.entrypoints.operations import OPERATIONS, Operation, Parameter
+from herdbook.entrypoints.operation import Operation
+from herdbook.entrypoints.parsing import Call, named, parsed
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser
-
-PLACES = ("store", "work", "checkpoints", "record")
+COMPLETE = "--complete"
+"""How a shell asks what could come next; see `completion`."""
 HELP = ("-h", "--help", "help")
 
 
@@ -42,11 +41,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     as_json = "--json" in words
     try:
-        operation, rest = _chosen(words)
-        if operation is None:
+        if words[:1] == [COMPLETE]:
+            from herdbook.entrypoints.completion import candidates  # noqa: PLC0415
+
+            print("\n".join(candidates(words[1:])))
             return 0
-        options = _parser(operation).parse_args(rest)
-        return _call(operation, options)
+        operation, rest = named(words)
+        if operation is None:
+            return _guided(rest)
+        return _call(operation, parsed(operation, rest))
     except HerdbookError as error:
         _tell(error, as_json=as_json)
         return failures.exit_code(error)
@@ -61,26 +64,27 @@ def _run(words: list[str]) -> int:
         return failures.DEFECT
 
 
-def _call(operation: Operation, options: Any) -> int:
-    given = vars(options)
-    here = Here(
-        Path(given.pop("directory") or "."),
-        os.environ,
-        {key: given.pop(key) for key in PLACES},
-        progress=_progress(),
-        warn=_say,
-    )
-    as_json = given.pop("json")
-    answer = _code(operation.code)(here, **given)
+def _call(operation: Operation, call: Call) -> int:
+    here = Here(Path(call.folder), os.environ, call.places, progress=_progress(), warn=_say)
+    answer = _code(operation.code)(here, **call.arguments)
+    if operation.follows:
+        for each in answer:
+            _print(operation, each, as_json=call.as_json, indent=None)
+            sys.stdout.flush()
+        return 0
+    _print(operation, answer, as_json=call.as_json, indent=2)
+    return failures.REFUSED if isinstance(answer, dict) and answer.get("ok") is False else 0
+
+
+def _print(operation: Operation, answer: Any, *, as_json: bool, indent: int | None) -> None:
     if as_json:
         import json  # noqa: PLC0415
 
-        print(json.dumps(answer, ensure_ascii=False, indent=2, default=str))
-    else:
-        text = _code(operation.screen)(answer)
-        if text:
-            print(text)
-    return failures.REFUSED if isinstance(answer, dict) and answer.get("ok") is False else 0
+        print(json.dumps(answer, ensure_ascii=False, indent=indent, default=str))
+        return
+    text = _code(operation.screen)(answer)
+    if text:
+        print(text)
 
 
 def _code(name: str) -> Any:
@@ -88,64 +92,19 @@ def _code(name: str) -> Any:
     return getattr(import_module(module), function)
 
 
-def _chosen(words: list[str]) -> tuple[Operation | None, list[str]]:
-    """The operation that the first words name, and the rest of the words."""
-    if words[:1] == ["-C"]:  # as git has it, before the command
-        words = [*words[2:], *words[:2]]
-    named = [word for word in words[:2] if not word.startswith("-")]
-    for operation in OPERATIONS:
-        if tuple(named[: len(operation.words)]) == operation.words:
-            return operation, words[len(operation.words) :]
+def _guided(words: list[str]) -> int:
+    """Help for who named no operation; InvalidValue with a hint if they meant one."""
     from herdbook.entrypoints import guide  # noqa: PLC0415
 
     if not words or words[0] in HELP:
         print(guide.overview(words[1:]))
-        return None, []
-    if words[0] in ("-V", "--version"):
+    elif words[0] in ("-V", "--version"):
         print(guide.version())
-        return None, []
-    if (len(words) == 1 or words[1] in HELP) and guide.is_group(words[0]):
+    elif (len(words) == 1 or words[1] in HELP) and guide.is_group(words[0]):
         print(guide.overview(words[:1]))
-        return None, []
-    raise InvalidValue(" ".join(words[:2]), guide.unknown(words))
-
-
-def _parser(operation: Operation) -> "ArgumentParser":
-    import argparse  # noqa: PLC0415
-
-    parser = argparse.ArgumentParser(
-        prog=f"herdbook {' '.join(operation.words)}",
-        description=f"{operation.help[0].upper()}{operation.help[1:]}.",
-        epilog=f"example: {operation.example}",
-        # Without a width it would ask the terminal for one, in every command.
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=100),
-        allow_abbrev=False,
-    )
-    for parameter in operation.parameters:
-        _add(parser, parameter)
-    parser.add_argument("--json", action="store_true", help="answer with JSON, for programs")
-    common = parser.add_argument_group("where things are")
-    common.add_argument("-C", "--directory", metavar="FOLDER", help="as if called from there")
-    for key in PLACES:
-        what = "every area" if key == "store" else f"the area {key}"
-        common.add_argument(f"--{key}", metavar="VALUE", help=f"a URL, path or scope for {what}")
-    return parser
-
-
-def _add(parser: "ArgumentParser", parameter: Parameter) -> None:
-    name = parameter.name.replace("_", "-")
-    if parameter.kind == "flag":
-        parser.add_argument(f"--{name}", action="store_true", help=parameter.help)
-        return
-    kinds: dict[str, Any] = {"text": str, "number": int}
-    parser.add_argument(
-        parameter.name if parameter.positional else f"--{name}",
-        type=kinds[parameter.kind],
-        choices=parameter.choices or None,
-        default=parameter.default,
-        metavar=None if parameter.choices else parameter.name.upper(),
-        help=parameter.help,
-    )
+    else:
+        raise InvalidValue(" ".join(words[:2]), guide.unknown(words))
+    return 0
 
 
 def _tell(error: HerdbookError, *, as_json: bool) -> None:

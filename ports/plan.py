@@ -257,6 +257,10 @@ class ChangeSets(Repository[ChangeSet]):
         """An initiative's change sets, oldest first."""
         return self.select(find(self.kind, {"initiative_id": initiative_id}))
 
+    def of_tx(self, tx: str) -> ChangeSet | None:
+        """The change set that stands for a transaction of the journal."""
+        return self.first(find(self.kind, {"tx": tx}, limit=1))
+
 
 class ReviewComments(Repository[ReviewComment]):
     """Remarks on phases' diffs."""

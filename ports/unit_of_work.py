@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
+from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooNew
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor
@@ -231,6 +232,10 @@ class UnitOfWork(Repositories):
             self.session.replace(HEADS, [head])
         self._over = True
         self.session.commit()
+
+    def act_as(self, agent: str) -> None:
+        """Let the journal tell that this agent did it."""
+        self.actor = evolve(self.actor, agent=agent)
 
     def new_id(self, kind: Kind[Any]) -> str:
         """An id for a row of this kind.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from herdbook.domain import ordering as rules
 from herdbook.domain.ordering import Item, Node
-from herdbook.domain.plan import Phase, PhaseStatus, Task, TaskStatus
+from herdbook.domain.plan import PhaseStatus, Task, TaskStatus
 from herdbook.ports.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.kinds import Kind
 from herdbook.ports.query import any_of, find
@@ -55,6 +55,35 @@ def critical_path(
     return [asked.tasks[key] for key in rules.critical_path(asked.items, asked.edges)]
 
 
+def longest_chain(uow: UnitOfWork, tasks: Iterable[Task]) -> list[Task]:
+    """The longest chain among these unfinished tasks, the first to run first."""
+    asked = _about(uow, tasks)
+    return [asked.tasks[key] for key in rules.critical_path(asked.items, asked.edges)]
+
+
+class Layout(NamedTuple):
+    """All that a drawing of a plan shows: its waves, its critical path and the graph itself.
+
+    Nodes of the graph are tasks, also of elsewhere, and `gate:` and `done:` of phases.
+    """
+
+    waves: list[list[Task]]
+    critical_path: list[Task]
+    edges: rules.Edges
+
+
+def layout(
+    uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
+) -> Layout:
+    """The unfinished tasks as they can be drawn."""
+    asked = _ask(uow, initiative_id, phase_id)
+    return Layout(
+        [[asked.tasks[key] for key in wave] for wave in rules.waves(asked.items, asked.edges)],
+        [asked.tasks[key] for key in rules.critical_path(asked.items, asked.edges)],
+        asked.edges,
+    )
+
+
 class _Asked(NamedTuple):
     """The tasks a question is about, and the graph around them."""
 
@@ -67,7 +96,11 @@ def _ask(
     uow: UnitOfWork, initiative_id: str | None, phase_id: str | None, *, finished: bool = False
 ) -> _Asked:
     statuses = tuple(TaskStatus) if finished else _UNFINISHED
-    tasks = {task.id: task for task in _inside(uow, initiative_id, phase_id, statuses)}
+    return _about(uow, _inside(uow, initiative_id, phase_id, statuses), finished=finished)
+
+
+def _about(uow: UnitOfWork, inside: Iterable[Task], *, finished: bool = False) -> _Asked:
+    tasks = {task.id: task for task in inside}
     items = [
         Item(
             id=task.id,
@@ -88,20 +121,19 @@ def _inside(
     statuses: tuple[TaskStatus, ...],
 ) -> Iterator[Task]:
     """The tasks of what was asked for; a task in a phase is of that phase's initiative."""
-    phases: list[Phase] = []
     if initiative_id is not None:
         uow.initiatives.get(initiative_id)
-        phases = uow.phases.of_initiative(initiative_id)
     if phase_id is not None:
-        phase = uow.phases.get(phase_id)
-        phases = [phase] if initiative_id in (None, phase.initiative_id) else []
+        if initiative_id in (None, uow.phases.get(phase_id).initiative_id):
+            yield from _in_phases(uow, [phase_id], statuses)
     elif initiative_id is not None:
         for task in _every(uow, TASKS, "initiative_id", [initiative_id]):
             if task.phase_id is None and task.status in statuses:
                 yield task
+        phases = uow.phases.of_initiative(initiative_id)
+        yield from _in_phases(uow, [phase.id for phase in phases], statuses)
     else:
         yield from _every(uow, TASKS, "status", statuses)
-    yield from _in_phases(uow, [phase.id for phase in phases], statuses)
 
 
 def _in_phases(
@@ -131,6 +163,7 @@ class _Graph:
         self._statuses = tuple(TaskStatus) if finished else _UNFINISHED
         self._tasks: dict[str, Task] = {}
         self._phases: set[str] = set()
+        self._ended: set[str] = set()
         self._pairs: list[tuple[str, str]] = []
         self._phase_pairs: list[tuple[str, str]] = []
 
@@ -154,7 +187,7 @@ class _Graph:
     def _awaited_by(self, tasks: list[str]) -> Iterator[Task]:
         """The children and the dependencies of tasks."""
         children = _every(self._uow, TASKS, "parent_task_id", tasks)
-        yield from (task for task in children if task.status in self._statuses)
+        yield from (task for task in children if self._counts(task))
         edges = list(_every(self._uow, TASK_DEPENDENCIES, "task_id", tasks))
         self._pairs += [(edge.task_id, edge.depends_on_task_id) for edge in edges]
         keys = [edge.depends_on_task_id for edge in edges]
@@ -178,4 +211,7 @@ class _Graph:
         return {end for _, end in pairs}
 
     def _ends(self, phases: set[str]) -> Iterator[Task]:
-        return _in_phases(self._uow, sorted(phases), self._statuses)
+        """The tasks in phases that something waits for."""
+        fresh = phases - self._ended
+        self._ended |= fresh
+        return _in_phases(self._uow, sorted(fresh), self._statuses)

@@ -1,15 +1,21 @@
 """The table of operations tells the truth about the code behind it."""
 
 import inspect
+import shlex
 from importlib import import_module
 from typing import Any
 
 import pytest
 
 from herdbook.domain import errors
+from herdbook.entrypoints.commands.use_cases import ACTING
 from herdbook.entrypoints.failures import EXIT_CODES, as_data, exit_code
-from herdbook.entrypoints.operations import OPERATIONS, Operation
+from herdbook.entrypoints.operation import Operation
+from herdbook.entrypoints.operations import OPERATIONS
+from herdbook.entrypoints.parsing import named, parameters_of, parser, shown
+from herdbook.ports.dictionary import DICTIONARY
 
+VERBS = ("add", "list", "set")
 each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 
 
@@ -21,21 +27,67 @@ def code(name: str) -> Any:
 
 @each_operation
 def test_the_code_takes_the_parameters_that_the_table_lists(operation: Operation) -> None:
-    """In their order, by name, behind the place."""
+    """By name, behind the place, and nothing else."""
     first, *rest = inspect.signature(code(operation.code)).parameters.values()
     assert first.name == "here"
-    assert [each.name for each in rest] == [each.name for each in operation.parameters]
     assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in rest)
+    if not operation.use_case:
+        wanted = [each.name for each in operation.parameters]
+        if operation.entity:
+            wanted += ["entity", *(["values"] if operation.words[-1] in VERBS else [])]
+        assert [each.name for each in rest] == wanted
+
+
+@each_operation
+def test_a_use_case_takes_the_parameters_that_the_table_lists(operation: Operation) -> None:
+    """All that it needs is listed, and it knows all that is listed."""
+    if operation.use_case:
+        _, *rest = inspect.signature(code(operation.use_case)).parameters.values()
+        listed = {each.name for each in operation.parameters}
+        assert listed <= {each.name for each in rest}
+        assert {each.name for each in rest if each.default is each.empty} <= listed
+
+
+@each_operation
+def test_what_a_parameter_refers_to_is_kept(operation: Operation) -> None:
+    """A kind of rows of the dictionary, or the agent that acts."""
+    for parameter in operation.parameters:
+        assert parameter.refers in {"", ACTING, *DICTIONARY.kinds}
+    assert operation.entity in {"", *DICTIONARY.kinds}
 
 
 @each_operation
 def test_every_operation_has_a_screen_a_help_line_and_an_example(operation: Operation) -> None:
-    """The example calls it by its words."""
+    """The example calls it by its words or its alias."""
     assert callable(code(operation.screen))
     assert operation.help[0].islower()
     assert not operation.help.endswith(".")
-    assert operation.example.startswith(f"herdbook {' '.join(operation.words)}")
+    calls = (f"herdbook {' '.join(operation.words)}", f"herdbook {operation.alias or '?'}")
+    assert operation.example.startswith(calls)
     assert all(each.help for each in operation.parameters)
+
+
+@each_operation
+def test_every_command_explains_itself_with_an_example(operation: Operation) -> None:
+    """Its help names every parameter and shows how it is called."""
+    parameters = parameters_of(operation)
+    text = parser(operation, parameters).format_help()
+    assert f"example: {operation.example}" in text
+    for parameter in parameters:
+        name = shown(parameter)
+        if not parameter.positional:
+            assert f"--{name} " in f"{text} ".replace("\n", " ")
+        elif not parameter.choices:
+            assert name.upper() in text
+
+
+@each_operation
+def test_every_example_can_be_typed(operation: Operation) -> None:
+    """The parser takes it as it is."""
+    _, *words = shlex.split(operation.example)
+    chosen, rest = named(words)
+    assert chosen is operation
+    parser(operation, parameters_of(operation)).parse_args(rest)
 
 
 def test_names_are_unique_and_no_command_hides_another() -> None:

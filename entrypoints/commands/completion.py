@@ -1,0 +1,35 @@
+"""`completion`: a few lines that a shell reads at its start."""
+
+from typing import Any
+
+from herdbook.entrypoints.bootstrap import Here
+
+SCRIPTS = {
+    "bash": """\
+_herdbook() {
+    local IFS=$'\\n'
+    COMPREPLY=($(herdbook --complete "${COMP_WORDS[@]:1:COMP_CWORD}"))
+}
+complete -o default -F _herdbook herdbook
+""",
+    "zsh": """\
+#compdef herdbook
+_herdbook() {
+    local -a found
+    found=("${(@f)$(herdbook --complete "${(@)words[2,CURRENT]}")}")
+    compadd -a found
+}
+compdef _herdbook herdbook
+""",
+    "fish": """\
+complete --command herdbook --no-files \\
+    --arguments '(herdbook --complete (commandline --tokens-expanded --cut-at-cursor)[2..] \\
+        (commandline --current-token --cut-at-cursor))'
+""",
+}
+
+
+def script(here: Here, *, shell: str) -> dict[str, Any]:
+    """What a shell has to read so that it completes the commands of Herdbook."""
+    del here  # it is the same everywhere
+    return {"shell": shell, "script": SCRIPTS[shell]}

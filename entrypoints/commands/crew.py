@@ -1,0 +1,103 @@
+"""Agents on this host, their logs, and the journal: what needs more than one use case."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from herdbook.adapters.looking import look
+from herdbook.adapters.processes import started_at
+from herdbook.domain.places import Area
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.rows import plain
+from herdbook.ports.dictionary import AGENTS
+from herdbook.ports.repository import PAGE
+from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services import crew, following, keeping, logs
+
+
+def register(
+    here: Here,
+    *,
+    name: str | None,
+    provider: str,
+    model: str | None,
+    mode: str,
+    session: str | None,
+    pid: int | None,
+    prompt: str | None,
+) -> dict[str, Any]:
+    """Let an agent come to work in this worktree; with its pid it can be told when it crashed."""
+    process: dict[str, Any] = {}
+    if pid is not None:
+        process = {"host": here.host, "pid": pid, "process_started_at": started_at(pid)}
+    agent = here.run(
+        Area.WORK,
+        crew.register,
+        name,
+        provider=provider,
+        model=model,
+        mode=mode,
+        session_id=session or here.variables.get("HERDBOOK_SESSION") or None,
+        prompt=prompt,
+        **process,
+    )
+    answer: dict[str, Any] = plain(agent)
+    return answer
+
+
+def crashed(here: Here) -> list[dict[str, Any]]:
+    """Find the agents of this host whose processes are gone; what they held is free again."""
+    found: list[dict[str, Any]] = plain(
+        here.run(Area.WORK, crew.find_crashed, here.host, started_at)
+    )
+    return found
+
+
+def log(
+    here: Here, *, agent: str, follow: bool, after: str | None, limit: int | None
+) -> Iterator[dict[str, Any]]:
+    """An agent's log, piece by piece; also of an agent that is gone, by its whole id."""
+    agent_id = here.read(Area.WORK, _known_id, agent)
+    if follow:
+        with here.opened(Area.WORK) as store:
+            pieces = following.follow_log(store, here.space(Area.WORK), agent_id, after)
+            yield from (plain(piece) for piece in islice(pieces, limit))
+        return
+    while limit is None or limit > 0:
+        size = min(PAGE, limit or PAGE)
+        page = here.read(Area.WORK, logs.read, agent_id, limit=size, after=after)
+        yield from (plain(piece) for piece in page)
+        if len(page) < size:
+            return
+        after, limit = page[-1].id, None if limit is None else limit - size
+
+
+def _known_id(uow: UnitOfWork, text: str) -> str:
+    agent = uow.agents.by_name(text) or uow.agents.find(text)
+    if agent is None and logs.read(uow, text, limit=1):
+        return text
+    return agent.id if agent is not None else keeping.key_of(uow, AGENTS, text)
+
+
+def journal(
+    here: Here, *, since: int | None, follow: bool, limit: int | None
+) -> Iterator[dict[str, Any]]:
+    """The journal from a number on: to its end, or on and on."""
+    place = here.place(Area.WORK)
+    if look(place.url).exists is False and not follow:
+        return
+    with here.opened(Area.WORK, create=follow) as store:
+        entries = following.follow(
+            store,
+            here.space(Area.WORK),
+            since or 0,
+            stop=following.never if follow else lambda: True,
+        )
+        yield from (plain(entry) for entry in islice(entries, limit))
+
+
+def follow(here: Here, *, since: int | None) -> Iterator[dict[str, Any]]:
+    """What changes from now on, or from a number on."""
+    if since is None:
+        since = here.read(Area.WORK, lambda uow: uow.journal.last())
+    return journal(here, since=since, follow=True, limit=None)

@@ -1,0 +1,57 @@
+"""Questions between agents, with waiting: `conversation add`, `conversation listen`."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from herdbook.domain.places import Area
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.commands.use_cases import agent_id
+from herdbook.entrypoints.rows import plain
+from herdbook.ports.dictionary import AGENTS, TASKS
+from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services import following, keeping, talking
+
+
+def ask(
+    here: Here,
+    *,
+    question: str,
+    to: str,
+    agent: str | None,
+    task: str | None,
+    wait: timedelta | None,
+) -> dict[str, Any]:
+    """Ask another agent; with `wait`, the answer as well, if it comes in time."""
+
+    def inside(uow: UnitOfWork) -> Any:
+        return talking.ask(
+            uow,
+            agent_id(here, uow, agent),
+            keeping.key_of(uow, AGENTS, to),
+            question,
+            task_id=keeping.key_of(uow, TASKS, task) if task else None,
+        )
+
+    asked = here.run(Area.WORK, inside)
+    if wait is not None:
+        asked = _awaited(here, wait, talking.answered, asked.id) or asked
+    answer: dict[str, Any] = plain(asked)
+    return answer
+
+
+def listen(here: Here, *, agent: str | None, wait: timedelta | None) -> dict[str, Any] | None:
+    """The oldest question an agent has not answered; with `wait`, the next one that comes."""
+    own = here.read(Area.WORK, lambda uow: agent_id(here, uow, agent))
+    question: dict[str, Any] | None = plain(
+        _awaited(here, wait or timedelta(0), talking.listen, own)
+    )
+    return question
+
+
+def _awaited(here: Here, wait: timedelta, question: Callable[..., Any], key: str) -> Any:
+    end = time.monotonic() + wait.total_seconds()
+    with here.opened(Area.WORK) as store:
+        space = here.space(Area.WORK)
+        return following.until(store, space, question, key, stop=lambda: time.monotonic() >= end)

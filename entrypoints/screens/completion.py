@@ -1,0 +1,8 @@
+"""`completion` as a shell reads it."""
+
+from typing import Any
+
+
+def script(answer: dict[str, Any]) -> str:
+    """The script and nothing else."""
+    return str(answer["script"]).removesuffix("\n")

@@ -1,0 +1,24 @@
+"""Logs and the journal for people, line by line."""
+
+import json
+from typing import Any
+
+from herdbook.entrypoints.screens.text import plain
+
+
+def piece(answer: dict[str, Any]) -> str:
+    """What an agent printed, as it printed it, without what a terminal would obey."""
+    lines: list[str] = answer["content"].splitlines()
+    return "\n".join(plain(line) for line in lines)
+
+
+def entry(answer: dict[str, Any]) -> str:
+    """One change: when, who, what, and the fields that changed."""
+    who = answer["agent"] or answer["person"] or "somebody"
+    changed = answer["after"] if answer["op"] != "remove" else None
+    said = "" if not changed else "  " + json.dumps(changed, ensure_ascii=False)
+    line = (
+        f"#{answer['seq']} {answer['at'][:19]}Z {who}: {answer['op']} "
+        f"{answer['entity']} {answer['key']}{said}"
+    )
+    return plain(line)

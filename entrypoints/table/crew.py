@@ -1,0 +1,148 @@
+"""The crew: agents, the accounts they run on, what they print, and the journal of it all."""
+
+from herdbook.entrypoints.operation import Operation, Parameter, an_id, does, id_option, noun
+
+_ACTING = "acting agent"
+_CODE, _SCREEN = "herdbook.entrypoints.commands.crew", "herdbook.entrypoints.screens"
+_AGENT = id_option("agent_id", _ACTING, "its name or id; by default the agent that acts here")
+
+ROWS: tuple[Operation, ...] = (
+    Operation(
+        "agent.add",
+        "let an agent come to work: a new one, or one that comes back",
+        f"{_CODE}:register",
+        f"{_SCREEN}.keeping:one",
+        "herdbook agent add brisk-otter --provider claude --model opus",
+        (
+            Parameter("name", "its name; made up when it is left out", positional=True),
+            Parameter("provider", "who made it", default="claude"),
+            Parameter("model", "which model it is"),
+            Parameter(
+                "mode",
+                "what it is to do",
+                choices=("execute", "discuss", "plan", "detail", "refine"),
+                default="execute",
+            ),
+            Parameter("session", "the session it runs in"),
+            Parameter("pid", "the number of its process on this host", kind="number"),
+            Parameter("prompt", "what it was told; - reads it from standard input"),
+        ),
+    ),
+    *noun("agent", "agents", "name", "", add=False),
+    does(
+        "agent.wait",
+        "let an agent wait for a person",
+        "crew:wait",
+        "agent wait --questions '[\"which port?\"]'",
+        _AGENT,
+        Parameter("questions", "what it asks, as JSON", kind="json"),
+    ),
+    does(
+        "agent.resume",
+        "let an agent go on",
+        "crew:resume",
+        "agent resume --agent brisk-otter",
+        _AGENT,
+    ),
+    does(
+        "agent.stop",
+        "write down that an agent has ended",
+        "crew:stop",
+        "agent stop --exit-code 0",
+        _AGENT,
+        Parameter("exit_code", "the exit code of its process", kind="number"),
+        Parameter("result", "what came of it, as JSON", kind="json"),
+    ),
+    does(
+        "agent.dismiss",
+        "let a crashed agent no longer be shown",
+        "crew:dismiss",
+        "agent dismiss brisk-otter",
+        an_id("agent_id", "agents"),
+    ),
+    does(
+        "agent.waiting",
+        "list the agents that wait for a person, with what they are at",
+        "crew:waiting",
+        "agent waiting",
+        reads=True,
+    ),
+    Operation(
+        "agent.crashed",
+        "find running agents of this host whose processes are gone, and free what they held",
+        f"{_CODE}:crashed",
+        f"{_SCREEN}.keeping:many",
+        "herdbook agent crashed",
+    ),
+    *noun("account", "accounts", "email", "me@example.com --credentials -"),
+    does(
+        "account.take",
+        "take the account whose turn it is",
+        "accounts:take",
+        "account take --provider claude",
+        Parameter("provider", "of whom", default="claude"),
+        area="record",
+    ),
+    does(
+        "account.exhaust",
+        "write down that an account is used up",
+        "accounts:exhaust",
+        "account exhaust a1b2 --until 2026-05-01T12:00Z",
+        an_id("account_id", "accounts"),
+        Parameter("until", "when it can be used again", kind="moment"),
+        area="record",
+    ),
+    does(
+        "account.free",
+        "let an exhausted account be used again",
+        "accounts:free",
+        "account free a1b2",
+        an_id("account_id", "accounts"),
+        area="record",
+    ),
+    does(
+        "log.add",
+        "add a piece to an agent's log",
+        "logs:append",
+        "log add 'all tests pass' --agent brisk-otter",
+        Parameter("content", "what it printed; - reads it from standard input", positional=True),
+        _AGENT,
+        Parameter("session_number", "of which session", kind="number"),
+    ),
+    Operation(
+        "log.list",
+        "print an agent's log, or follow it",
+        f"{_CODE}:log",
+        f"{_SCREEN}.crew:piece",
+        "herdbook log list brisk-otter --follow",
+        (
+            Parameter("agent", "its name or id", positional=True, required=True),
+            Parameter("follow", "go on as it grows", kind="flag"),
+            Parameter("after", "from behind the piece with this id on"),
+            Parameter("limit", "at most so many pieces", kind="number"),
+        ),
+        follows=True,
+    ),
+    Operation(
+        "journal.list",
+        "print the journal, or follow it",
+        f"{_CODE}:journal",
+        f"{_SCREEN}.crew:entry",
+        "herdbook journal list --since 100 --follow",
+        (
+            Parameter("since", "the entries after this number", kind="number"),
+            Parameter("follow", "go on as it grows", kind="flag"),
+            Parameter("limit", "at most so many", kind="number"),
+        ),
+        follows=True,
+    ),
+    Operation(
+        "journal.follow",
+        "print what changes from now on, as it happens",
+        f"{_CODE}:follow",
+        f"{_SCREEN}.crew:entry",
+        "herdbook journal follow --json",
+        (Parameter("since", "the entries after this number, instead of now", kind="number"),),
+        follows=True,
+    ),
+)

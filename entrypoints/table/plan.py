@@ -1,0 +1,222 @@
+"""The plan: initiatives, phases, tasks, what waits for what, and who proposes what."""
+
+from herdbook.entrypoints.operation import Operation, Parameter, an_id, does, id_option, noun
+
+_TASK = Parameter(
+    "task", "the id of the task, or the beginning of it", positional=True, required=True
+)
+_FENCE = Parameter(
+    "fence", "the number that `claim` told; not needed by the agent that holds it", kind="number"
+)
+_TTL = Parameter("ttl", "for how long, such as 90s, 5m or 2h", kind="duration", default="5m")
+_INITIATIVE = id_option("initiative_id", "initiatives")
+_PHASE = id_option("phase_id", "phases")
+_LIMIT = Parameter("limit", "at most so many", kind="number", default=20)
+_CODE, _SCREEN = "herdbook.entrypoints.commands.tasks", "herdbook.entrypoints.screens"
+
+ROWS: tuple[Operation, ...] = (
+    *noun("initiative", "initiatives", "name", "'ship the login'"),
+    *noun("phase", "phases", "name", "schema --initiative a1b2"),
+    does(
+        "phase.after",
+        "let a phase wait for others",
+        "depending:phase_after",
+        "phase after a1b2 c3d4",
+        an_id("phase_id", "phases"),
+        an_id("others", "phases", "what it waits for", many=True),
+    ),
+    does(
+        "phase.not-after",
+        "let a phase no longer wait for others",
+        "depending:phase_not_after",
+        "phase not-after a1b2 c3d4",
+        an_id("phase_id", "phases"),
+        an_id("others", "phases", "what it waited for", many=True),
+    ),
+    *noun("task", "tasks", "name", "'write the parser' --priority high"),
+    does(
+        "task.ready",
+        "list the tasks that can be claimed now, most urgent first",
+        "claiming:ready",
+        "ready --limit 5",
+        _LIMIT,
+        _INITIATIVE,
+        _PHASE,
+        alias="ready",
+        reads=True,
+    ),
+    Operation(
+        "task.claim",
+        "give the most urgent ready task to an agent",
+        f"{_CODE}:claim",
+        f"{_SCREEN}.tasks:claim",
+        "herdbook claim --agent brisk-otter",
+        (
+            Parameter("agent", "its name or id; by default the agent that acts here"),
+            Parameter("initiative", "only of this initiative"),
+            Parameter("phase", "only of this phase"),
+            _TTL,
+        ),
+        alias="claim",
+    ),
+    Operation(
+        "task.heartbeat",
+        "keep a claimed task for longer",
+        f"{_CODE}:heartbeat",
+        f"{_SCREEN}.keeping:anything",
+        "herdbook task heartbeat a1b2",
+        (_TASK, _FENCE, _TTL),
+    ),
+    Operation(
+        "task.done",
+        "hand in a claimed task, or let a reviewed one pass",
+        f"{_CODE}:done",
+        f"{_SCREEN}.keeping:anything",
+        "herdbook done a1b2 --summary 'see parser.py'",
+        (_TASK, _FENCE, Parameter("summary", "what came of it; - reads it from standard input")),
+        alias="done",
+    ),
+    Operation(
+        "task.fail",
+        "give a claimed task back because it did not work out",
+        f"{_CODE}:fail",
+        f"{_SCREEN}.keeping:anything",
+        "herdbook task fail a1b2",
+        (_TASK, _FENCE),
+    ),
+    Operation(
+        "task.release",
+        "give a claimed task back untried",
+        f"{_CODE}:release",
+        f"{_SCREEN}.keeping:anything",
+        "herdbook task release a1b2",
+        (_TASK, _FENCE),
+    ),
+    does(
+        "task.retry",
+        "let a task that failed too often be tried again",
+        "claiming:retry",
+        "task retry a1b2",
+        an_id("task_id", "tasks"),
+    ),
+    does(
+        "task.after",
+        "let a task wait for others",
+        "depending:task_after",
+        "task after a1b2 c3d4 e5f6",
+        an_id("task_id", "tasks"),
+        an_id("others", "tasks", "what it waits for", many=True),
+    ),
+    does(
+        "task.not-after",
+        "let a task no longer wait for others",
+        "depending:task_not_after",
+        "task not-after a1b2 c3d4",
+        an_id("task_id", "tasks"),
+        an_id("others", "tasks", "what it waited for", many=True),
+    ),
+    does(
+        "task.waits-for",
+        "list what a task waits for, finished or not",
+        "depending:task_waits_for",
+        "task waits-for a1b2",
+        an_id("task_id", "tasks"),
+        reads=True,
+    ),
+    does(
+        "task.order",
+        "list unfinished tasks, each after those it waits for",
+        "ordering:order",
+        "task order",
+        _INITIATIVE,
+        _PHASE,
+        reads=True,
+    ),
+    does(
+        "task.waves",
+        "group unfinished tasks into sets that can run at once",
+        "ordering:waves",
+        "task waves",
+        _INITIATIVE,
+        _PHASE,
+        reads=True,
+    ),
+    does(
+        "task.critical-path",
+        "list the longest chain of unfinished tasks",
+        "ordering:critical_path",
+        "task critical-path",
+        _INITIATIVE,
+        _PHASE,
+        reads=True,
+    ),
+    *noun("page", "pages", "title", "notes --initiative a1b2"),
+    *noun("project", "projects", "name", "app --url https://example.com/app.git"),
+    *noun("errand", "errands", "description", "'fix the typo' --branch typo --project a1b2"),
+    *noun(
+        "proposal",
+        "proposals",
+        "title",
+        "'split it' --target-type task --agent otter --initiative a1b2 --summary s --content -",
+    ),
+    does(
+        "proposal.accept",
+        "make what an agent proposed part of the plan",
+        "proposals:accept",
+        "proposal accept a1b2",
+        an_id("proposal_id", "proposals"),
+    ),
+    does(
+        "proposal.dismiss",
+        "turn a proposal down",
+        "proposals:dismiss",
+        "proposal dismiss a1b2",
+        an_id("proposal_id", "proposals"),
+    ),
+    *noun("change-set", "change_sets", "summary", "", add=False),
+    does(
+        "change-set.revert",
+        "take back what a change set did, where nothing has changed since",
+        "change_sets:revert",
+        "change-set revert a1b2",
+        an_id("change_set_id", "change_sets"),
+    ),
+    *noun(
+        "review",
+        "review_comments",
+        "body",
+        "'why?' --phase a1b2 --file-path a.py --line-number 7 --line-type added",
+    ),
+    does(
+        "review.reply",
+        "add to the thread of a remark",
+        "reviewing:reply",
+        "review reply a1b2 'because'",
+        an_id("comment_id", "review_comments"),
+        Parameter("body", "what to say; - reads it from standard input", positional=True),
+        Parameter("author", "who says it", default="you"),
+    ),
+    does(
+        "review.resolve",
+        "mark the thread of a remark as dealt with",
+        "reviewing:resolve",
+        "review resolve a1b2",
+        an_id("comment_id", "review_comments"),
+    ),
+    does(
+        "review.unresolve",
+        "take up the thread of a remark again",
+        "reviewing:unresolve",
+        "review unresolve a1b2",
+        an_id("comment_id", "review_comments"),
+    ),
+    does(
+        "review.threads",
+        "list the threads of a phase, oldest first",
+        "reviewing:threads",
+        "review threads a1b2",
+        an_id("phase_id", "phases"),
+        Parameter("resolved", "only those that are, or are not", kind="yesno"),
+        reads=True,
+    ),
+)

@@ -1,0 +1,96 @@
+"""What processes do that claim in a crowd, print, or follow what others print and change."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import count
+from threading import Barrier, Event
+
+from herdbook.domain.entity import evolve
+from herdbook.domain.journal import JournalEntry
+from herdbook.domain.plan import Task
+from herdbook.domain.talk import LogChunk
+from herdbook.ports.run import run
+from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services import claiming, following, logs, talking
+from tests.contract.children import Place, opened
+
+LONG = timedelta(days=1)
+"""A lease that no slow machine outlasts."""
+UNITS = 6
+"""How many units of work a writer of the journal does."""
+LINES = 10
+"""How many lines a printer prints."""
+
+
+def claim_until_none(
+    place: Place, space: str, start: Barrier, agent_id: str, several: int
+) -> list[str]:
+    """Claim tasks, several in a unit of work, until none is left, and keep them."""
+
+    def claim(uow: UnitOfWork) -> list[str]:
+        claims = (claiming.claim(uow, agent_id, ttl=LONG) for _ in range(several))
+        return [each.task.id for each in claims if each is not None]
+
+    claimed: list[str] = []
+    with opened(place) as store:
+        start.wait()
+        while given := run(store, space, claim):
+            claimed += given
+    return claimed
+
+
+def add_tasks(place: Place, space: str, start: Barrier, number: int) -> None:
+    """Add tasks, two in each unit of work, and change one of them."""
+
+    def unit(uow: UnitOfWork, each: int) -> None:
+        first, _ = uow.tasks.add_all([Task(name=f"{number} {each} {part}") for part in "ab"])
+        uow.tasks.save(evolve(first, order=each))
+
+    with opened(place) as store:
+        start.wait()
+        for each in range(UNITS):
+            run(store, space, unit, each)
+
+
+def follow_journal(place: Place, space: str, start: Barrier, ended: Event) -> list[JournalEntry]:
+    """All entries that come, in pages smaller than what comes at once, until all is written."""
+    with opened(place) as store:
+        start.wait()
+        return list(following.follow(store, space, stop=ended.is_set, limit=5))
+
+
+def print_lines(place: Place, space: str, start: Barrier, agent_id: str, number: int) -> list[str]:
+    """Print lines into an agent's log, by turns into its first session and its last."""
+    printed = []
+    with opened(place) as store:
+        start.wait()
+        for line in range(LINES):
+            session = 1 if (number + line) % 2 else None
+            text = f"{number} {line}"
+            printed.append(run(store, space, logs.append, agent_id, text, session).id)
+    return printed
+
+
+def follow_printing(
+    place: Place, space: str, start: Barrier, agent_id: str, ended: Event
+) -> list[LogChunk]:
+    """All that an agent prints until it has ended."""
+    with opened(place) as store:
+        start.wait()
+        pieces = following.follow_log(store, space, agent_id, stop=ended.is_set, limit=3)
+        return list(pieces)
+
+
+def answer_next(place: Place, space: str, agent_id: str, text: str) -> str:
+    """Wait for a question to an agent and answer it."""
+    with opened(place) as store:
+        asked = following.until(store, space, talking.listen, agent_id)
+        assert asked is not None
+        run(store, space, talking.answer, asked.id, text)
+        return asked.question
+
+
+def up_to(number: int) -> Callable[[], bool]:
+    """Something to stop by that says so after having been asked that many times."""
+    asked = count()
+    return lambda: next(asked) >= number

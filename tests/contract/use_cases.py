@@ -1,0 +1,244 @@
+"""Every use case there is, and how chance chooses what it is called with.
+
+A use case is a plain function of a module in `MODULES` whose first parameter is `uow`. What else it
+takes is chosen by the parameter's name, which means the same everywhere, else by its type. So a new
+use case is tried by being written, a new module is one more line in `MODULES`, and a new name that
+says what its type does not is one more line in `BY_NAME`.
+"""
+
+import importlib
+import inspect
+import itertools
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from enum import Enum
+from types import ModuleType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from herdbook.domain.claiming import LEASE
+from herdbook.domain.errors import NotFound
+from herdbook.domain.places import Area
+from herdbook.domain.plan import TaskStatus
+from herdbook.ports.dictionary import (
+    ACCOUNTS,
+    AGENTS,
+    CHANGE_SETS,
+    CHAT_SESSIONS,
+    CONVERSATIONS,
+    DICTIONARY,
+    ERRANDS,
+    INITIATIVES,
+    MESSAGES,
+    PHASES,
+    PROJECTS,
+    PROPOSALS,
+    REVIEW_COMMENTS,
+    TASKS,
+)
+from herdbook.ports.kinds import Kind
+from herdbook.ports.query import find
+from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services import plan_files
+from tests.contract.claims import BLINK
+from tests.contract.rows import STAMPED, build, value_for
+
+E = TypeVar("E")
+UseCase = Callable[..., Any]
+
+WORK, RECORD = (Area.WORK,), (Area.RECORD,)
+MODULES = {
+    "accounts": RECORD,
+    "change_sets": WORK,
+    "claiming": WORK,
+    "crew": WORK,
+    "depending": WORK,
+    "errands": WORK,
+    "keeping": (*WORK, *WORK, *RECORD),
+    "logs": WORK,
+    "ordering": WORK,
+    "plan_files": WORK,
+    "proposals": WORK,
+    "reviewing": WORK,
+    "status": WORK,
+    "talking": WORK,
+    "worktrees": WORK,
+}
+"""The modules of use cases, and in which areas they are at home."""
+PARTS = {"plan_matching", "plan_rows"}
+"""The modules that use cases are made of and nobody calls by themselves."""
+HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
+
+
+def takes_uow(module: ModuleType) -> list[UseCase]:
+    """The public functions of a module itself that work in a unit of work."""
+    return [
+        each
+        for name, each in inspect.getmembers(module, inspect.isfunction)
+        if not name.startswith("_")
+        and each.__module__ == module.__name__
+        and next(iter(inspect.signature(each).parameters), None) == "uow"
+    ]
+
+
+def name_of(use_case: UseCase) -> str:
+    """Its name with that of its module."""
+    return f"{use_case.__module__.rpartition('.')[2]}.{use_case.__name__}"
+
+
+USE_CASES = {
+    name_of(each): each
+    for name in MODULES
+    for each in takes_uow(importlib.import_module(f"herdbook.services.{name}"))
+}
+
+
+def areas_of(use_case: UseCase) -> tuple[Area, ...]:
+    """The areas in which a use case can be tried."""
+    return MODULES[use_case.__module__.rpartition(".")[2]]
+
+
+class Call:
+    """One call of a use case, with its choices made."""
+
+    def __init__(self, uow: UnitOfWork, choices: Sequence[int]) -> None:
+        self.uow = uow
+        self.chosen: dict[str, Any] = {}
+        self._choices = itertools.cycle(choices)
+
+    def number(self) -> int:
+        """The next choice."""
+        return next(self._choices)
+
+    def one_of(self, values: Sequence[E]) -> E:
+        """One of some values; NotFound if there is none."""
+        if not values:
+            raise NotFound("choice", "any")
+        return values[self.number() % len(values)]
+
+    def row(self, kind: Kind[E]) -> E:
+        """A row that is there."""
+        return self.one_of(self.uow.select(find(kind)))
+
+    def keys(self, kind: Kind[Any]) -> list[Any]:
+        """One or two rows that are there."""
+        return [kind.key_of(self.row(kind)) for _ in range(1 + self.number() % 2)]
+
+    def run(self, use_case: UseCase) -> Any:
+        """Choose what to call it with, and call it."""
+        hints = get_type_hints(use_case)
+        given: list[Any] = []
+        named: dict[str, Any] = {}
+        for name, parameter in inspect.signature(use_case).parameters.items():
+            if name == "uow":
+                continue
+            choose = BY_NAME.get(name) or _by_type(name, hints[name])
+            needed = parameter.default is parameter.empty
+            if choose is None and needed:
+                raise TypeError(f"say in BY_NAME how to choose {name} of {name_of(use_case)}")
+            if choose is None or not (needed or self.number() % 2):
+                self.chosen[name] = parameter.default
+            else:
+                self.chosen[name] = choose(self)
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                named[name] = self.chosen[name]
+            else:
+                given.append(self.chosen[name])
+        return use_case(self.uow, *given, **named)
+
+
+Choose = Callable[[Call], Any]
+
+
+def _key(kind: Kind[Any]) -> Choose:
+    return lambda call: kind.key_of(call.row(kind))
+
+
+def _held_or_any_task(call: Call) -> str:
+    tasks = call.uow.select(find(TASKS))
+    held = [task for task in tasks if task.status in HELD]
+    return call.one_of(held or tasks).id
+
+
+def _fence(call: Call) -> int:
+    """Mostly the right one."""
+    fence = call.uow.tasks.get(call.chosen["task_id"]).fence
+    return fence if call.number() % 4 else fence - 1
+
+
+def _kind(call: Call) -> Kind[Any]:
+    area = call.uow.area
+    return call.one_of([kind for kind in DICTIONARY if kind.area is area and not kind.derived])
+
+
+def _values(call: Call) -> dict[str, Any]:
+    """A whole row, or a field or two of one that is there."""
+    kind = call.chosen["kind"]
+    if "text" not in call.chosen:
+        row = build(call.uow, kind)
+        return {n: v for n, v in vars(row).items() if n not in STAMPED and v is not None}
+    references = {each.field: DICTIONARY.kinds[each.target] for each in kind.references}
+    changed = {}
+    for _ in range(2):
+        column = call.one_of([each for n, each in kind.columns.items() if n not in STAMPED])
+        if column.name in references:
+            changed[column.name] = _key(references[column.name])(call)
+        else:
+            changed[column.name] = value_for(column, call.number())
+    return changed
+
+
+BY_NAME: dict[str, Choose] = {
+    "account_id": _key(ACCOUNTS),
+    "after": lambda _: None,
+    "agent_id": _key(AGENTS),
+    "change_set_id": _key(CHANGE_SETS),
+    "chat_session_id": _key(CHAT_SESSIONS),
+    "comment_id": _key(REVIEW_COMMENTS),
+    "conversation_id": _key(CONVERSATIONS),
+    "errand_id": _key(ERRANDS),
+    "fence": _fence,
+    "from_agent_id": _key(AGENTS),
+    "initiative_id": _key(INITIATIVES),
+    "kind": _kind,
+    "limit": lambda call: call.number() + 1,
+    "line_number": lambda call: call.number() + 1,
+    "max_retries": lambda _: 1,
+    "message_id": _key(MESSAGES),
+    "name": lambda call: call.one_of(["otter", "heron", "vole"]),
+    "others": lambda call: call.keys(TASKS if "task_id" in call.chosen else PHASES),
+    "parent_message_id": _key(MESSAGES),
+    "phase_id": _key(PHASES),
+    "plan": lambda call: plan_files.export_plan(call.uow),
+    "project_id": _key(PROJECTS),
+    "proposal_id": _key(PROPOSALS),
+    "proposal_ids": lambda call: call.keys(PROPOSALS),
+    "recipient_id": _key(AGENTS),
+    "sender_id": _key(AGENTS),
+    "started_at_of": lambda call: {0: call.uow.now}.get,
+    "target_id": lambda call: call.row(call.one_of([PHASES, TASKS])).id,
+    "task_id": _held_or_any_task,
+    "text": lambda call: str(_key(call.chosen["kind"])(call)) if "kind" in call.chosen else "text",
+    "texts": lambda call: call.keys(call.chosen["kind"]),
+    "to_agent_id": _key(AGENTS),
+    "ttl": lambda call: call.one_of([BLINK, LEASE]),
+    "values": _values,
+    "where": lambda _: {},
+    "worktree_id": lambda call: call.one_of(["wkt_a", "wkt_b"]),
+}
+"""How to choose what a parameter of this name is given."""
+
+
+def _by_type(name: str, hint: Any) -> Choose | None:
+    if get_origin(hint) in (Union, UnionType):
+        hint = next(each for each in get_args(hint) if each is not type(None))
+    if not isinstance(hint, type):
+        return None
+    if issubclass(hint, Enum):
+        return lambda call: call.one_of(list(hint))
+    plain: dict[type, Choose] = {
+        str: lambda call: f"{name} {call.number()}",
+        bool: lambda call: call.one_of([False, True]),
+        int: lambda call: call.number(),
+        datetime: lambda call: call.uow.now + timedelta(seconds=call.number() - 10),
+    }
+    return plain.get(hint)

@@ -11,7 +11,7 @@ EDITABLE := --no-build-isolation --constraint constraints.txt --editable '.[all]
 PYTEST := $(BIN)/python -m pytest --numprocesses auto
 
 .DELETE_ON_ERROR:
-.PHONY: setup test soak check format bench docs clean
+.PHONY: setup test soak check format bench demo docs clean
 
 setup: $(INSTALLED)
 # Each file of ours is a link in this tree, which is what Python and mypy read. Files come and go
@@ -46,6 +46,9 @@ bench: setup
 
 docs: setup
 	$(BIN)/python -m herdbook.entrypoints.reference > docs/commands.md
+
+demo: setup
+	$(BIN)/herdbook demo $(ARGS)
 
 clean:
 	rm -rf build dist herdbook.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -78,7 +78,7 @@ def assemble(drafts: Sequence[Draft], problems: Problems) -> PlanText:
     by_ref = _refs(drafts, problems)
     names: dict[tuple[Sort, str], list[Draft]] = {}
     for draft in drafts:
-        if "name" not in draft.values:
+        if "name" not in draft.values and not draft.ref.startswith(draft.sort.prefix):
             problems.add(draft.line, f"the {draft.sort.title} has no name")
         names.setdefault((draft.sort, plain_name(draft.name)), []).append(draft)
         if _nesting(draft) > DEEPEST:
@@ -216,7 +216,7 @@ def _task(draft: Draft, after: After) -> TaskText:
         ref=draft.ref,
         after=after.get(draft.ref, ()),
         tasks=tasks,
-        **draft.values,
+        **({"name": ""} | draft.values),
     )
 
 
@@ -226,7 +226,7 @@ def _phase(draft: Draft, after: After) -> PhaseText:
         ref=draft.ref,
         after=after.get(draft.ref, ()),
         tasks=tasks,
-        **draft.values,
+        **({"name": ""} | draft.values),
     )
 
 
@@ -235,5 +235,5 @@ def _initiative(draft: Draft, after: After) -> InitiativeText:
         ref=draft.ref,
         tasks=tuple(_task(each, after) for each in draft.inside if each.sort is TASK),
         phases=tuple(_phase(each, after) for each in draft.inside if each.sort is PHASE),
-        **draft.values,
+        **({"name": ""} | draft.values),
     )

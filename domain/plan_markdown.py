@@ -167,9 +167,10 @@ class _Reader:
             return False
         if self.open and indent <= self.open[-1][0]:
             return False
-        if found[1] != "after" and found[1] not in draft.sort.fields:
+        key = "after" if found[1].lower() == "after" else found[1]
+        if key not in ("after", *draft.sort.fields):
             return False
-        self._attribute(draft, found[1], value_of(found[2] or ""), number)
+        self._attribute(draft, key, value_of(found[2] or ""), number)
         return True
 
     def _attribute(self, draft: Draft, key: str, value: str, number: int) -> None:
@@ -291,7 +292,7 @@ def _task(task: TaskText) -> Iterator[str]:
 
 def _named(said: dict[str, object]) -> list[str]:
     """The name as it stands in its line, unless it is one that cannot."""
-    name = said["name"]
+    name = said.get("name")
     if isinstance(name, str) and is_even(name):
         del said["name"]
         return [written_name(name)]

@@ -2,7 +2,8 @@
 
 `plan_markdown` and `plan_lines` read and write it. An item has a `ref` that no other item of the
 plan has: the id it has in a store, or any label. `after` holds the refs of what an item waits for.
-The order of the items is the order of the plan.
+The order of the items is the order of the plan. An item whose name is empty is one that the store
+has under its ref; it says no more of it than what is not as by default.
 """
 
 from collections.abc import Iterator, Mapping
@@ -129,14 +130,10 @@ def rules_of(sort: Sort) -> Mapping[str, Rule]:
 
 
 def said_of(item: Item) -> dict[str, object]:
-    """The fields of an item that are not as they are by default; its name always is one."""
+    """The fields of an item that are not as they are by default."""
     values = item._asdict()
-    defaults = item._field_defaults
-    return {
-        name: values[name]
-        for name in sort_of(item).fields
-        if name not in defaults or values[name] != defaults[name]
-    }
+    defaults = {"name": "", **item._field_defaults}
+    return {name: values[name] for name in sort_of(item).fields if values[name] != defaults[name]}
 
 
 class Placed(NamedTuple):

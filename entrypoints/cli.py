@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -67,12 +67,21 @@ def _run(words: list[str]) -> int:
 def _call(operation: Operation, call: Call) -> int:
     here = Here(Path(call.folder), os.environ, call.places, progress=_progress(), warn=_say)
     answer = _code(operation.code)(here, **call.arguments)
-    if operation.follows:
+    if isinstance(answer, Iterator):
+        if operation.live and not call.as_json and sys.stdout.isatty():
+            _code(operation.live)(answer)
+            return 0
+        code = 0
         for each in answer:
             _print(operation, each, as_json=call.as_json, indent=None)
             sys.stdout.flush()
-        return 0
+            code = _exit_code(each)
+        return code
     _print(operation, answer, as_json=call.as_json, indent=2)
+    return _exit_code(answer)
+
+
+def _exit_code(answer: Any) -> int:
     return failures.REFUSED if isinstance(answer, dict) and answer.get("ok") is False else 0
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 class Parameter(NamedTuple):
     """One parameter of an operation: an option, unless it is `positional`.
 
-    Its kind is text, number, flag, yesno, moment, duration, json or secret; `many` takes several
-    of them. The one that follows from a `field` of an entity is handed over among the values of a
+    Its kind is text, number, flag, yesno, moment, duration, path, json or secret; `many` takes
+    several of them. The one that follows from a `field` of an entity is handed over among the values of a
     row. One that `refers` to a kind of rows is an id, or the beginning of one.
     """
 
@@ -30,7 +30,8 @@ class Operation(NamedTuple):
     One about rows of an `entity` also has parameters that follow from its fields (see `fields`), of
     which one may be `positional`. Where a `use_case` does all there is to do, it is named instead
     of code, with the area it works in and whether it only `reads`. An `alias` is for what is typed
-    daily. What `follows` gives answer after answer, until it is stopped.
+    daily. What `follows` gives answer after answer, until it is stopped, and so may what names how
+    it looks `live`, one answer in the place of the one before.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Operation(NamedTuple):
     positional: str = ""
     alias: str = ""
     follows: bool = False
+    live: str = ""
     use_case: str = ""
     reads: bool = False
     area: str = "work"

@@ -139,7 +139,7 @@ def shown(parameter: Parameter) -> str:
 
 
 def _converted(parameter: Parameter, value: Any) -> Any:
-    if value is None or parameter.many or parameter.kind in ("flag", "number"):
+    if value is None or parameter.many or parameter.kind in ("flag", "number", "path"):
         return value
     if parameter.kind == "yesno":
         return value == "yes"
@@ -154,10 +154,15 @@ def _converted(parameter: Parameter, value: Any) -> Any:
     return _document(parameter.name, value) if parameter.kind == "json" else value
 
 
+def standard_bytes() -> bytes:
+    """All of standard input, whatever it is."""
+    return sys.stdin.buffer.read()
+
+
 def standard_input(name: str) -> str:
     """All of standard input, as the text of a parameter."""
     try:
-        return sys.stdin.buffer.read().decode().removesuffix("\n")
+        return standard_bytes().decode().removesuffix("\n")
     except UnicodeDecodeError as error:
         raise InvalidValue(name, f"standard input is no UTF-8 text ({error.reason})") from None
 

@@ -132,8 +132,8 @@ class _PutBack:
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         """Rows by key."""
         known: dict[str, Any] = self._rows.get(kind, {})
-        found = zip(keys, self._uow.get(kind, keys), strict=True)
-        return [known.get(key, row) for key, row in found]
+        found: list[E | None] = self._uow.get(kind, keys)
+        return [known.get(key, row) for key, row in zip(keys, found, strict=True)]
 
     def select(self, query: Query[E]) -> list[E]:
         """The answer to a query, in no particular order."""

@@ -1,5 +1,6 @@
 """Whole plans in and out: the store brought to what a text says, and put into text."""
 
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from herdbook.domain.claiming import lease_is_over, phase_after_last_task, phase_after_new_task
@@ -89,7 +90,7 @@ def _statuses(uow: UnitOfWork, arrival: Arrival) -> list[LeftAlone]:
     for each in arrival.items:
         reason = each.restate(held=each.id in held)
         if reason is not None:
-            left.append(LeftAlone(each.sort.title, each.id, each.item.name, reason))
+            left.append(LeftAlone(each.sort.title, each.id, each.name, reason))
     return left
 
 
@@ -118,7 +119,7 @@ def _write(uow: UnitOfWork, arrival: Arrival) -> None:
 
 
 def _names(uow: UnitOfWork, arrival: Arrival, cycle: tuple[str, ...]) -> tuple[str, ...]:
-    names = {each.id: each.item.name for each in arrival.items}
+    names = {each.id: each.name for each in arrival.items}
     for key in cycle:
         if key not in names:
             row = uow.get(TASKS, [key])[0] or uow.get(PHASES, [key])[0]
@@ -177,7 +178,7 @@ def _report(
     changed: list[Changed] = []
     unchanged = 0
     for each in arrival.items:
-        title, name = each.sort.title, each.item.name
+        title, name = each.sort.title, each.name
         fields = arrival.fields_changed(each)
         if each.id in follow and "status" not in fields:
             fields += ("status",)
@@ -196,6 +197,7 @@ def _report(
     around = _around(uow, arrival)
     there = [(PHASE, row.id, row.name) for row in around.phases]
     there += [(TASK, row.id, row.name) for row in around.tasks]
+    stay += _out_of_order(arrival)
     missing = [
         LeftAlone(sort.title, key, name, "is not in the text")
         for sort, key, name in there
@@ -204,8 +206,24 @@ def _report(
     return ImportReport(tuple(added), tuple(changed), (*stay, *missing), unchanged)
 
 
+def _out_of_order(arrival: Arrival) -> list[LeftAlone]:
+    """Initiatives and phases that the text has behind younger ones: they are kept by age."""
+    left: list[LeftAlone] = []
+    youngest: dict[object, tuple[datetime, str]] = {}
+    for each in arrival.items:
+        if each.sort is TASK or each.is_bare:
+            continue
+        among = each.sort, each.under.id if each.under else None
+        age = each.row.created_at, each.id
+        if age < youngest.setdefault(among, age):
+            reason = f"{each.sort.title}s stay in the order in which they were added"
+            left.append(LeftAlone(each.sort.title, each.id, each.name, reason))
+        youngest[among] = max(age, youngest[among])
+    return left
+
+
 def _around(uow: UnitOfWork, arrival: Arrival) -> Rows:
-    """What there is in and under the items of the text that were there before."""
-    there = [each for each in arrival.items if each.before is not None]
+    """What there is in and under the items that were there and are told in the text."""
+    there = [each for each in arrival.items if each.before is not None and not each.is_bare]
     initiatives = [each.id for each in there if each.sort is INITIATIVE]
     return rows_under(uow, initiatives, [each.id for each in there if each.sort is TASK])

@@ -17,6 +17,7 @@ from herdbook.domain.plan_text import (
     PlanText,
     Sort,
     TaskText,
+    said_of,
     sort_of,
     walk,
 )
@@ -44,7 +45,18 @@ class Wanted:
         self.before = before
         self.row: Any = before
         self.stored: Any = before
-        self.status_is_given = before is not None and item.status != before.status
+        # Without a name it stands only for the row, and says nothing by being as by default.
+        self.is_bare = not item.name
+        self.status_is_given = (
+            before is not None
+            and item.status != before.status
+            and (not self.is_bare or "status" in said_of(item))
+        )
+
+    @property
+    def name(self) -> str:
+        """The name it has in the text, or else in the store."""
+        return self.item.name or (self.before.name if self.before is not None else self.id)
 
     def change(self, **values: object) -> None:
         """Let the row have these values; one that has them already stays the same."""
@@ -120,9 +132,13 @@ def arrival_of(uow: UnitOfWork, plan: PlanText) -> Arrival:
     numbers = _orders(items)
     tasks = {each.id for each in items if each.sort is TASK}
     for age, each in enumerate(items):
+        said = said_of(each.item) if each.is_bare else each.sort.fields
         values: dict[str, Any] = {
-            name: getattr(each.item, name) for name in each.sort.fields if name != "status"
+            name: getattr(each.item, name) for name in said if name != "status"
         }
+        if each.is_bare:
+            each.change(**values)
+            continue
         if each.sort is TASK:
             values |= _task_owners(each, tasks) | {"order": numbers[each.id]}
         if each.sort is PHASE and each.under is not None:
@@ -190,6 +206,8 @@ def _orders(items: Sequence[Wanted]) -> dict[str, int]:
     known = {each.id for each in tasks}
     groups: dict[str | None, list[tuple[int, Wanted]]] = {}
     for position, each in enumerate(tasks, start=1):
+        if each.is_bare:
+            continue
         groups.setdefault(each.under.id if each.under else None, []).append((position, each))
     numbers: dict[str, int] = {}
     for group in groups.values():
@@ -211,7 +229,11 @@ def _place(wanted: Wanted, tasks: set[str]) -> Place | None:
 def _weave(uow: UnitOfWork, arrival: Arrival) -> None:
     """Find which edges are new and which are gone; InvalidValue if one leads nowhere."""
     ids = {each.item.ref: each.id for each in arrival.items}
-    nowhere: list[str] = []
+    nowhere = [
+        f"{each.sort.title} {each.id} is given without a name"
+        for each in arrival.items
+        if each.is_bare and each.before is None
+    ]
     for sort, (kind, made, source, target) in _EDGES.items():
         items = [each for each in arrival.items if each.sort is sort]
         there = edges_of(uow, sort, [each.id for each in items if each.before is not None])
@@ -220,9 +242,9 @@ def _weave(uow: UnitOfWork, arrival: Arrival) -> None:
         unknown = {ref for ref, row in found if row is None}
         for each in items:
             wanted = dict.fromkeys(ids.get(ref, ref) for ref in _after(each.item))
-            nowhere += [f"{each.item.name!r} waits for {ref}" for ref in wanted if ref in unknown]
+            nowhere += [f"{each.name!r} waits for {ref}" for ref in wanted if ref in unknown]
             known = there.get(each.id, {})
-            gone = [edge for key, edge in known.items() if key not in wanted]
+            gone = [edge for key, edge in known.items() if key not in wanted and not each.is_bare]
             new = [key for key in wanted if key not in known]
             if gone or new:
                 arrival.waits_otherwise.add(each.id)

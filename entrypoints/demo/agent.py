@@ -1,8 +1,9 @@
-"""One agent of the demo, a process of its own: `python -m herdbook.entrypoints.demo.agent NAME PACE`.
+"""One agent of the demo: `python -m herdbook.entrypoints.demo.agent NAME PACE PARENT`.
 
-It stands in its worktree and has its name in HERDBOOK_AGENT. It comes to work, waits until it may
-begin, and then claims, works, commits and hands in, until there is nothing left or it may not go
-on. Whatever it waits for, it answers what it is asked meanwhile. It ends with whoever started it.
+It is a process of its own, stands in its worktree and has its name in HERDBOOK_AGENT. It comes to
+work, waits until it may begin, and then claims, works, commits and hands in, until there is nothing
+left or it may not go on. Whatever it waits for, it answers what it is asked meanwhile. It ends when
+its parent does.
 """
 
 import os
@@ -17,17 +18,17 @@ from herdbook.adapters.git.lock import locked
 from herdbook.domain.errors import AgentHalted, InvalidValue, NotFound, StaleFence
 from herdbook.domain.identity import GitFacts
 from herdbook.domain.places import Area
+from herdbook.domain.record import Retrospective
 from herdbook.domain.talk import Message
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.commands import crew as comings
 from herdbook.entrypoints.commands import talk, tasks
 from herdbook.entrypoints.demo.judging import PROJECT, PROVIDER
-from herdbook.entrypoints.demo.plot import NAMED, PACES, STEPS, Fate, Member, Pace
+from herdbook.entrypoints.demo.plot import NAMED, PACES, REPLIES, STEPS, Fate, Member, Pace
 from herdbook.entrypoints.demo.stage import git
 from herdbook.ports.dictionary import OPENINGS, WAITING
 from herdbook.ports.git import PATIENCE
 from herdbook.ports.query import find
-from herdbook.domain.record import Retrospective
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import crew, logs, talking
 
@@ -52,9 +53,8 @@ class Me(NamedTuple):
     parent: int
 
 
-def main(name: str, pace: str) -> None:
+def main(name: str, pace: str, parent: str) -> None:
     """Live one agent's life."""
-    parent = os.getppid()
     here = Here(Path.cwd(), os.environ)
     if here.facts is None:
         raise InvalidValue("folder", "an agent of the demo works in its repository")
@@ -69,7 +69,7 @@ def main(name: str, pace: str) -> None:
             pid=os.getpid(),
             prompt=None,
         )
-        me = Me(here, here.facts, NAMED[name], PACES[pace], came["id"], parent)
+        me = Me(here, here.facts, NAMED[name], PACES[pace], came["id"], int(parent))
         message = attend(me, lambda: _first_message(me))
         here.run(Area.WORK, talking.read, message.id)
         leave(me, work(me))
@@ -136,9 +136,7 @@ def commit(me: Me, task_id: str, name: str) -> str:
         return git(folder, "rev-parse", "HEAD").strip()
 
 
-def attend(
-    me: Me, found: Callable[[], R | None], claim: dict[str, Any] | None = None
-) -> R:
+def attend(me: Me, found: Callable[[], R | None], claim: dict[str, Any] | None = None) -> R:
     """Wait until something is found: answer what is asked, and keep the task that is held."""
     beat = time.monotonic() + BEAT
     while True:
@@ -157,7 +155,7 @@ def attend(
 def answer_all(me: Me) -> None:
     """Answer every question that waits for this agent."""
     while (asked := talk.listen(me.here, agent=None, wait=None)) is not None:
-        me.here.run(Area.WORK, talking.answer, asked["id"], me.member.answer)
+        me.here.run(Area.WORK, talking.answer, asked["id"], REPLIES[asked["question"]])
 
 
 def log(me: Me, text: str) -> None:

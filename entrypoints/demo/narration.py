@@ -25,9 +25,9 @@ def sentence(entry: JournalEntry, names: Names) -> str | None:
         case "conversations":
             return _conversation(entry, who, after, names)
         case "initiatives" if entry.op is Op.ADD:
-            return f"{who} begins {what!r}"
+            return f"the initiative {what!r} begins"
         case "phases" | "initiatives" if after.get("status") == "completed":
-            return f"{entry.entity.removesuffix('s')} {what!r} is completed"
+            return f"the {entry.entity.removesuffix('s')} {what!r} is completed"
     return None
 
 
@@ -59,9 +59,7 @@ def _agent(entry: JournalEntry, what: str, after: dict[str, Any], names: Names) 
     return None
 
 
-def _conversation(
-    entry: JournalEntry, who: str, after: dict[str, Any], names: Names
-) -> str | None:
+def _conversation(entry: JournalEntry, who: str, after: dict[str, Any], names: Names) -> str | None:
     if entry.op is Op.ADD:
         whom = names.get(after["to_agent_id"], "somebody")
         return f"{who} asks {whom}: {after['question']}"

@@ -61,13 +61,15 @@ STEPS: Final = (
 
 
 class Fate(StrEnum):
+    """What becomes of an agent."""
+
     FINE = "fine"
     KILLED = "killed"
     HALTED = "halted"
 
 
 class Member(NamedTuple):
-    """An agent of the story: where it works, whom it asks what, and what becomes of it.
+    """An agent of the story: where it works, whom it asks what and is told, what becomes of it.
 
     Only those that nothing happens to are asked, because only they are there to the end.
     """
@@ -76,7 +78,7 @@ class Member(NamedTuple):
     worktree: str
     asks: str
     question: str
-    answer: str
+    reply: str
     grades: tuple[Grade, Grade]
     fate: Fate = Fate.FINE
 
@@ -86,8 +88,8 @@ CAST: Final = (
         "hasty-stoat",
         MAIN,
         "brisk-otter",
-        "is an email address at most 254 characters long?",
-        "",
+        "how long can an email address get?",
+        "254 characters, says the standard",
         (Grade.NEUTRAL, Grade.NEUTRAL),
         Fate.KILLED,
     ),
@@ -96,7 +98,7 @@ CAST: Final = (
         "page",
         "calm-heron",
         "may a session last a year?",
-        "",
+        "no, a month is long enough",
         (Grade.EXCELLENCE, Grade.BAD),
         Fate.HALTED,
     ),
@@ -105,7 +107,7 @@ CAST: Final = (
         MAIN,
         "quick-lynx",
         "who reads the sketch when it is done?",
-        "yes, so says the standard",
+        "I do, and then it is built",
         (Grade.GOOD, Grade.EXCELLENCE),
     ),
     Member(
@@ -113,7 +115,7 @@ CAST: Final = (
         "service",
         "brisk-otter",
         "do we keep old hashes?",
-        "no, a month is long enough",
+        "until their owners sign in again",
         (Grade.GOOD, Grade.GOOD),
     ),
     Member(
@@ -121,12 +123,13 @@ CAST: Final = (
         "page",
         "calm-heron",
         "do we say which of the two was wrong?",
-        "I do, and then it is built",
+        "no, that helps whoever guesses",
         (Grade.NEUTRAL, Grade.GOOD),
     ),
 )
 """In the order in which they may begin."""
 NAMED: Final = {member.name: member for member in CAST}
+REPLIES: Final = {member.question: member.reply for member in CAST}
 
 
 class Pace(NamedTuple):
@@ -136,7 +139,7 @@ class Pace(NamedTuple):
     look: float
 
 
-PACES: Final = {"fast": Pace(0.1, 0.05), "normal": Pace(3.0, 0.2), "slow": Pace(15.0, 0.3)}
+PACES: Final = {"fast": Pace(0.1, 0.05), "normal": Pace(3.0, 0.2), "slow": Pace(18.0, 0.3)}
 
 
 def of_fate(fate: Fate) -> Member:

@@ -1,9 +1,11 @@
 """Text that is safe and pleasant on a terminal."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_JOINER, _PICTURE = "\u200d", "\ufe0f"
+_SKINS = tuple(map(chr, range(0x1F3FB, 0x1F400)))
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -15,11 +17,51 @@ def plain(text: str) -> str:
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows under a header, each column as wide as it has to be."""
     table = [tuple(header), *(tuple(row) for row in rows)]
-    widths = [max(len(row[at]) for row in table) for at in range(len(header))]
+    widths = [max(width(row[at]) for row in table) for at in range(len(header))]
     return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(padded(cell, places) for cell, places in zip(row, widths, strict=True)).rstrip()
         for row in table
     )
+
+
+def width(text: str) -> int:
+    """How many places a terminal gives a text."""
+    if text.isascii():
+        return len(text)
+    return sum(_places(text))
+
+
+def _places(text: str) -> Iterator[int]:
+    """How many places each character of a text takes; what joins another one takes none."""
+    from unicodedata import category, east_asian_width  # noqa: PLC0415 - seldom needed
+
+    before = ""
+    for character in text:
+        if before == _JOINER or character in _SKINS or category(character) in ("Mn", "Me", "Cf"):
+            # Behind some signs this one asks for the picture, which is wide.
+            asked = character == _PICTURE and before and east_asian_width(before) not in "WF"
+            yield 1 if asked else 0
+        else:
+            yield 2 if east_asian_width(character) in "WF" else 1
+        before = character
+
+
+def padded(text: str, places: int) -> str:
+    """A text with spaces behind it, up to so many places."""
+    return text + " " * (places - width(text))
+
+
+def shortened(text: str, places: int) -> str:
+    """A text that takes at most so many places; what is left out is marked."""
+    if width(text) <= places:
+        return text
+    kept, left = "", places - 1
+    for character, taken in zip(text, _places(text), strict=True):
+        left -= taken
+        if left < 0:
+            break
+        kept += character
+    return f"{kept}…"
 
 
 def size(amount: int | None) -> str:

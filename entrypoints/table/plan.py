@@ -1,6 +1,14 @@
 """The plan: initiatives, phases, tasks, what waits for what, and who proposes what."""
 
-from herdbook.entrypoints.operation import Operation, Parameter, an_id, does, id_option, noun
+from herdbook.entrypoints.operation import (
+    Operation,
+    Parameter,
+    an_id,
+    does,
+    flag,
+    id_option,
+    noun,
+)
 
 _TASK = Parameter(
     "task", "the id of the task, or the beginning of it", positional=True, required=True
@@ -12,9 +20,35 @@ _TTL = Parameter("ttl", "for how long, such as 90s, 5m or 2h", kind="duration", 
 _INITIATIVE = id_option("initiative_id", "initiatives")
 _PHASE = id_option("phase_id", "phases")
 _LIMIT = Parameter("limit", "at most so many", kind="number", default=20)
+_FORMATS = ("markdown", "lines")
 _CODE, _SCREEN = "herdbook.entrypoints.commands.tasks", "herdbook.entrypoints.screens"
 
 ROWS: tuple[Operation, ...] = (
+    Operation(
+        "board",
+        "show initiatives, phases and tasks by state, and who holds what",
+        "herdbook.entrypoints.commands.board:board",
+        f"{_SCREEN}.board:board",
+        "herdbook board --watch",
+        (
+            Parameter("initiative", "only this one: its id, or the beginning of it"),
+            flag("watch", "stay, and show every change; Ctrl-C ends it"),
+        ),
+        live=f"{_SCREEN}.board:live",
+    ),
+    Operation(
+        "plan",
+        "draw what is left to do as a tree, in waves that can run at once",
+        "herdbook.entrypoints.commands.board:plan",
+        f"{_SCREEN}.drawing:plan",
+        "herdbook plan --initiative a1b2 --mermaid",
+        (
+            Parameter("initiative", "only this one: its id, or the beginning of it"),
+            Parameter("phase", "only this one: its id, or the beginning of it"),
+            flag("mermaid", "as a Mermaid flowchart, for documents"),
+            flag("dot", "as a DOT graph, for Graphviz"),
+        ),
+    ),
     *noun("initiative", "initiatives", "name", "'ship the login'"),
     *noun("phase", "phases", "name", "schema --initiative a1b2"),
     does(
@@ -218,5 +252,34 @@ ROWS: tuple[Operation, ...] = (
         an_id("phase_id", "phases"),
         Parameter("resolved", "only those that are, or are not", kind="yesno"),
         reads=True,
+    ),
+    Operation(
+        "import.plan",
+        "make the plan what a file says: Markdown task lists or JSON Lines",
+        "herdbook.entrypoints.commands.plans:read",
+        "herdbook.entrypoints.screens.plans:read",
+        "herdbook import plan plan.md",
+        (
+            Parameter(
+                "file",
+                "the file; - reads standard input",
+                kind="path",
+                positional=True,
+                required=True,
+            ),
+            Parameter("format", "how it is written, if its name does not say", choices=_FORMATS),
+        ),
+        local=True,
+    ),
+    Operation(
+        "export.plan",
+        "write the whole plan as text that can be edited and imported again",
+        "herdbook.entrypoints.commands.plans:write",
+        "herdbook.entrypoints.screens.plans:write",
+        "herdbook export plan --initiative a1b2",
+        (
+            Parameter("initiative", "only this initiative"),
+            Parameter("format", "how to write it", choices=_FORMATS, default="markdown"),
+        ),
     ),
 )

@@ -102,13 +102,15 @@ def test_coming_again_without_a_name_is_coming_as_the_sessions_agent(begin: Begi
     assert do(begin, crew.register, session_id="s-2").id != first.id
 
 
-@pytest.mark.parametrize("session", ["s-2", None])
+@pytest.mark.parametrize(
+    ("first_session", "session"), [("s-1", "s-2"), ("s-1", None), (None, "s-2"), (None, None)]
+)
 @pytest.mark.parametrize("status", [RUNNING, WAITING])
 def test_a_name_at_work_in_another_session_is_refused(
-    begin: Begin, status: AgentStatus, session: str | None
+    begin: Begin, status: AgentStatus, first_session: str | None, session: str | None
 ) -> None:
-    """Nothing is written, and the agent goes on."""
-    first = do(begin, crew.register, "brave-otter", session_id="s-1")
+    """Nor can two that have none be the same; nothing is written, and the agent goes on."""
+    first = do(begin, crew.register, "brave-otter", session_id=first_session)
     if status is WAITING:
         first = do(begin, crew.wait, first.id)
     with begin() as uow:

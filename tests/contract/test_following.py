@@ -153,7 +153,7 @@ def test_following_ends_though_others_go_on(begin: Begin, store: Store, space: s
     add_tasks(begin, *(Task(name="x") for _ in range(3)))
     last = _journal(begin)[-1].seq
     seen = []
-    for entry in following.follow(store, space, stop=_at_once, limit=1):
+    for entry in following.follow(store, space, stop=_at_once, limit=3):
         seen.append(entry.seq)
         add_tasks(begin, Task(name="more"))
     assert seen == list(range(1, last + 1))

@@ -21,7 +21,7 @@ from tests.contract.rows import make
 from tests.contract.turns import Begin
 from tests.unit.domain.plans import plans
 
-SHARES = {"memory": 30, "lmdb": 20, "postgres": 8, "duckdb": 4}
+SHARES = {"memory": 30, "lmdb": 20, "postgres": 8, "duckdb": 5}
 """How many random plans each store is given."""
 PLAN = """\
 - [ ] Loose ^loose
@@ -114,17 +114,14 @@ def test_a_plan_is_exported_as_it_was_imported(begin: Begin) -> None:
 
 
 def test_a_plan_goes_through_any_store_and_back(engine: str, begin: Begin, space: str) -> None:
-    """Whatever its names and texts, unless things in it wait for one another."""
+    """Whatever its names and texts; read again from its own text it changes nothing."""
 
     @settings(max_examples=SHARES[engine], database=None)
-    @given(plans())
+    @given(plans(cycles=False))
     def check(plan: PlanText) -> None:
         here, there = (f"{space}-{next(_numbers)}" for _ in range(2))
         with begin(space=here) as uow:
-            try:
-                import_plan(uow, plan)
-            except CycleRefused:
-                return
+            import_plan(uow, plan)
             uow.commit()
         with begin(space=here) as uow:
             out = export_plan(uow)
@@ -410,6 +407,56 @@ def test_a_phase_has_the_status_the_text_gives_it(begin: Begin) -> None:
     assert left.reason == "its status stays approved, not pending: it has come as far as approved"
 
 
+def test_an_id_without_a_name_points_at_what_is_there(begin: Begin) -> None:
+    """It keeps its place and all it has, but for what is said of it and put under it."""
+    ids = ids_of(imported(begin, PLAN))
+    report = imported(
+        begin,
+        f"- [x] ^{ids['test']}\n- [ ] ^{ids['write']} {{category: verify}} after: ^{ids['loose']}\n"
+        f"  - [ ] Inner ^inner\n# ^{ids['login']}\n## ^{ids['schema']}\n- [ ] Extra ^extra\n",
+    )
+    assert changes_of(report) == {
+        "Test it on a copy": ("status",),
+        "Write the migration": ("category", "after"),
+    }
+    assert report.left_alone == ()
+    expected = (
+        PLAN.replace("- [ ] Test", "- [x] Test")
+        .replace("^write\n", "^write {category: verify} after: ^loose\n")
+        .replace("^drop after: ^write, ^test\n", "^drop after: ^write, ^test\n- [ ] Extra ^extra\n")
+    )
+    lines = labelled(exported(begin), ids | ids_of(report)).splitlines()
+    assert lines.pop(lines.index("  - [ ] Inner ^inner")) == "  - [ ] Inner ^inner"
+    assert sorted(lines) == sorted(expected.splitlines())
+    with begin(write=False) as uow:
+        inner = uow.tasks.get(ids_of(report)["inner"])
+    assert (inner.parent_task_id, inner.phase_id) == (ids["write"], ids["schema"])
+
+
+def test_an_id_without_a_name_that_points_nowhere_is_refused(begin: Begin) -> None:
+    """There is nothing to make a new item of."""
+    with begin() as uow, pytest.raises(InvalidValue, match="task tsk_1 is given without a name"):
+        import_plan(uow, read_markdown("- [x] ^tsk_1"))
+
+
+def test_phases_stay_in_the_order_in_which_they_were_added(begin: Begin) -> None:
+    """Where the text has another order, that is reported."""
+    imported(begin, "# i\n## p\n## q\n")
+    with begin(write=False) as uow:
+        plan = export_plan(uow)
+    (initiative,) = plan.initiatives
+    turned = initiative._replace(phases=initiative.phases[::-1])
+    with begin() as uow:
+        report = import_plan(uow, PlanText(initiatives=(turned,)))
+        uow.commit()
+    assert report[:2] == ((), ())
+    assert [(left.name, left.reason) for left in report.left_alone] == [
+        ("p", "phases stay in the order in which they were added")
+    ]
+    with begin(write=False) as uow:
+        assert export_plan(uow) == plan
+
+
 def test_an_item_without_an_id_of_the_store_is_new_each_time(begin: Begin) -> None:
     """Labels are of the text; nothing is found by its name."""
     imported(begin, "- [ ] a ^a")
@@ -426,11 +473,11 @@ def test_everything_an_import_does_is_one_transaction(begin: Begin) -> None:
     assert len(entries) == 9 + 5
 
 
-def test_thousands_of_tasks_are_imported_at_once(begin: Begin) -> None:
+def test_hundreds_of_tasks_are_imported_at_once(begin: Begin) -> None:
     """Each waits for the one before, and the first alone is ready."""
-    lines = ["- [ ] t0", *(f"- [ ] t{n} after: t{n - 1}" for n in range(1, 2_000))]
+    lines = ["- [ ] t0", *(f"- [ ] t{n} after: t{n - 1}" for n in range(1, 400))]
     imported(begin, "\n".join(lines))
     with begin(write=False) as uow:
-        assert uow.count(find(TASKS)) == 2_000
+        assert uow.count(find(TASKS)) == 400
         assert [task.name for task in uow.tasks.ready(5)] == ["t0"]
-        assert uow.count(find(TASKS, {"status": TaskStatus.PENDING})) == 2_000
+        assert uow.count(find(TASKS, {"status": TaskStatus.PENDING})) == 400

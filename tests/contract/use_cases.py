@@ -48,10 +48,12 @@ UseCase = Callable[..., Any]
 WORK, RECORD = (Area.WORK,), (Area.RECORD,)
 MODULES = {
     "accounts": RECORD,
+    "board": WORK,
     "change_sets": WORK,
     "claiming": WORK,
     "crew": WORK,
     "depending": WORK,
+    "drawing": WORK,
     "errands": WORK,
     "keeping": (*WORK, *WORK, *RECORD),
     "logs": WORK,
@@ -131,10 +133,8 @@ class Call:
         for name, parameter in inspect.signature(use_case).parameters.items():
             if name == "uow":
                 continue
-            choose = BY_NAME.get(name) or _by_type(name, hints[name])
+            choose = _chooser(name, hints[name])
             needed = parameter.default is parameter.empty
-            if choose is None and needed:
-                raise TypeError(f"say in BY_NAME how to choose {name} of {name_of(use_case)}")
             if choose is None or not (needed or self.number() % 2):
                 self.chosen[name] = parameter.default
             else:
@@ -153,10 +153,20 @@ def _key(kind: Kind[Any]) -> Choose:
     return lambda call: kind.key_of(call.row(kind))
 
 
-def _held_or_any_task(call: Call) -> str:
+def _task_id(call: Call) -> str:
+    """Mostly of one that is held, if there is any."""
     tasks = call.uow.select(find(TASKS))
     held = [task for task in tasks if task.status in HELD]
-    return call.one_of(held or tasks).id
+    return call.one_of(held if held and call.number() % 3 else tasks).id
+
+
+def _others(call: Call) -> list[str]:
+    """Now and then what the task or the phase waits for already."""
+    rows, key = call.uow.phases, call.chosen.get("phase_id")
+    if key is None:
+        rows, key = call.uow.tasks, call.chosen["task_id"]
+    known = rows.dependencies(key) if call.number() % 2 else []
+    return [each.id for each in known] or call.keys(rows.kind)
 
 
 def _fence(call: Call) -> int:
@@ -205,7 +215,7 @@ BY_NAME: dict[str, Choose] = {
     "max_retries": lambda _: 1,
     "message_id": _key(MESSAGES),
     "name": lambda call: call.one_of(["otter", "heron", "vole"]),
-    "others": lambda call: call.keys(TASKS if "task_id" in call.chosen else PHASES),
+    "others": _others,
     "parent_message_id": _key(MESSAGES),
     "phase_id": _key(PHASES),
     "plan": lambda call: plan_files.export_plan(call.uow),
@@ -216,7 +226,8 @@ BY_NAME: dict[str, Choose] = {
     "sender_id": _key(AGENTS),
     "started_at_of": lambda call: {0: call.uow.now}.get,
     "target_id": lambda call: call.row(call.one_of([PHASES, TASKS])).id,
-    "task_id": _held_or_any_task,
+    "task_id": _task_id,
+    "tasks": lambda call: [call.row(TASKS)],
     "text": lambda call: str(_key(call.chosen["kind"])(call)) if "kind" in call.chosen else "text",
     "texts": lambda call: call.keys(call.chosen["kind"]),
     "to_agent_id": _key(AGENTS),
@@ -242,3 +253,21 @@ def _by_type(name: str, hint: Any) -> Choose | None:
         datetime: lambda call: call.uow.now + timedelta(seconds=call.number() - 10),
     }
     return plain.get(hint)
+
+
+def _chooser(name: str, hint: Any) -> Choose | None:
+    return BY_NAME.get(name) or _by_type(name, hint)
+
+
+def unknown(use_case: UseCase) -> list[str]:
+    """The parameters it must be given and that nobody knows how to choose."""
+    hints = get_type_hints(use_case)
+    return [
+        name
+        for name, parameter in list(inspect.signature(use_case).parameters.items())[1:]
+        if parameter.default is parameter.empty and _chooser(name, hints[name]) is None
+    ]
+
+
+TRIED = [name for name, each in USE_CASES.items() if not unknown(each)]
+"""The use cases that can be called, which a test states to be all of them."""

@@ -148,3 +148,12 @@ def test_a_missing_ps_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StoreUnavailable, match="ps"):
         started_at(os.getpid(), platform="darwin")
+
+
+def test_ps_is_not_asked_about_what_is_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody's agent is the system itself, which some call process 0."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert started_at(0, platform="darwin") is None
+    assert started_at(-1, platform="darwin") is None

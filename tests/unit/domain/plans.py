@@ -129,34 +129,46 @@ def _count(plan: PlanText) -> tuple[int, int, int]:
 
 
 @st.composite
-def plans(draw: st.DrawFn) -> PlanText:
-    """A plan whose items wait for any others of their sort, by refs of all kinds."""
+def plans(draw: st.DrawFn, *, cycles: bool = True) -> PlanText:
+    """A plan whose items wait for any others of their sort, by refs of all kinds.
+
+    Without cycles they wait for items that stand before them and have nothing under them.
+    """
     bare = draw(_bare)
     initiatives, phases, tasks = _count(bare)
     total = initiatives + phases + tasks
     found = draw(st.lists(refs, min_size=total, max_size=total, unique=True))
     of_phases, of_tasks = found[:phases], found[phases : phases + tasks]
     left_phases, left_tasks, left = iter(of_phases), iter(of_tasks), iter(found[phases + tasks :])
+    earlier_phases: list[str] = []
+    earlier_tasks: list[str] = []
 
     def some(known: list[str]) -> tuple[str, ...]:
-        return tuple(draw(st.lists(st.sampled_from(known), max_size=2, unique=True)))
-
-    def finished(inner: tuple[TaskText, ...]) -> tuple[TaskText, ...]:
-        return tuple(
-            task._replace(ref=next(left_tasks), after=some(of_tasks), tasks=finished(task.tasks))
-            for task in inner
+        return (
+            tuple(draw(st.lists(st.sampled_from(known), max_size=2, unique=True))) if known else ()
         )
+
+    def finished(inner: tuple[TaskText, ...]) -> Iterator[TaskText]:
+        for task in inner:
+            ref, after = next(left_tasks), some(of_tasks if cycles else earlier_tasks)
+            tasks = tuple(finished(task.tasks))
+            yield task._replace(ref=ref, after=after, tasks=tasks)
+            if not tasks:
+                earlier_tasks.append(ref)
 
     def in_phases(inner: tuple[PhaseText, ...]) -> Iterator[PhaseText]:
         for phase in inner:
-            ref, after = next(left_phases), some(of_phases)
-            yield phase._replace(ref=ref, after=after, tasks=finished(phase.tasks))
+            ref, after = next(left_phases), some(of_phases if cycles else earlier_phases)
+            yield phase._replace(ref=ref, after=after, tasks=tuple(finished(phase.tasks)))
+            earlier_phases.append(ref)
 
     return PlanText(
-        finished(bare.tasks),
+        tuple(finished(bare.tasks)),
         tuple(
             each._replace(
-                ref=next(left), tasks=finished(each.tasks), phases=tuple(in_phases(each.phases))
+                ref=next(left),
+                tasks=tuple(finished(each.tasks)),
+                phases=tuple(in_phases(each.phases)),
             )
             for each in bare.initiatives
         ),

@@ -1,5 +1,7 @@
 """A plan that is written and read again is the same plan, in both formats."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -70,3 +72,16 @@ def test_any_text_is_a_plan_or_is_refused(read: Read, write: Write, lines: list[
     with suppress(InvalidValue):
         plan = read("\n".join(lines))
         assert read(write(plan)) == plan
+
+
+def test_reading_and_writing_a_plan_does_not_wait_for_attrs() -> None:
+    """Who only converts a text makes no row of a store."""
+    script = (
+        "import sys; from herdbook.domain.plan_lines import write_lines;"
+        "from herdbook.domain.plan_markdown import read_markdown;"
+        "write_lines(read_markdown('# i\\n## p\\n- [x] a (high)')); print('attr' in sys.modules)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert told.stdout == "False\n"

@@ -13,6 +13,7 @@ from herdbook.domain.plan import (
     TaskCategory,
     TaskStatus,
 )
+from herdbook.domain.plan_lines import read_lines, write_lines
 from herdbook.domain.plan_markdown import read_markdown, write_markdown
 from herdbook.domain.plan_text import InitiativeText, PhaseText, PlanText, TaskText
 
@@ -199,6 +200,25 @@ def test_attributes_stand_in_braces_or_directly_below() -> None:
     (task,) = phase.tasks
     assert (task.category, task.summary) == (TaskCategory.PLAN, "a\nb")
     assert (task.priority, task.description) == (Priority.MEDIUM, "owner: me\npriority: high")
+
+
+def test_what_to_wait_for_may_stand_in_lines_of_its_own() -> None:
+    """Of phases and of tasks, several of them, and begun with a capital."""
+    plan = read_markdown(
+        "# i\n## p\n## q\nAfter: p\n- [ ] a\n- [ ] b\n  after: a\n  After: ^tsk_1\n"
+    )
+    _, phase = plan.initiatives[0].phases
+    assert phase.after == ("line-2",)
+    assert phase.tasks[1].after == ("line-5", "tsk_1")
+
+
+def test_an_id_of_the_store_needs_no_name() -> None:
+    """It points at what is there, and is written as it was read."""
+    text = "- [x] ^tsk_1\n\n# ^ini_1\n\n## ^pha_1\nstatus: approved\n\n- [ ] new ^a\n"
+    plan = read_markdown(text)
+    assert [task.name for task in plan.tasks] == [""]
+    assert write_markdown(plan) == text
+    assert read_lines(write_lines(plan)) == plan
 
 
 def test_of_several_tasks_with_a_name_the_nearest_is_waited_for() -> None:

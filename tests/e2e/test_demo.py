@@ -1,0 +1,187 @@
+"""`herdbook demo`: the whole story with real processes, and what happens when it is disturbed."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from herdbook.entrypoints.demo.plot import CAST, STEPS, Fate, of_fate
+from tests.e2e.conftest import PROGRAM, Files, Person
+from tests.unit.entrypoints.terminals import Terminal
+
+CAME = re.compile(r"(\S+) comes to work in '(\S+)', as process (\d+)\n")
+PATIENCE = 120
+"""How many seconds count as stuck; it decides nothing else."""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where temporary folders are made."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    return folder
+
+
+Demo = tuple[subprocess.Popen[str], dict[str, int]]
+"""A demo, and the processes of its agents by their names."""
+
+
+@contextmanager
+def under_way(person: Person, place: Path) -> Iterator[Demo]:
+    """A demo that nobody will see the end of, once all agents have come."""
+    with subprocess.Popen(
+        [PROGRAM, "demo", "--pace", "slow"],
+        env={**person.variables, "TMPDIR": str(place)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as demo:
+        try:
+            assert demo.stdout is not None
+            pids: dict[str, int] = {}
+            while len(pids) < len(CAST):
+                line = demo.stdout.readline()
+                assert line, demo.communicate()[1]
+                if came := CAME.fullmatch(line):
+                    pids[came[1]] = int(came[3])
+            yield demo, pids
+        finally:
+            demo.kill()
+
+
+def wait_until_gone(pids: dict[str, int]) -> None:
+    """Wait until none of these processes runs any more."""
+    found = [psutil.Process(pid) for pid in pids.values() if psutil.pid_exists(pid)]
+    _, alive = psutil.wait_procs(found, timeout=PATIENCE)
+    assert alive == []
+
+
+def test_the_demo_tells_the_story_and_leaves_nothing(
+    person: Person, place: Path, everything_in: Callable[[Path], Files]
+) -> None:
+    """From the first claim to the last commit; neither its folder nor anything at home is left."""
+    before = everything_in(person.home)
+    story = person.runs(person.home, "demo", "--pace", "fast", TMPDIR=str(place))
+    killed, halted = of_fate(Fate.KILLED).name, of_fate(Fate.HALTED).name
+    assert len(CAME.findall(story)) == len(CAST)
+    assert {where for _, where, _ in CAME.findall(story)} == {"main", "service", "page"}
+    for member in CAST:
+        assert f"{member.name} claims '" in story
+        assert f"{member.name} asks {member.asks}: {member.question}" in story
+        assert f"{member.asks} answers: {member.reply}" in story
+    assert story.index(f"{killed} at {STEPS[0].name!r}") < story.index(f"{killed} is found crashed")
+    assert f"{halted} claims in vain (AgentHalted: " in story
+    for step in STEPS:
+        assert story.count(f" completes {step.name!r}: ") == 1
+    assert f"all {len(STEPS)} tasks are done, each once, and every check passes" in story
+    assert story.count("\n  herdbook ") == 3
+    assert list(place.iterdir()) == []
+    assert everything_in(person.home) == before
+
+
+def test_what_is_kept_can_be_looked_at(
+    person: Person, place: Path, everything_in: Callable[[Path], Files]
+) -> None:
+    """With --keep: a real repository, real stores, and commands to try that work as printed."""
+    told = person.runs(
+        person.home, "demo", "--pace", "fast", "--keep", "--json", TMPDIR=str(place)
+    ).splitlines()
+    *story, report = (json.loads(line) for line in told)
+    assert all(list(each) == ["told"] for each in story)
+    assert (report["ok"], report["off"]) == (True, [])
+    assert len(report["journal"]) == 10
+    (folder,) = place.iterdir()
+    assert Path(report["folder"]).samefile(folder)
+    log = person.git(folder / "app", "log", "--all", "--format=%s %an").splitlines()
+    done = [f"{task} {each['agent']}" for each in report["agents"] for task in each["tasks"]]
+    assert sorted(log) == sorted([*done, "begin you"])
+    shell = shutil.which("sh")
+    assert shell is not None
+    before = everything_in(person.home)
+    path = f"{PROGRAM.parent}{os.pathsep}{person.variables['PATH']}"
+    for command in report["next"]:
+        ended = subprocess.run(
+            [shell, "-c", command],
+            env={**person.variables, "PATH": path},
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout
+    assert everything_in(person.home) == before
+
+
+def test_on_a_terminal_there_is_a_board(person: Person, place: Path) -> None:
+    """It is drawn over itself while the story goes on, and the report follows it."""
+    screen, line = pty.openpty()
+    demo = subprocess.Popen(
+        [PROGRAM, "demo", "--pace", "fast"],
+        stdin=line,
+        stdout=line,
+        stderr=line,
+        start_new_session=True,
+        env={**person.variables, "TMPDIR": str(place), "COLUMNS": "100", "LINES": "30"},
+    )
+    os.close(line)
+    try:
+        terminal = Terminal(screen, demo)
+        for _ in range(2):
+            terminal.wait_for(r"\x1b\[H.*tasks \d+ ready.*\x1b\[J")
+        terminal.wait_for("every check passes")
+        assert terminal.end() == 0
+    finally:
+        demo.kill()
+        demo.wait()
+        os.close(screen)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_interrupts_the_demo_finds_nothing_left(
+    person: Person, place: Path, number: signal.Signals
+) -> None:
+    """The agents' processes are ended and the folder is gone."""
+    with under_way(person, place) as (demo, pids):
+        demo.send_signal(number)
+        _, complaint = demo.communicate(timeout=PATIENCE)
+        assert (demo.returncode, complaint) == (130, "")
+        assert not any(psutil.pid_exists(pid) for pid in pids.values())
+        assert list(place.iterdir()) == []
+
+
+def test_a_reader_that_leaves_ends_the_demo(person: Person, place: Path) -> None:
+    """`herdbook demo | head` leaves neither processes nor a folder."""
+    with under_way(person, place) as (demo, pids):
+        assert demo.stdout is not None
+        demo.stdout.close()
+        assert demo.wait(PATIENCE) == 0
+        assert not any(psutil.pid_exists(pid) for pid in pids.values())
+        assert list(place.iterdir()) == []
+
+
+def test_agents_end_when_nobody_directs_them(person: Person, place: Path) -> None:
+    """A demo that is killed outright takes its agents with it."""
+    with under_way(person, place) as (demo, pids):
+        demo.kill()
+        demo.wait(PATIENCE)
+        wait_until_gone(pids)
+
+
+def test_an_agent_that_dies_unasked_is_told(person: Person, place: Path) -> None:
+    """The demo says which one and ends with 1."""
+    with under_way(person, place) as (demo, pids):
+        last = CAST[-1].name
+        os.kill(pids[last], signal.SIGKILL)
+        story, _ = demo.communicate(timeout=PATIENCE)
+        assert demo.returncode == 1
+        assert f"this is off:\n  the process of {last} ended with -9, unasked" in story
+        assert list(place.iterdir()) == []

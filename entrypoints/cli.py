@@ -69,8 +69,7 @@ def _call(operation: Operation, call: Call) -> int:
     answer = _code(operation.code)(here, **call.arguments)
     if isinstance(answer, Iterator):
         if operation.live and not call.as_json and sys.stdout.isatty():
-            _code(operation.live)(answer)
-            return 0
+            return _exit_code(_code(operation.live)(answer))
         code = 0
         for each in answer:
             _print(operation, each, as_json=call.as_json, indent=None)

@@ -7,8 +7,8 @@ class Parameter(NamedTuple):
     """One parameter of an operation: an option, unless it is `positional`.
 
     Its kind is text, number, flag, yesno, moment, duration, path, json or secret; `many` takes
-    several of them. The one that follows from a `field` of an entity is handed over among the values of a
-    row. One that `refers` to a kind of rows is an id, or the beginning of one.
+    several of them. The one that follows from a `field` of an entity is handed over among the
+    values of a row. One that `refers` to a kind of rows is an id, or the beginning of one.
     """
 
     name: str

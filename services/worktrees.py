@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import NamedTuple
 
-from herdbook.domain.agents import Agent, AgentStatus, Worktree
+from herdbook.domain.agents import AT_WORK, Agent, AgentStatus, Worktree
 from herdbook.domain.entity import evolve
 from herdbook.domain.plan import Task
 from herdbook.ports.dictionary import AGENTS, TASKS
@@ -12,7 +12,6 @@ from herdbook.ports.unit_of_work import UnitOfWork
 
 SEEN_AGAIN = timedelta(hours=1)
 """How old the last sight of a worktree may be before it is written down again."""
-AT_WORK = (AgentStatus.RUNNING, AgentStatus.WAITING_FOR_INPUT)
 
 
 class Inhabitants(NamedTuple):

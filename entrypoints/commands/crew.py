@@ -53,6 +53,20 @@ def crashed(here: Here) -> list[dict[str, Any]]:
     return found
 
 
+def waiting(here: Here) -> list[dict[str, Any]]:
+    """The agents that wait for a person, each with what it asks and what it is at."""
+    found = here.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
+    return [
+        {
+            **plain(each.agent),
+            "task_name": each.task_name,
+            "phase_name": each.phase_name,
+            "initiative_name": each.initiative_name,
+        }
+        for each in found
+    ]
+
+
 def log(
     here: Here, *, agent: str, follow: bool, after: str | None, limit: int | None
 ) -> Iterator[dict[str, Any]]:

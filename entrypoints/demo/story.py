@@ -13,8 +13,8 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.places import Area
 from herdbook.domain.plan import InitiativeStatus
-from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands.status import status
+from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.entrypoints.commands.board import board
 from herdbook.entrypoints.demo import narration, stage, troupe
 from herdbook.entrypoints.demo.evidence import commits_in, deeds, gather
 from herdbook.entrypoints.demo.judging import Delivery, judge
@@ -44,7 +44,6 @@ DRAWN: Final = 0.5
 STUCK: Final = 120.0
 """After how many seconds without any news the story is given up; it decides nothing else."""
 TAIL: Final = 10
-RECENT: Final = 8
 
 
 class GivenUp(Exception):
@@ -53,7 +52,6 @@ class GivenUp(Exception):
 
 def demo(here: Here, *, pace: str, keep: bool) -> Told:
     """Let five agents work on an initiative in a folder of their own, and tell what happens."""
-    live = sys.stdout.isatty()
     with stage.built(keep=keep) as folder:
         places = stage.set_up(folder)
         there = Here(places[MAIN], os.environ, warn=here.warn)
@@ -61,7 +59,8 @@ def demo(here: Here, *, pace: str, keep: bool) -> Told:
             there.opened(Area.WORK, create=True) as work,
             there.opened(Area.RECORD, create=True) as record,
         ):
-            story = Story(there, work, record, folder=folder, places=places, pace=pace, live=live)
+            story = Story(there, work, record, folder=folder, places=places, pace=pace)
+            yield {"told": f"{len(CAST)} agents come to work in {text_of(folder)}"}
             yield from story.told()
             yield report(story, folder if keep else None)
 
@@ -78,7 +77,6 @@ class Story:
         folder: Path,
         places: Mapping[str, Path],
         pace: str,
-        live: bool,
     ) -> None:
         self.here = here
         self.work = (work, here.space(Area.WORK))
@@ -86,7 +84,6 @@ class Story:
         self.folder = folder
         self.places = places
         self.pace = pace
-        self.live = live
         self.off: list[str] = []
         self.exit_codes: dict[str, int | None] = {}
         self._seen = 0
@@ -94,7 +91,7 @@ class Story:
         self._came: set[str] = set()
         self._held: dict[str, str] = {}
         self._killed: str | None = None
-        self._lines: list[str] = []
+        self._watched = sys.stdout.isatty()
         self._drawn = self._news = time.monotonic()
 
     def told(self) -> Told:
@@ -105,12 +102,11 @@ class Story:
                 yield from self._played(processes)
         except GivenUp as error:
             self.off.append(str(error))
-            yield from self._line(f"the story ends here: {error}")
+            yield {"told": f"the story ends here: {error}"}
             return
         done = evolve(initiative, status=InitiativeStatus.COMPLETED)
         self._run(lambda uow: uow.initiatives.save(done))
         yield from self._look()
-        yield from self._board()
 
     def _played(self, processes: Troupe) -> Told:
         yield from self._until(processes, lambda: len(self._came) == len(CAST))
@@ -148,7 +144,7 @@ class Story:
         name = of_fate(Fate.KILLED).name
         task = self._names[self._held[name]]
         self._killed = name
-        yield from self._line(f"somebody kills process {processes[name].pid}: {name} at {task!r}")
+        yield {"told": f"somebody kills process {processes[name].pid}: {name} at {task!r}"}
         processes[name].kill()
         processes[name].wait()
         self._run(crew.find_crashed, self.here.host, started_at)
@@ -162,10 +158,11 @@ class Story:
                 self._note(entry)
                 line = narration.sentence(entry, self._names)
                 if line is not None:
-                    yield from self._line(line)
+                    yield {"told": line}
                 yield from self._judged(entry)
-        if self.live and time.monotonic() - self._drawn >= DRAWN:
-            yield from self._board()
+        if self._watched and time.monotonic() - self._drawn >= DRAWN:
+            self._drawn = time.monotonic()
+            yield {"board": board(self.here, initiative=None, watch=False)}
 
     def _note(self, entry: JournalEntry) -> None:
         after: dict[str, Any] = dict(entry.after or {})
@@ -191,20 +188,7 @@ class Story:
         delivery = Delivery(entry.agent, self._names[entry.key], made[0])
         member = NAMED[entry.agent]
         standing = run(*self.record, judge, delivery, member, actor=self.here.actor)
-        yield from self._line(narration.verdict(delivery, member, standing))
-
-    def _line(self, line: str) -> Told:
-        self._lines.append(line)
-        if not self.live:
-            yield {"told": line}
-
-    def _board(self) -> Told:
-        if self.live:
-            self._drawn = time.monotonic()
-            yield {
-                "board": status(self.here, worktree=None, all=False),
-                "recent": self._lines[-RECENT:],
-            }
+        yield {"told": narration.verdict(delivery, member, standing)}
 
     def named(self, entry: JournalEntry) -> dict[str, Any]:
         """An entry with what its row is called."""
@@ -225,7 +209,7 @@ def report(story: Story, kept: Path | None) -> dict[str, Any]:
         "tasks": len(STEPS),
         "agents": deeds(evidence),
         "journal": [story.named(entry) for entry in evidence.journal[-TAIL:]],
-        "folder": None if kept is None else str(kept),
+        "folder": None if kept is None else text_of(kept),
         "next": _next(kept),
     }
 

@@ -3,7 +3,23 @@
 import json
 from typing import Any
 
-from herdbook.entrypoints.screens.text import plain
+from herdbook.entrypoints.screens.text import columns, plain
+
+
+def waiting(answer: list[dict[str, Any]]) -> str:
+    """Who waits, at what, and what they ask."""
+    if not answer:
+        return "nobody waits for you"
+    rows = [
+        (
+            plain(each["name"]),
+            plain(each["initiative_name"] or "-"),
+            plain(each["task_name"] or "-"),
+            plain(json.dumps(each["pending_questions"], ensure_ascii=False)),
+        )
+        for each in answer
+    ]
+    return columns(("AGENT", "INITIATIVE", "TASK", "ASKS"), rows)
 
 
 def piece(answer: dict[str, Any]) -> str:

@@ -1,37 +1,81 @@
 """The demo for people: a line for each thing that happens, or a board, and a report at the end."""
 
 import shutil
+from collections.abc import Generator, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
-from herdbook.entrypoints.screens.status import status
-from herdbook.entrypoints.screens.text import columns, plain
+from herdbook.entrypoints import looks
+from herdbook.entrypoints.looks import Line
+from herdbook.entrypoints.screens import board
+from herdbook.entrypoints.screens.text import plain
 
-HOME, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
+Data = dict[str, Any]
+
 HEADER = ("AGENT", "ENDED", "TASKS", "COMMITS", "ASKED", "ANSWERED", "GRADES", "SCORE", "STANDING")
-
 TELLING = ("status", "retry_count", "fence", "summary", "answer")
 """The fields of a change that are shown."""
+RECENT = 8
+"""How many lines of the story stand below the board."""
 
 
-def told(answer: dict[str, Any]) -> str:
-    """Whatever comes next: a line, a board, or the report."""
+def told(answer: Data) -> str:
+    """A line or the report; nothing of a board, which is only for whoever watches."""
     if "told" in answer:
         return plain(answer["told"])
-    return _board(answer) if "board" in answer else _report(answer)
+    return "" if "board" in answer else _report(answer)
 
 
-def _board(answer: dict[str, Any]) -> str:
-    """Who is at work, and what happened last, drawn over what was there before."""
-    size = shutil.get_terminal_size()
-    shown = status(answer["board"]).splitlines()
-    lines = [*shown, "", *(f"  {plain(line)}" for line in answer["recent"])]
-    # One line less than the screen has, or it would scroll and be drawn beside itself.
-    fitting = (f"{line[: size.columns - 1]}{REST_OF_LINE}" for line in lines[: size.lines - 1])
-    return HOME + "\n".join(fitting) + REST_OF_SCREEN
+def live(answers: Generator[Data, None, None]) -> Data:
+    """The board with the last lines of the story below it, and then the report, which it gives.
+
+    KeyboardInterrupt if somebody did not wait for that; the demo has put everything away then.
+    """
+    lines: list[str] = []
+    rest: list[Data] = []
+    try:
+        if looks.on_terminal():
+            looks.live(_frames(answers, lines, rest), lambda answer: _drawn(answer, lines))
+        else:
+            rest += _printed(answers)
+    finally:
+        answers.close()
+    if not rest:
+        raise KeyboardInterrupt
+    print(told(rest[-1]))
+    return rest[-1]
 
 
-def _report(answer: dict[str, Any]) -> str:
-    lines = ["", "what each did", columns(HEADER, [_deeds(each) for each in answer["agents"]]), ""]
+def _printed(answers: Iterator[Data]) -> Iterator[Data]:
+    """The report, once all lines before it are printed."""
+    for answer in answers:
+        if "told" in answer:
+            print(told(answer), flush=True)
+        elif "board" not in answer:
+            yield answer
+
+
+def _frames(answers: Iterator[Data], lines: list[str], rest: list[Data]) -> Iterator[Data]:
+    """The boards among the answers; the others are put where they belong."""
+    for answer in answers:
+        if "board" in answer:
+            yield answer["board"]
+        elif "told" in answer:
+            lines.append(told(answer))
+        else:
+            rest.append(answer)
+
+
+def _drawn(answer: Data, story: list[str]) -> list[Line]:
+    """A board and the last lines of the story, as many of both as the terminal has room for."""
+    below: list[Line] = [[], *([(f"  {line}", "")] for line in story[-RECENT:])]
+    room = max(1, shutil.get_terminal_size().lines - len(below))
+    return [*board.lines(answer, datetime.now(UTC))[:room], *below]
+
+
+def _report(answer: Data) -> str:
+    deeds = looks.table(HEADER, [_deeds(each) for each in answer["agents"]])
+    lines = ["", "what each did", deeds, ""]
     for each in answer["agents"]:
         done = ", ".join(each["tasks"]) or "nothing to its end"
         lines.append(plain(f"{each['agent']}: {done}"))
@@ -42,22 +86,22 @@ def _report(answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _deeds(each: dict[str, Any]) -> tuple[str, ...]:
+def _deeds(each: Data) -> tuple[str, ...]:
+    grades = each["grades"]
     return (
-        plain(each["agent"]),
+        each["agent"],
         each["ended"],
         str(len(each["tasks"])),
         str(each["commits"]),
         str(each["asked"]),
         str(each["answered"]),
-        ", ".join(f"{each['grades'].count(name)} {name}" for name in dict.fromkeys(each["grades"]))
-        or "-",
+        ", ".join(f"{grades.count(name)} {name}" for name in dict.fromkeys(grades)) or "-",
         str(each["score"]),
         "halted" if each["halted"] else f"skill {each['skill_points']}",
     )
 
 
-def _entry(each: dict[str, Any]) -> str:
+def _entry(each: Data) -> str:
     """One change in short: who, what, and what became of the fields that tell something."""
     who = each["agent"] or each["person"] or "somebody"
     what = f"{each['entity'].removesuffix('s')} {each['name'] or each['key']!r}"
@@ -69,7 +113,7 @@ def _entry(each: dict[str, Any]) -> str:
     return plain(f"#{each['seq']} {who}: {each['op']} {what}: {', '.join(changed)}")
 
 
-def _verdict(answer: dict[str, Any]) -> list[str]:
+def _verdict(answer: Data) -> list[str]:
     kept = [f"everything is kept in {plain(answer['folder'])}"] if answer["folder"] else []
     if answer["ok"]:
         return [f"all {answer['tasks']} tasks are done, each once, and every check passes", *kept]

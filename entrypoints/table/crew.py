@@ -60,12 +60,12 @@ ROWS: tuple[Operation, ...] = (
         "agent dismiss brisk-otter",
         an_id("agent_id", "agents"),
     ),
-    does(
+    Operation(
         "agent.waiting",
         "list the agents that wait for a person, with what they are at",
-        "crew:waiting",
-        "agent waiting",
-        reads=True,
+        f"{_CODE}:waiting",
+        f"{_SCREEN}.crew:waiting",
+        "herdbook agent waiting",
     ),
     Operation(
         "agent.crashed",

@@ -20,5 +20,6 @@ ROWS: tuple[Operation, ...] = (
         ),
         local=True,
         follows=True,
+        live="herdbook.entrypoints.screens.demo:live",
     ),
 )

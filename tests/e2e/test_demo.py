@@ -121,28 +121,60 @@ def test_what_is_kept_can_be_looked_at(
     assert everything_in(person.home) == before
 
 
-def test_on_a_terminal_there_is_a_board(person: Person, place: Path) -> None:
-    """It is drawn over itself while the story goes on, and the report follows it."""
+@contextmanager
+def on_terminal(person: Person, place: Path, pace: str, kind: str) -> Iterator[Terminal]:
+    """A demo on a terminal of some kind."""
     screen, line = pty.openpty()
     demo = subprocess.Popen(
-        [PROGRAM, "demo", "--pace", "fast"],
+        [PROGRAM, "demo", "--pace", pace],
         stdin=line,
         stdout=line,
         stderr=line,
         start_new_session=True,
-        env={**person.variables, "TMPDIR": str(place), "COLUMNS": "100", "LINES": "30"},
+        env={
+            **person.variables,
+            "TMPDIR": str(place),
+            "TERM": kind,
+            "COLUMNS": "100",
+            "LINES": "30",
+        },
     )
     os.close(line)
     try:
-        terminal = Terminal(screen, demo)
-        for _ in range(2):
-            terminal.wait_for(r"\x1b\[H.*tasks \d+ ready.*\x1b\[J")
-        terminal.wait_for("every check passes")
-        assert terminal.end() == 0
+        yield Terminal(screen, demo)
     finally:
         demo.kill()
         demo.wait()
         os.close(screen)
+
+
+def test_on_a_terminal_there_is_a_board(person: Person, place: Path) -> None:
+    """It has the screen for itself while the story goes on, and the report follows it."""
+    with on_terminal(person, place, "fast", "xterm-256color") as terminal:
+        terminal.wait_for(re.escape("\x1b[?1049h"))
+        terminal.wait_for(r"tasks: .*let people sign in.*of 5 done.* claims '")
+        terminal.wait_for(re.escape("\x1b[?1049l"))
+        terminal.wait_for("what each did.*every check passes.*try next")
+        assert terminal.end() == 0
+
+
+def test_a_terminal_that_cannot_draw_shows_the_story(person: Person, place: Path) -> None:
+    """Line by line, as in a pipe."""
+    with on_terminal(person, place, "fast", "dumb") as terminal:
+        terminal.wait_for(f"\n{CAST[0].name} claims '.*what each did.*every check passes")
+        assert terminal.end() == 0
+        assert "\x1b" not in terminal.shown
+
+
+def test_control_c_on_the_board_leaves_the_terminal_as_it_was(person: Person, place: Path) -> None:
+    """And nothing else."""
+    with on_terminal(person, place, "slow", "xterm-256color") as terminal:
+        terminal.wait_for(f"{CAST[0].name} claims '")
+        terminal.process.send_signal(signal.SIGINT)
+        terminal.wait_for(re.escape("\x1b[?1049l"))
+        assert terminal.end() == 130
+        assert "Traceback" not in terminal.shown
+        assert list(place.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -19,6 +19,8 @@ MANAGED = {
     "log_chunks": frozenset({"agent_name"}),
 }
 """What only use cases set."""
+BY_HAND = {("tasks", "status"): ("pending", "blocked", "completed")}
+"""The choices that a person may make; the others come about by claims."""
 _KINDS = {
     "integer": "number",
     "number choice": "number",
@@ -54,7 +56,9 @@ def _parameter(kind: Kind[Any], column: Column, operation: Operation) -> Paramet
     needed = operation.words[-1] == "add" and not column.has_default and not column.optional
     choices: tuple[str, ...] = ()
     if column.type_name == "choice":
-        choices = tuple(str(each.value) for each in column.rule.python_type)  # type: ignore[attr-defined]
+        every = tuple(str(each.value) for each in column.rule.python_type)  # type: ignore[attr-defined]
+        by_hand = BY_HAND.get((kind.name, column.name), every)
+        choices = every if operation.words[-1] == "list" else by_hand
     return Parameter(
         column.name if positional else option_of(kind, column.name),
         _help(kind, column),

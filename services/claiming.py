@@ -4,9 +4,10 @@ from datetime import timedelta
 
 from herdbook.domain import claiming as rules
 from herdbook.domain.claiming import LEASE, MAX_RETRIES, Claim
-from herdbook.domain.plan import Initiative, Phase, Task
+from herdbook.domain.plan import Initiative, Task
 from herdbook.domain.readiness import Opening, OpeningKind, OpeningState
 from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services import phases
 
 CANDIDATES = 10
 
@@ -81,7 +82,7 @@ def complete(uow: UnitOfWork, task_id: str, fence: int, summary: str | None = No
     rules.check_fence(task, fence)
     done = uow.tasks.save(rules.complete(task, summary, _initiative(uow, task)))
     if done.finished and done.phase_id is not None:
-        _close_phase(uow, uow.phases.get(done.phase_id))
+        phases.close(uow, uow.phases.get(done.phase_id))
     return done
 
 
@@ -113,10 +114,3 @@ def _initiative(uow: UnitOfWork, task: Task) -> Initiative | None:
     if task.phase_id is not None:
         owner = uow.phases.get(task.phase_id).initiative_id
     return None if owner is None else uow.initiatives.get(owner)
-
-
-def _close_phase(uow: UnitOfWork, phase: Phase) -> None:
-    """The last finished task of a phase ends it."""
-    if uow.tasks.any_unfinished_in(phase.id):
-        return
-    uow.phases.save(rules.phase_after_last_task(phase, uow.initiatives.get(phase.initiative_id)))

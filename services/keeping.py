@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
+from herdbook.domain.plan import Task
 from herdbook.ports.kinds import Kind
 from herdbook.ports.query import Query, find, starting_with
 from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services import phases
 
 E = TypeVar("E")
 
@@ -71,14 +73,22 @@ def resolved(uow: UnitOfWork, kind: Kind[Any], values: Mapping[str, Any]) -> dic
 
 def add(uow: UnitOfWork, kind: Kind[E], values: Mapping[str, Any]) -> E:
     """Add a row with these values; what is left out has its default."""
-    return uow.add(kind, [kind.entity(**resolved(uow, kind, values))])[0]
+    (row,) = uow.add(kind, [kind.entity(**resolved(uow, kind, values))])
+    if isinstance(row, Task):
+        phases.follow(uow, None, row)
+    return row
 
 
 def change(uow: UnitOfWork, kind: Kind[E], text: str, values: Mapping[str, Any]) -> E:
     """Change some fields of a row; nothing is written where they are so already."""
     row = named(uow, kind, text)
     changed = evolve(row, **resolved(uow, kind, values))
-    return row if changed == row else uow.save(kind, [changed])[0]
+    if changed == row:
+        return row
+    (saved,) = uow.save(kind, [changed])
+    if isinstance(row, Task) and isinstance(saved, Task):
+        phases.follow(uow, row, saved)
+    return saved
 
 
 def remove(uow: UnitOfWork, kind: Kind[E], texts: Sequence[str]) -> list[E]:

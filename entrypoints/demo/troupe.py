@@ -36,7 +36,7 @@ def said_by(folder: Path, name: str) -> Path:
 
 def _start(member: Member, folder: Path, pace: str, said: Path) -> subprocess.Popen[bytes]:
     module = "herdbook.entrypoints.demo.agent"
-    words = [sys.executable, "-m", module, member.name, pace, str(os.getpid())]
+    words = [sys.executable, "-P", "-m", module, member.name, pace, str(os.getpid())]
     with said.open("wb") as file:
         return subprocess.Popen(  # noqa: S603 - our own module, and names of the plot
             words,

@@ -8,6 +8,7 @@ import pytest
 from herdbook.domain.agents import Agent
 from herdbook.domain.errors import CycleRefused, InvalidValue, NotFound
 from herdbook.domain.plan import Initiative, Phase, Task
+from herdbook.ports.derive import differences
 from herdbook.ports.dictionary import AGENTS, INITIATIVES, PHASES, PROJECTS, TASKS
 from herdbook.services import depending, keeping
 
@@ -167,3 +168,23 @@ def test_a_phase_waits_for_others(begin: Begin) -> None:
         depending.phase_not_after(uow, other.id, ["pha_aaaa1"])
         with pytest.raises(NotFound):
             depending.phase_not_after(uow, other.id, ["pha_aaaa1"])
+
+
+def test_a_phase_follows_what_is_done_to_its_tasks_by_hand(begin: Begin) -> None:
+    """It is taken up again by a new task, and ends with its last one."""
+    with begin() as uow:
+        initiative = uow.initiatives.add(Initiative(name="login", execution_mode="yolo"))
+        phase = uow.phases.add(
+            Phase(name="schema", initiative_id=initiative.id, status="completed")
+        )
+        task = keeping.add(uow, TASKS, {"name": "late", "phase_id": phase.id})
+        assert uow.phases.get(phase.id).status == "in_progress"
+        keeping.change(uow, TASKS, task.id, {"status": "completed"})
+        assert uow.phases.get(phase.id).status == "completed"
+        keeping.change(uow, TASKS, task.id, {"status": "pending"})
+        assert uow.phases.get(phase.id).status == "in_progress"
+        other = keeping.add(uow, TASKS, {"name": "other"})
+        keeping.change(uow, TASKS, task.id, {"status": "completed"})
+        keeping.change(uow, TASKS, other.id, {"phase_id": phase.id})
+        assert uow.phases.get(phase.id).status == "in_progress"
+        assert differences(uow) == []

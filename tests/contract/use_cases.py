@@ -66,7 +66,7 @@ MODULES = {
     "worktrees": WORK,
 }
 """The modules of use cases, and in which areas they are at home."""
-PARTS = {"plan_matching", "plan_rows"}
+PARTS = {"phases", "plan_matching", "plan_rows"}
 """The modules that use cases are made of and nobody calls by themselves."""
 HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 

@@ -1,0 +1,477 @@
+"""The board and the drawing of a plan, on every store."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from herdbook.domain.agents import Agent
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import InvalidValue, NotFound
+from herdbook.domain.plan import Initiative, Phase, Task
+from herdbook.ports.dictionary import OPENINGS, TASKS, WAITING
+from herdbook.ports.kinds import Kind
+from herdbook.ports.query import Query, find
+from herdbook.ports.run import read
+from herdbook.ports.store import Session, Store
+from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services import board as boards
+from herdbook.services import claiming, drawing, lanes, ordering
+from herdbook.services.board import Board, Goal
+from herdbook.services.drawing import Drawing
+from herdbook.services.lanes import Card, Lanes, State
+from tests.contract.turns import Begin
+from tests.contract.wrapped import WrappedSession, WrappedStore
+
+
+def board_of(begin: Begin, **asked: Any) -> Board:
+    """The board as it is now."""
+    with begin(write=False) as uow:
+        return boards.board(uow, **asked)
+
+
+def drawn(begin: Begin, **asked: Any) -> Drawing:
+    """The drawing as it is now."""
+    with begin(write=False) as uow:
+        return drawing.drawing(uow, **asked)
+
+
+def names(cards: Sequence[Card]) -> list[str]:
+    return [card.task.name for card in cards]
+
+
+def shown(found: Lanes) -> dict[str, list[str]]:
+    """The names of the tasks in each lane that has any."""
+    return {str(state): names(lane.cards) for state, lane in found.items() if lane.total}
+
+
+def awaited(card: Card) -> list[tuple[str, str]]:
+    return [(each.kind, each.name) for each in card.waits_for]
+
+
+def login(uow: UnitOfWork, **given: Any) -> tuple[Initiative, Phase]:
+    """An initiative with an open phase."""
+    initiative = uow.initiatives.add(Initiative(name="login", **given))
+    phase = Phase(initiative_id=initiative.id, name="schema", status="approved")
+    return initiative, uow.phases.add(phase)
+
+
+def test_tasks_stand_in_their_phase_by_what_can_be_done_about_them(begin: Begin) -> None:
+    """Ready, held, waiting, blocked, in review and completed."""
+    with begin() as uow:
+        initiative, phase = login(uow)
+        made = uow.tasks.add_all(
+            [
+                Task(name="first", phase_id=phase.id, order=1),
+                Task(name="urgent", phase_id=phase.id, order=2, priority="high"),
+                Task(name="later", phase_id=phase.id, order=3),
+                Task(name="stuck", phase_id=phase.id, status="blocked"),
+                Task(name="looked at", phase_id=phase.id, status="quality_review"),
+                Task(name="done", phase_id=phase.id, status="completed"),
+            ]
+        )
+        uow.tasks.add_dependency(made[2].id, made[0].id)
+        uow.commit()
+    (goal,) = board_of(begin).goals
+    (stage,) = goal.stages
+    assert (goal.initiative, stage.phase) == (initiative, phase)
+    assert shown(stage.lanes) == {
+        "ready": ["urgent", "first"],
+        "waiting": ["later"],
+        "blocked": ["stuck"],
+        "review": ["looked at"],
+        "completed": ["done"],
+    }
+
+
+def test_a_held_task_shows_who_holds_it_and_until_when(begin: Begin) -> None:
+    """Also one that is held for its review."""
+    with begin() as uow:
+        _, phase = login(uow)
+        agent = uow.agents.add(Agent(name="otter"))
+        uow.tasks.add_all(
+            [
+                Task(name="work", phase_id=phase.id, priority="high"),
+                Task(name="review", phase_id=phase.id, status="quality_review"),
+            ]
+        )
+        claims = [claiming.claim(uow, agent.id, ttl=timedelta(hours=1)) for _ in range(2)]
+        uow.commit()
+    (stage,) = board_of(begin).goals[0].stages
+    assert shown(stage.lanes) == {"held": ["work", "review"]}
+    for card, claim in zip(stage.lanes[State.HELD].cards, claims, strict=True):
+        assert card.holder is not None
+        assert card.holder.name == "otter"
+        assert card.lease_until == claim.opening.lease_until
+
+
+def test_a_held_task_whose_agent_is_gone_is_held_by_nobody_known(begin: Begin) -> None:
+    """It is shown all the same."""
+    with begin() as uow:
+        agent = uow.agents.add(Agent(name="otter"))
+        uow.tasks.add(Task(name="work"))
+        claiming.claim(uow, agent.id)
+        uow.agents.remove(agent.id)
+        uow.commit()
+    (stage,) = board_of(begin).goals[0].stages
+    assert [card.holder for card in stage.lanes[State.HELD].cards] == [None]
+
+
+def test_what_a_task_waits_for_is_told_by_name(begin: Begin) -> None:
+    """Tasks and children that are not finished, its phase, phases ahead and its initiative."""
+    with begin() as uow:
+        initiative, ahead = login(uow)
+        closed = uow.phases.add(Phase(initiative_id=initiative.id, name="page"))
+        uow.phases.add_dependency(closed.id, ahead.id)
+        parent, other, done = uow.tasks.add_all(
+            [
+                Task(name="parent", phase_id=closed.id),
+                Task(name="other", phase_id=ahead.id, order=1),
+                Task(name="done", phase_id=ahead.id, status="completed"),
+            ]
+        )
+        uow.tasks.add(
+            Task(name="child", phase_id=ahead.id, parent_task_id=parent.id, status="blocked")
+        )
+        uow.tasks.add_dependencies([(parent.id, other.id), (parent.id, done.id)])
+        uow.commit()
+    (card,) = board_of(begin).goals[0].stages[1].lanes[State.WAITING].cards
+    gate = [("phase", "page"), ("phase", "schema")]
+    assert awaited(card) == [("task", "child"), ("task", "other"), *gate]
+    assert card.more == 0
+    with begin() as uow:
+        uow.initiatives.save(evolve(initiative, status="pending_review"))
+        uow.commit()
+    (card,) = board_of(begin).goals[0].stages[1].lanes[State.WAITING].cards
+    assert awaited(card)[2:] == [("initiative", "login"), *gate]
+
+
+def test_of_many_things_a_task_waits_for_some_are_named_and_the_rest_counted(begin: Begin) -> None:
+    """Nobody reads forty names."""
+    with begin() as uow:
+        made = uow.tasks.add_all([Task(name=f"{n:02}", order=n) for n in range(40)])
+        uow.tasks.add_dependencies((made[-1].id, each.id) for each in made[:-1])
+        uow.commit()
+    (stage,) = board_of(begin).goals[0].stages
+    (card,) = stage.lanes[State.WAITING].cards
+    assert awaited(card) == [("task", f"{n:02}") for n in range(lanes.AWAITED)]
+    assert card.more == 39 - lanes.AWAITED
+
+
+def test_a_lane_shows_the_first_and_counts_all(begin: Begin) -> None:
+    """In a phase and outside of any."""
+    with begin() as uow:
+        initiative, phase = login(uow)
+        for number in range(12):
+            in_phase = {"phase_id": phase.id} if number % 2 else {"initiative_id": initiative.id}
+            for status in ("pending", "blocked", "quality_review", "completed"):
+                uow.tasks.add(Task(name=f"{number:02}", order=number, status=status, **in_phase))
+        uow.commit()
+    (goal,) = board_of(begin, limit=2).goals
+    assert [stage.phase for stage in goal.stages] == [phase, None]
+    for stage, first in zip(goal.stages, (["01", "03"], ["00", "02"]), strict=True):
+        for state in (State.READY, State.BLOCKED, State.REVIEW):
+            assert stage.lanes[state].total == 6
+            assert names(stage.lanes[state].cards) == first
+        assert stage.lanes[State.COMPLETED].total == 6
+        assert len(stage.lanes[State.COMPLETED].cards) == lanes.LAST
+
+
+def test_the_tasks_that_were_finished_last_are_named_first(begin: Begin) -> None:
+    """One that is open again, or gone, is not among them."""
+    with begin() as uow:
+        _, phase = login(uow)
+        made = uow.tasks.add_all([Task(name=str(n), phase_id=phase.id) for n in range(6)])
+        uow.commit()
+    for number in (3, 1, 4, 0, 5):
+        with begin() as uow:
+            uow.tasks.save(evolve(uow.tasks.get(made[number].id), status="completed"))
+            uow.commit()
+    with begin() as uow:
+        uow.tasks.save(evolve(uow.tasks.get(made[0].id), status="pending"))
+        uow.tasks.remove(made[5].id)
+        uow.commit()
+    lane = board_of(begin).goals[0].stages[0].lanes[State.COMPLETED]
+    assert (lane.total, names(lane.cards)) == (3, ["4", "1", "3"])
+
+
+def test_an_initiative_knows_its_critical_path(begin: Begin) -> None:
+    """The same as is told when asked for it alone, over phases and loose tasks."""
+    with begin() as uow:
+        initiative, phase = login(uow)
+        second = uow.phases.add(Phase(initiative_id=initiative.id, name="page"))
+        uow.phases.add_dependency(second.id, phase.id)
+        made = uow.tasks.add_all(
+            [
+                Task(name="a", phase_id=phase.id),
+                Task(name="b", phase_id=phase.id),
+                Task(name="c", phase_id=second.id),
+                Task(name="d", initiative_id=initiative.id),
+                Task(name="e", initiative_id=initiative.id),
+            ]
+        )
+        uow.tasks.add_dependencies([(made[1].id, made[0].id), (made[3].id, made[2].id)])
+        uow.commit()
+    (goal,) = board_of(begin).goals
+    assert goal.critical_path is not None
+    assert [task.name for task in goal.critical_path] == ["a", "b", "c", "d"]
+    with begin(write=False) as uow:
+        alone = ordering.critical_path(uow, initiative_id=initiative.id)
+    assert list(goal.critical_path) == alone
+
+
+def test_where_nothing_waits_there_is_no_critical_path(begin: Begin) -> None:
+    """One task alone is no chain; tasks without an initiative have a chain of their own."""
+    with begin() as uow:
+        _, phase = login(uow)
+        made = uow.tasks.add_all(
+            [Task(name="a", phase_id=phase.id), Task(name="b"), Task(name="c")]
+        )
+        uow.commit()
+    assert [goal.critical_path for goal in board_of(begin).goals] == [(), ()]
+    with begin() as uow:
+        uow.tasks.add_dependency(made[1].id, made[2].id)
+        uow.commit()
+    assert [goal.critical_path for goal in board_of(begin).goals] == [(), (made[2], made[1])]
+
+
+def test_a_waiting_task_of_the_critical_path_is_shown_before_others(begin: Begin) -> None:
+    """A mark that is not shown marks nothing."""
+    with begin() as uow:
+        _, phase = login(uow)
+        made = uow.tasks.add_all([Task(name=str(n), order=n, phase_id=phase.id) for n in range(6)])
+        pairs = [(made[n].id, made[0].id) for n in (1, 2, 3, 4)]
+        uow.tasks.add_dependencies([*pairs, (made[5].id, made[4].id)])
+        uow.commit()
+    lane = board_of(begin, limit=2).goals[0].stages[0].lanes[State.WAITING]
+    assert (lane.total, names(lane.cards)) == (5, ["4", "5"])
+
+
+def test_with_too_many_tasks_no_critical_path_is_looked_for(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is told apart from there being none; a smaller initiative still has its own."""
+    monkeypatch.setattr(boards, "CHAINED", 5)
+    with begin() as uow:
+        for size in (6, 3):
+            _, phase = login(uow)
+            uow.tasks.add_all([Task(name="x", phase_id=phase.id) for _ in range(size)])
+        uow.commit()
+    assert [goal.critical_path for goal in board_of(begin).goals].count(None) == 1
+    assert [goal.critical_path for goal in board_of(begin).goals].count(()) == 1
+
+
+def test_only_open_initiatives_are_on_the_board(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed ones and those too many are counted; one alone is shown whatever it is."""
+    monkeypatch.setattr(boards, "GOALS", 2)
+    with begin() as uow:
+        statuses = ("active", "completed", "pending_review", "archived", "active")
+        made = [uow.initiatives.add(Initiative(name=each, status=each)) for each in statuses]
+        uow.tasks.add(Task(name="x"))
+        uow.commit()
+    found = board_of(begin)
+    assert (len(found.goals), found.more_goals, found.closed) == (3, 1, 2)
+    assert found.goals[-1].initiative is None
+    assert not {made[1].id, made[3].id} & {one.initiative.id for one in found.goals[:2]}
+    alone = board_of(begin, initiative_id=made[3].id)
+    assert [goal.initiative for goal in alone.goals] == [made[3]]
+    with pytest.raises(NotFound):
+        board_of(begin, initiative_id="ini_nobody")
+
+
+def test_tasks_without_a_phase_that_are_too_many_are_counted_as_unseen(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The board never claims to know them all."""
+    monkeypatch.setattr(lanes, "LOOSE", 3)
+    with begin() as uow:
+        uow.tasks.add_all([Task(name="x") for _ in range(5)])
+        uow.tasks.add_all([Task(name="x", status="completed") for _ in range(4)])
+        uow.commit()
+    found = board_of(begin)
+    (stage,) = found.goals[0].stages
+    assert found.unseen == 3
+    assert (stage.lanes[State.READY].total, stage.lanes[State.COMPLETED].total) == (3, 3)
+
+
+def test_an_empty_space_has_an_empty_board(begin: Begin) -> None:
+    """Nothing is shown, and nothing fails."""
+    found = board_of(begin)
+    assert (found.goals, found.seq, found.unseen) == ((), 0, 0)
+    assert drawn(begin) == Drawing((), (), ())
+
+
+STATUSES = ("pending", "pending", "pending", "blocked", "quality_review", "completed")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_task_is_counted_once_and_in_the_right_lane(begin: Begin, seed: int) -> None:
+    """Against every row of a random plan, looked at one by one."""
+    chance = random.Random(seed)
+    with begin() as uow:
+        initiative, phase = login(uow)
+        closed = uow.phases.add(Phase(initiative_id=initiative.id, name="closed"))
+        agents = uow.agents.add_all([Agent(name="otter"), Agent(name="lynx")])
+        made = []
+        for number in range(40):
+            spot = chance.choice(
+                [{"phase_id": phase.id}, {"phase_id": closed.id}, {"initiative_id": initiative.id}]
+            )
+            status = chance.choice(STATUSES)
+            made.append(uow.tasks.add(Task(name=str(number), status=status, **spot)))
+        pairs = {tuple(sorted(chance.sample(range(40), 2))) for _ in range(25)}
+        uow.tasks.add_dependencies((made[b].id, made[a].id) for a, b in pairs)
+        for agent in agents:
+            claiming.claim(uow, agent.id)
+        uow.commit()
+    with begin(write=False) as uow:
+        wanted = slowly(uow)
+        (goal,) = boards.board(uow, initiative_id=initiative.id, limit=40).goals
+    assert counted(goal) == wanted
+    for stage in goal.stages:
+        for state, lane in stage.lanes.items():
+            if state is not State.COMPLETED:
+                assert len(lane.cards) == lane.total
+
+
+def slowly(uow: UnitOfWork) -> Counter[tuple[str | None, State]]:
+    """How many tasks of each phase are in each state, from all rows."""
+    openings = {row.task_id: row for row in uow.select(find(OPENINGS))}
+    waiting = {row.task_id for row in uow.select(find(WAITING))}
+    found: Counter[tuple[str | None, State]] = Counter()
+    for task in uow.select(find(TASKS)):
+        opening = openings.get(task.id)
+        state = State.WAITING if task.id in waiting else State.READY
+        if task.status in ("completed", "blocked"):
+            state = State(task.status)
+        elif opening is not None and opening.state == "held":
+            state = State.HELD
+        elif task.status == "quality_review":
+            state = State.REVIEW
+        found[task.phase_id, state] += 1
+    return found
+
+
+def counted(goal: Goal) -> Counter[tuple[str | None, State]]:
+    found: Counter[tuple[str | None, State]] = Counter()
+    for stage in goal.stages:
+        for state, lane in stage.lanes.items():
+            if lane.total:
+                found[stage.phase.id if stage.phase else None, state] = lane.total
+    return found
+
+
+class Weighing(WrappedSession):
+    """A session that knows how many rows it has handed out."""
+
+    rows = 0
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        type(self).rows = 0
+
+    def get(self, kind: Kind[Any], keys: Sequence[Any]) -> list[Any]:
+        """Hand out rows, and count them."""
+        found = self._session.get(kind, keys)
+        type(self).rows += len(found)
+        return found
+
+    def select(self, query: Query[Any]) -> list[Any]:
+        """Hand out rows, and count them."""
+        found = self._session.select(query)
+        type(self).rows += len(found)
+        return found
+
+
+def test_a_large_phase_is_counted_and_not_loaded(
+    store: Store, space: str, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows that a board takes from the store do not grow with the plan."""
+    monkeypatch.setattr(boards, "CHAINED", 100)
+    taken = []
+    with begin() as uow:
+        _, phase = login(uow)
+        first = uow.tasks.add(Task(name="first", phase_id=phase.id))
+        uow.commit()
+    for _ in range(2):
+        with begin() as uow:
+            made = uow.tasks.add_all([Task(name="x", phase_id=phase.id) for _ in range(800)])
+            uow.tasks.add_dependencies((each.id, first.id) for each in made[:400])
+            uow.commit()
+        found = read(WrappedStore(store, Weighing), space, boards.board)
+        taken.append(Weighing.rows)
+    (stage,) = found.goals[0].stages
+    assert (stage.lanes[State.READY].total, stage.lanes[State.WAITING].total) == (801, 800)
+    assert taken[0] == taken[1] < 500
+
+
+def test_a_drawing_has_waves_states_and_arrows(begin: Begin) -> None:
+    """One arrow between phases, and those between tasks and from children to parents."""
+    with begin() as uow:
+        initiative, phase = login(uow)
+        second = uow.phases.add(Phase(initiative_id=initiative.id, name="page"))
+        uow.phases.add_dependency(second.id, phase.id)
+        a, b, c = uow.tasks.add_all(
+            [
+                Task(name=name, phase_id=key)
+                for name, key in zip("abc", [phase.id] * 2 + [second.id])
+            ]
+        )
+        child = uow.tasks.add(Task(name="child", parent_task_id=c.id))
+        uow.tasks.add_dependency(b.id, a.id)
+        uow.tasks.add(Task(name="done", status="completed"))
+        uow.commit()
+    found = drawn(begin)
+    assert {
+        node.task.name: (node.wave, str(node.state), node.critical, node.after)
+        for node in found.nodes
+    } == {
+        "a": (1, "ready", True, ()),
+        "child": (1, "ready", False, ()),
+        "b": (2, "waiting", True, (a.id,)),
+        "c": (3, "waiting", True, (child.id,)),
+    }
+    assert [(each.phase.id, each.after) for each in found.stretches] == [
+        (phase.id, ()),
+        (second.id, (phase.id,)),
+    ]
+    assert found.critical_path == (a.id, b.id, c.id)
+
+
+def test_a_drawing_passes_through_what_is_elsewhere(begin: Begin) -> None:
+    """A task of another initiative between two of this one is not drawn, but its arrow is."""
+    with begin() as uow:
+        initiative, phase = login(uow)
+        a, b = uow.tasks.add_all([Task(name=name, phase_id=phase.id) for name in "ab"])
+        between = uow.tasks.add(Task(name="between"))
+        uow.tasks.add_dependencies([(b.id, between.id), (between.id, a.id)])
+        uow.commit()
+    for asked in ({"initiative_id": initiative.id}, {"phase_id": phase.id}):
+        found = drawn(begin, **asked)
+        assert [(node.task.name, node.after) for node in found.nodes] == [("a", ()), ("b", (a.id,))]
+
+
+def test_a_drawing_that_nobody_could_read_is_refused(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the number of tasks, and what to ask for instead; finished tasks do not count."""
+    monkeypatch.setattr(drawing, "LARGEST", 3)
+    with begin() as uow:
+        initiative, phase = login(uow)
+        uow.tasks.add_all([Task(name="x", phase_id=phase.id) for _ in range(4)])
+        other, small = login(uow)
+        uow.tasks.add_all([Task(name="x", phase_id=small.id) for _ in range(2)])
+        done = [Task(name="x", initiative_id=other.id, status="completed") for _ in range(4)]
+        uow.tasks.add_all(done)
+        uow.commit()
+    for asked in ({}, {"initiative_id": initiative.id}, {"phase_id": phase.id}):
+        with pytest.raises(InvalidValue, match="unfinished tasks, more than the 3 of one drawing"):
+            drawn(begin, **asked)
+    assert len(drawn(begin, initiative_id=other.id).nodes) == 2
+    with pytest.raises(NotFound):
+        drawn(begin, initiative_id="ini_nobody")

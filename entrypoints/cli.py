@@ -70,14 +70,23 @@ def _call(operation: Operation, call: Call) -> int:
     if isinstance(answer, Iterator):
         if operation.live and not call.as_json and sys.stdout.isatty():
             return _exit_code(_code(operation.live)(answer))
-        code = 0
-        for each in answer:
-            _print(operation, each, as_json=call.as_json, indent=None)
-            sys.stdout.flush()
-            code = _exit_code(each)
-        return code
+        return _follow(operation, answer, as_json=call.as_json)
     _print(operation, answer, as_json=call.as_json, indent=2)
     return _exit_code(answer)
+
+
+def _follow(operation: Operation, answers: Iterator[Any], *, as_json: bool) -> int:
+    """Print answer after answer; what is there to be watched ends well when somebody has enough."""
+    code = 0
+    try:
+        for each in answers:
+            _print(operation, each, as_json=as_json, indent=None)
+            sys.stdout.flush()
+            code = _exit_code(each)
+    except KeyboardInterrupt:
+        if operation.follows:
+            raise
+    return code
 
 
 def _exit_code(answer: Any) -> int:

@@ -7,12 +7,15 @@ is counted.
 from datetime import datetime
 from typing import NamedTuple
 
+from herdbook.domain import ordering as rules
+from herdbook.domain.ordering import Item
 from herdbook.domain.plan import Initiative, InitiativeStatus, Phase, Task, TaskStatus
 from herdbook.ports.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.query import any_of, find
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import ordering
-from herdbook.services.lanes import Dealer, Lanes, Loose, State, gate
+from herdbook.services.cards import Lanes, State, gate
+from herdbook.services.lanes import Dealer, Loose
 
 LIMIT = 10
 """How many tasks of one state are shown of one phase."""
@@ -99,6 +102,8 @@ def _goal(dealer: Dealer, initiative: Initiative, loose: Loose, budget: int) -> 
     uow = dealer.uow
     query = find(PHASES, {"initiative_id": initiative.id}, limit=STAGES)
     phases = uow.select(query)
+    ahead = {phase.id: uow.phases.dependencies(phase.id) for phase in phases}
+    phases = _in_order(phases, ahead)
     more = uow.count(query._replace(limit=None)) - len(phases)
     own = loose.get(initiative.id, {})
     sizes = [dealer.size(phase.id) for phase in phases]
@@ -112,12 +117,20 @@ def _goal(dealer: Dealer, initiative: Initiative, loose: Loose, budget: int) -> 
     marked = [task.id for task in path or ()]
     stages = []
     for phase, size in zip(phases, sizes, strict=True):
-        ahead = uow.phases.dependencies(phase.id)
-        lanes = dealer.of_phase(phase, size, gate(initiative, phase, ahead), marked)
-        stages.append(Stage(phase, tuple(ahead), lanes))
+        closed = gate(initiative, phase, ahead[phase.id])
+        lanes = dealer.of_phase(phase, size, closed, marked)
+        stages.append(Stage(phase, tuple(ahead[phase.id]), lanes))
     if own:
         stages.append(Stage(None, (), dealer.of_tasks(own, gate(initiative, None, ()), marked)))
     return Goal(initiative, tuple(stages), more, _chain(path)), budget
+
+
+def _in_order(phases: list[Phase], ahead: dict[str, list[Phase]]) -> list[Phase]:
+    """Phases behind those they wait for, older ones first where free to choose."""
+    known = {phase.id: phase for phase in phases}
+    items = [Item(id=each.id, rank=0, order=0, created_at=each.created_at) for each in phases]
+    edges = {key: [each.id for each in others] for key, others in ahead.items()}
+    return [known[key] for key in rules.order(items, edges)]
 
 
 def _homeless(dealer: Dealer, loose: Loose, budget: int) -> Goal:

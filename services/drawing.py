@@ -13,7 +13,7 @@ from herdbook.ports.dictionary import OPENINGS, PHASES, TASKS
 from herdbook.ports.query import any_of, find
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import ordering
-from herdbook.services.lanes import State, state_of
+from herdbook.services.cards import State, state_of
 
 LARGEST = 5_000
 """How many tasks one drawing holds at most."""

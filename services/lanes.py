@@ -5,16 +5,21 @@ Whatever the size of a plan, a lane counts its tasks through lookups and loads o
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
-from enum import StrEnum
-from typing import NamedTuple
 
 from herdbook.domain.agents import Agent
-from herdbook.domain.plan import Initiative, InitiativeStatus, Phase, PhaseStatus, Task, TaskStatus
-from herdbook.domain.readiness import Opening, OpeningKind, OpeningState, phase_is_open
-from herdbook.ports.dictionary import AGENTS, OPENINGS, TASK_DEPENDENCIES, TASKS, WAITING
+from herdbook.domain.plan import Phase, Task, TaskStatus
+from herdbook.domain.readiness import Opening, OpeningKind, OpeningState
+from herdbook.ports.dictionary import (
+    AGENTS,
+    JOURNAL,
+    OPENINGS,
+    TASK_DEPENDENCIES,
+    TASKS,
+    WAITING,
+)
 from herdbook.ports.query import any_of, find
 from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services.cards import Awaited, Card, Lane, Lanes, State, state_of
 
 SAMPLE = 100
 """Among how many waiting tasks of a phase the most urgent are looked for."""
@@ -27,73 +32,8 @@ LAST = 3
 AWAITED = 5
 """How many of the tasks that a task waits for are named."""
 
-
-class State(StrEnum):
-    """What can be done about a task: take it, leave it to who holds it, wait, help, look at it."""
-
-    READY = "ready"
-    HELD = "held"
-    WAITING = "waiting"
-    BLOCKED = "blocked"
-    REVIEW = "review"
-    COMPLETED = "completed"
-
-
-class Awaited(NamedTuple):
-    """Something a task waits for: a `task`, a `phase` or an `initiative`."""
-
-    kind: str
-    id: str
-    name: str
-    status: str
-
-
-class Card(NamedTuple):
-    """A task as a board shows it; `more` counts what it waits for beyond what is named."""
-
-    task: Task
-    holder: Agent | None = None
-    lease_until: datetime | None = None
-    waits_for: tuple[Awaited, ...] = ()
-    more: int = 0
-
-
-class Lane(NamedTuple):
-    """How many tasks are in a state, and the first of them."""
-
-    total: int
-    cards: tuple[Card, ...] = ()
-
-
-Lanes = dict[State, Lane]
 Loose = dict[str | None, dict[State, list[Task]]]
 """The tasks without a phase, by initiative and state."""
-
-
-def state_of(task: Task, opening: Opening | None) -> State:
-    """What can be done about a task."""
-    if task.finished:
-        return State.COMPLETED
-    if opening is not None and opening.state is OpeningState.HELD:
-        return State.HELD
-    if task.status is TaskStatus.BLOCKED:
-        return State.BLOCKED
-    if task.status is TaskStatus.QUALITY_REVIEW:
-        return State.REVIEW
-    return State.WAITING if opening is None else State.READY
-
-
-def gate(
-    initiative: Initiative | None, phase: Phase | None, ahead: Iterable[Phase]
-) -> tuple[Awaited, ...]:
-    """What keeps work from starting, as far as initiative and phases go."""
-    closed: list[tuple[str, Initiative | Phase]] = []
-    if initiative is not None and initiative.status is not InitiativeStatus.ACTIVE:
-        closed.append(("initiative", initiative))
-    if phase is not None and not phase_is_open(phase, initiative):
-        closed.append(("phase", phase))
-    closed += [("phase", each) for each in ahead if each.status is not PhaseStatus.COMPLETED]
-    return tuple(Awaited(kind, each.id, each.name, each.status) for kind, each in closed)
 
 
 class Dealer:
@@ -188,14 +128,20 @@ class Dealer:
         keys = [task.assignee_id for task in shown if task.assignee_id is not None]
         found: list[Agent | None] = self.uow.get(AGENTS, keys)
         agents = dict(zip(keys, found, strict=True))
-        return tuple(
-            Card(
-                task,
-                agents.get(task.assignee_id or ""),
-                None if opening is None else opening.lease_until,
-            )
-            for task, opening in zip(shown, openings, strict=True)
-        )
+        cards = []
+        for task, opening in zip(shown, openings, strict=True):
+            review = opening is not None and opening.kind is OpeningKind.REVIEW
+            holder = self._reviewer(task) if review else agents.get(task.assignee_id or "")
+            until = None if opening is None else opening.lease_until
+            cards.append(Card(task, holder, review, until))
+        return tuple(cards)
+
+    def _reviewer(self, task: Task) -> Agent | None:
+        """Who changed a task last: to hold it for its review was the last that happened to it."""
+        where = {"entity": TASKS.name, "key": task.id}
+        entries = self.uow.select(find(JOURNAL, where, descending=True, limit=1))
+        name = entries[0].agent if entries else None
+        return None if name is None else self.uow.agents.by_name(name)
 
     def _count(self, phase_id: str, status: TaskStatus) -> int:
         return self.uow.count(find(TASKS, {"phase_id": phase_id, "status": status}))

@@ -12,8 +12,8 @@ from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import board as boards
 from herdbook.services import drawing, keeping
 from herdbook.services.board import Board, Goal, Stage
+from herdbook.services.cards import Card, State
 from herdbook.services.drawing import Drawing
-from herdbook.services.lanes import Card, State
 
 LOOKS_AGAIN = 0.5
 """How many seconds pass between two looks at a plan that is watched."""
@@ -37,22 +37,19 @@ def _watched(here: Here, initiative: str | None) -> Iterator[dict[str, Any]]:
     from herdbook.ports.run import read  # noqa: PLC0415
 
     gc.enable()  # unlike other commands this one goes on
-    try:
-        place = here.place(Area.WORK)
-        if look(place.url).exists is False:
-            yield here.read(Area.WORK, _board, initiative)
-            while look(place.url).exists is False:
-                time.sleep(LOOKS_AGAIN)
-        seen = None
-        with here.opened(Area.WORK) as store:
-            while True:
-                if seen != read(store, here.space(Area.WORK), boards.head):
-                    answer = read(store, here.space(Area.WORK), _board, initiative)
-                    seen = answer["seq"]
-                    yield answer
-                time.sleep(LOOKS_AGAIN)
-    except KeyboardInterrupt:
-        return
+    place, space = here.place(Area.WORK), here.space(Area.WORK)
+    if look(place.url).exists is False:
+        yield here.read(Area.WORK, _board, initiative)
+        while look(place.url).exists is False:
+            time.sleep(LOOKS_AGAIN)
+    seen = None
+    with here.opened(Area.WORK) as store:
+        while True:
+            if seen != read(store, space, boards.head):
+                answer = read(store, space, _board, initiative)
+                seen = answer["seq"]
+                yield answer
+            time.sleep(LOOKS_AGAIN)
 
 
 def _board(uow: UnitOfWork, initiative: str | None) -> dict[str, Any]:
@@ -122,8 +119,9 @@ def _card(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
         "status": task.status,
         "priority": task.priority,
         "critical": task.id in marked,
-        "agent_id": task.assignee_id,
+        "agent_id": holder.id if holder else None,
         "agent": holder.name if holder else None,
+        "for_review": card.for_review,
         "lease_until": until.isoformat() if until else None,
         "lease_seconds": (until - now).total_seconds() if until else None,
         "waits_for": [each._asdict() for each in card.waits_for],
@@ -142,6 +140,11 @@ def plan(
         from herdbook.entrypoints.screens import documents  # noqa: PLC0415
 
         answer["text"] = (documents.mermaid if mermaid else documents.dot)(answer)
+        if mermaid and not documents.mermaid_draws(answer["text"]):
+            here.warn(
+                "this chart has more arrows or text than Mermaid draws unless it is told to; "
+                "ask for one initiative or one phase, or for --dot"
+            )
     return answer
 
 

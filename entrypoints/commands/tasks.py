@@ -8,11 +8,12 @@ from herdbook.domain.claiming import Claim
 from herdbook.domain.errors import AgentHalted, HerdbookError, InvalidValue, NotFound
 from herdbook.domain.grading import is_halted
 from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
+from herdbook.domain.plan import Task, TaskStatus
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.commands.use_cases import agent_id
 from herdbook.entrypoints.rows import plain
 from herdbook.ports.dictionary import INITIATIVES, PHASES, TASKS
+from herdbook.ports.query import find
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import claiming, keeping
 
@@ -66,35 +67,50 @@ def agent_name(here: Here, agent: str | None) -> str:
     return name
 
 
-def heartbeat(here: Here, *, task: str, fence: int | None, ttl: timedelta) -> dict[str, Any]:
+def heartbeat(here: Here, *, task: str | None, fence: int | None, ttl: timedelta) -> dict[str, Any]:
     """Keep a claimed task for longer."""
     return _held(here, task, fence, claiming.heartbeat, ttl=ttl)
 
 
-def done(here: Here, *, task: str, fence: int | None, summary: str | None) -> dict[str, Any]:
+def done(here: Here, *, task: str | None, fence: int | None, summary: str | None) -> dict[str, Any]:
     """Hand in a claimed task, or let a reviewed one pass."""
     return _held(here, task, fence, claiming.complete, summary=summary)
 
 
-def fail(here: Here, *, task: str, fence: int | None) -> dict[str, Any]:
+def fail(here: Here, *, task: str | None, fence: int | None) -> dict[str, Any]:
     """Give a claimed task back because it did not work out."""
     return _held(here, task, fence, claiming.fail)
 
 
-def release(here: Here, *, task: str, fence: int | None) -> dict[str, Any]:
+def release(here: Here, *, task: str | None, fence: int | None) -> dict[str, Any]:
     """Give a claimed task back untried."""
     return _held(here, task, fence, claiming.release)
 
 
 def _held(
-    here: Here, task: str, fence: int | None, use_case: Callable[..., Any], **more: Any
+    here: Here, task: str | None, fence: int | None, use_case: Callable[..., Any], **more: Any
 ) -> dict[str, Any]:
     def inside(uow: UnitOfWork) -> Any:
-        row = keeping.named(uow, TASKS, task)
+        row = keeping.named(uow, TASKS, task) if task is not None else _own(here, uow)
         return use_case(uow, row.id, _fence(here, uow, row, fence), **more)
 
     answer: dict[str, Any] = plain(here.run(Area.WORK, inside))
     return answer
+
+
+def _own(here: Here, uow: UnitOfWork) -> Task:
+    """The task that the agent that acts holds, if that is one alone."""
+    held = [
+        each
+        for each in uow.select(find(TASKS, {"assignee_id": agent_id(here, uow, None)}))
+        if each.status is TaskStatus.IN_PROGRESS
+    ]
+    if not held:
+        raise NotFound("task", "held by the agent that acts")
+    if len(held) > 1:
+        ids = ", ".join(task.id for task in held)
+        raise InvalidValue("task", f"must be named: the agent that acts holds {ids}")
+    return held[0]
 
 
 def _fence(here: Here, uow: UnitOfWork, task: Task, fence: int | None) -> int:

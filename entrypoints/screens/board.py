@@ -121,7 +121,8 @@ def _short(key: str) -> str:
 def _detail(card: Data, state: str, phase_id: str | None, now: datetime) -> Iterator[Span]:
     """Who holds it and for how long, or what it waits for."""
     if state == "held":
-        yield f"  {plain(card['agent'] or 'nobody known')}", STYLES["held"]
+        who = plain(card["agent"] or ("somebody" if card["for_review"] else "nobody known"))
+        yield f"  {who}{' reviews it' if card['for_review'] else ''}", STYLES["held"]
         if card["lease_until"] is not None:
             left = (datetime.fromisoformat(card["lease_until"]) - now).total_seconds()
             if left > 0:

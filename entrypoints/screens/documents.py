@@ -18,6 +18,8 @@ FILLS = {
     "blocked": "#ffdcdc",
     "review": "#fff3cd",
 }
+MERMAID_ARROWS, MERMAID_TEXT = 500, 50_000
+"""How much Mermaid draws by default: fewer arrows than that, and no more characters."""
 _SPECIAL = re.compile(r"""[#&<>"`%*~]|(?<!\w)_|_(?!\w)""")
 _LIST = re.compile(r"^(\s*\d*)([-+.)])(?=\s)")
 
@@ -48,6 +50,12 @@ def mermaid(answer: dict[str, Any]) -> str:
     ]
     lines += [f"  style {named[key]} stroke-width:4px" for key in answer["critical_path"]]
     return "\n".join(lines)
+
+
+def mermaid_draws(text: str) -> bool:
+    """Whether Mermaid draws a chart of this size without being told to."""
+    arrows = sum("-->" in line or "==>" in line for line in text.splitlines())
+    return arrows < MERMAID_ARROWS and len(text) <= MERMAID_TEXT
 
 
 def dot(answer: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from herdbook.entrypoints.operation import (
 )
 
 _TASK = Parameter(
-    "task", "the id of the task, or the beginning of it", positional=True, required=True
+    "task", "its id, or the beginning of it; by default the one that is held here", positional=True
 )
 _FENCE = Parameter(
     "fence", "the number that `claim` told; not needed by the agent that holds it", kind="number"

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from herdbook.domain.agents import Agent
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
+from herdbook.domain.journal import Actor
 from herdbook.domain.plan import Initiative, Phase, Task
 from herdbook.ports.dictionary import OPENINGS, TASKS, WAITING
 from herdbook.ports.kinds import Kind
@@ -21,8 +23,8 @@ from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import board as boards
 from herdbook.services import claiming, drawing, lanes, ordering
 from herdbook.services.board import Board, Goal
+from herdbook.services.cards import Card, Lanes, State
 from herdbook.services.drawing import Drawing
-from herdbook.services.lanes import Card, Lanes, State
 from tests.contract.turns import Begin
 from tests.contract.wrapped import WrappedSession, WrappedStore
 
@@ -88,24 +90,30 @@ def test_tasks_stand_in_their_phase_by_what_can_be_done_about_them(begin: Begin)
 
 
 def test_a_held_task_shows_who_holds_it_and_until_when(begin: Begin) -> None:
-    """Also one that is held for its review."""
+    """Who reviews it is not who did the work, and is known if they have said who they are."""
     with begin() as uow:
         _, phase = login(uow)
-        agent = uow.agents.add(Agent(name="otter"))
+        otter, lynx = uow.agents.add_all([Agent(name="otter"), Agent(name="lynx")])
+        review = Task(name="review", phase_id=phase.id, status="quality_review")
         uow.tasks.add_all(
             [
                 Task(name="work", phase_id=phase.id, priority="high"),
-                Task(name="review", phase_id=phase.id, status="quality_review"),
+                evolve(review, assignee_id=otter.id, order=1),
+                evolve(review, assignee_id=otter.id, order=2),
             ]
         )
-        claims = [claiming.claim(uow, agent.id, ttl=timedelta(hours=1)) for _ in range(2)]
         uow.commit()
+    held = []
+    for agent, said in ((otter, Actor()), (lynx, Actor(agent="lynx")), (lynx, Actor())):
+        with begin(actor=said) as uow:
+            held.append(claiming.claim(uow, agent.id, ttl=timedelta(hours=1)))
+            uow.commit()
     (stage,) = board_of(begin).goals[0].stages
-    assert shown(stage.lanes) == {"held": ["work", "review"]}
-    for card, claim in zip(stage.lanes[State.HELD].cards, claims, strict=True):
-        assert card.holder is not None
-        assert card.holder.name == "otter"
-        assert card.lease_until == claim.opening.lease_until
+    assert shown(stage.lanes) == {"held": ["work", "review", "review"]}
+    cards = stage.lanes[State.HELD].cards
+    assert [card.holder for card in cards] == [otter, lynx, None]
+    assert [card.for_review for card in cards] == [False, True, True]
+    assert [card.lease_until for card in cards] == [each.opening.lease_until for each in held]
 
 
 def test_a_held_task_whose_agent_is_gone_is_held_by_nobody_known(begin: Begin) -> None:
@@ -159,6 +167,20 @@ def test_of_many_things_a_task_waits_for_some_are_named_and_the_rest_counted(beg
     (card,) = stage.lanes[State.WAITING].cards
     assert awaited(card) == [("task", f"{n:02}") for n in range(lanes.AWAITED)]
     assert card.more == 39 - lanes.AWAITED
+
+
+def test_a_phase_stands_behind_those_it_waits_for(begin: Begin) -> None:
+    """Also where all of them were added at once."""
+    with begin() as uow:
+        initiative = uow.initiatives.add(Initiative(name="login"))
+        rows = [Phase(initiative_id=initiative.id, name=str(n)) for n in range(8)]
+        made = uow.phases.add_all(rows)
+        for one, other in pairwise(made):
+            uow.phases.add_dependency(other.id, one.id)
+        uow.commit()
+    stages = board_of(begin).goals[0].stages
+    assert [stage.phase for stage in stages] == made
+    assert [stage.waits_for for stage in stages] == [(), *((each,) for each in made[:-1])]
 
 
 def test_a_lane_shows_the_first_and_counts_all(begin: Begin) -> None:
@@ -419,7 +441,7 @@ def test_a_drawing_has_waves_states_and_arrows(begin: Begin) -> None:
         a, b, c = uow.tasks.add_all(
             [
                 Task(name=name, phase_id=key)
-                for name, key in zip("abc", [phase.id] * 2 + [second.id])
+                for name, key in zip("abc", [phase.id] * 2 + [second.id], strict=True)
             ]
         )
         child = uow.tasks.add(Task(name="child", parent_task_id=c.id))

@@ -217,3 +217,15 @@ def test_an_agent_that_dies_unasked_is_told(person: Person, place: Path) -> None
         assert demo.returncode == 1
         assert f"this is off:\n  the process of {last} ended with -9, unasked" in story
         assert list(place.iterdir()) == []
+
+
+def test_what_is_off_ends_the_board_with_1(person: Person, place: Path) -> None:
+    """A terminal learns of it as a pipe does."""
+    with on_terminal(person, place, "slow", "xterm-256color") as terminal:
+        terminal.wait_for(f"{CAST[0].name} claims '")
+        last = CAST[-1].name
+        agents = psutil.Process(terminal.process.pid).children()
+        (agent,) = (each for each in agents if last in each.cmdline())
+        agent.kill()
+        terminal.wait_for(f"this is off:\n  the process of {last} ended with -9, unasked")
+        assert terminal.end() == 1

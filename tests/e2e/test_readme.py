@@ -1,21 +1,52 @@
 """What the README shows is what happens."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.e2e.conftest import PROGRAM, Person
+
 README = Path(__file__).parents[2] / "README.md"
+
+
+def blocks(language: str) -> list[str]:
+    """The pieces of code in a language."""
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
 
 
 def test_the_examples_print_what_they_say() -> None:
     """Run one after the other in a fresh process, every `print` prints its comment."""
-    code = "\n".join(re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL))
+    code = "\n".join(blocks("python"))
     promised = re.findall(r"^\s*print\(.*\)  # (.*)$", code, re.MULTILINE)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     printed = done.stdout.splitlines()
     journal = [line for line in printed if re.match(r"\d+ (add|save|remove) ", line)]
-    assert len(promised) == 3
+    assert len(promised) == 4
     assert [line for line in printed if line not in journal] == promised
     assert len(journal) >= 4
+
+
+def test_the_five_minutes_go_as_they_are_written(person: Person, app: Path) -> None:
+    """Typed into a shell in a repository, every command ends well."""
+    (script,) = [each for each in blocks("sh") if "import plan" in each]
+    sh = shutil.which("sh")
+    assert sh is not None
+    done = subprocess.run(
+        [sh, "-eu", "-c", script],
+        cwd=app,
+        env={**person.variables, "PATH": f"{PROGRAM.parent}:{person.variables['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Write the migration" in done.stdout
+    tasks = {row["name"]: row["status"] for row in person.asks(app, "task", "list")}
+    assert tasks == {
+        "Write the migration": "completed",
+        "Test it on a copy": "pending",
+        "Drop the old column": "pending",
+    }

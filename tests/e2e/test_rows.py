@@ -173,6 +173,22 @@ def test_claim_and_done_as_the_agent_that_acts(person: Person, app: Path) -> Non
     assert '"agent": "otter"' in last
 
 
+def test_done_without_an_id_is_about_the_task_that_is_held(person: Person, app: Path) -> None:
+    """As long as there is one alone."""
+    person.runs(app, "agent", "add", "otter")
+    for name in ("one", "two"):
+        person.runs(app, "task", "add", name)
+    assert person.tries(app, "done").returncode == 3
+    person.runs(app, "claim")
+    assert person.asks(app, "done")["status"] == "completed"
+    person.runs(app, "claim")
+    person.runs(app, "task", "add", "three")
+    person.runs(app, "claim")
+    told = person.tries(app, "done")
+    assert told.returncode == 2
+    assert "must be named" in told.stderr
+
+
 def test_a_cycle_is_refused_with_its_names(person: Person, app: Path) -> None:
     """Exit code 1, and the edge is not there."""
     one = added(person, app, "task", "add", "one")["id"]

@@ -5,7 +5,6 @@ somebody sees what it does. Whatever the look, the words are the same.
 """
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -106,6 +105,8 @@ def _redraw(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> No
 
 def _fitting(lines: Sequence[Line]) -> Sequence[Line]:
     """As many lines as the terminal is high, with a word about the rest."""
+    import shutil  # noqa: PLC0415 - brings archives of all kinds
+
     height = shutil.get_terminal_size().lines
     if len(lines) <= height:
         return lines

@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from herdbook.entrypoints.screens.text import columns, plain
+from herdbook.entrypoints.looks import table
+from herdbook.entrypoints.screens.text import plain
 
 
 def waiting(answer: list[dict[str, Any]]) -> str:
@@ -19,7 +20,7 @@ def waiting(answer: list[dict[str, Any]]) -> str:
         )
         for each in answer
     ]
-    return columns(("AGENT", "INITIATIVE", "TASK", "ASKS"), rows)
+    return table(("AGENT", "INITIATIVE", "TASK", "ASKS"), rows)
 
 
 def piece(answer: dict[str, Any]) -> str:

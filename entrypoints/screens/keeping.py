@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from herdbook.entrypoints.screens.text import columns, plain
+from herdbook.entrypoints.looks import table
+from herdbook.entrypoints.screens.text import plain
 
 FIRST = ("id", "name", "title", "status", "priority", "question", "content", "body", "description")
 """What a list shows of a row, as far as the row has it."""
@@ -25,7 +26,7 @@ def many(answer: Sequence[dict[str, Any]]) -> str:
         return "there are none"
     names = [name for name in FIRST if name in answer[0]]
     rows = [[_short(row[name]) for name in names] for row in answer]
-    return columns([name.upper() for name in names], rows)
+    return table([name.upper() for name in names], rows)
 
 
 def removed(answer: Sequence[dict[str, Any]]) -> str:

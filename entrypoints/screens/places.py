@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from herdbook.entrypoints.screens.text import columns, plain, size
+from herdbook.entrypoints.looks import table
+from herdbook.entrypoints.screens.text import plain, size
 
 
 def where(answer: dict[str, Any]) -> str:
@@ -38,7 +39,7 @@ def config(answer: dict[str, Any]) -> str:
         )
         for key, each in answer.items()
     ]
-    return columns(("SETTING", "VALUE", "ORIGIN"), rows)
+    return table(("SETTING", "VALUE", "ORIGIN"), rows)
 
 
 def trust(answer: dict[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from herdbook.entrypoints.screens.text import columns, duration, plain
+from herdbook.entrypoints.looks import table
+from herdbook.entrypoints.screens.text import duration, plain
 
 HEADER = ("WORKTREE", "AGENT", "STATUS", "TASK", "SINCE", "LEASE LEFT", "WAITS FOR", "LAST CHANGE")
 
@@ -17,7 +18,7 @@ def _space(space: dict[str, Any]) -> str:
     counts = ", ".join(f"{tasks[state]} {state}" for state in ("ready", "held", "waiting"))
     lines = [f"{space['space']}: tasks {counts}"]
     if space["rows"]:
-        lines += ["", columns(HEADER, [_row(row) for row in space["rows"]])]
+        lines += ["", table(HEADER, [_row(row) for row in space["rows"]])]
     else:
         lines.append("nobody is at work here")
     if last is not None:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from herdbook.entrypoints.screens.text import columns, plain
+from herdbook.entrypoints.looks import table
+from herdbook.entrypoints.screens.text import plain
 
 
 def add(answer: dict[str, Any]) -> str:
@@ -24,7 +25,7 @@ def list_(answer: dict[str, Any]) -> str:
         )
         for each in answer["worktrees"]
     ]
-    return columns(("WORKTREE", "BRANCH", "STATE", "PATH"), rows)
+    return table(("WORKTREE", "BRANCH", "STATE", "PATH"), rows)
 
 
 def remove(answer: dict[str, Any]) -> str:

@@ -149,9 +149,12 @@ class Here:
     @property
     def user(self) -> str:
         """Whose record it is."""
-        import getpass  # noqa: PLC0415
+        for name in ("HERDBOOK_USER", "LOGNAME", "USER"):
+            if self.variables.get(name):
+                return self.variables[name]
+        import getpass  # noqa: PLC0415 - seldom needed
 
-        return self.variables.get("HERDBOOK_USER") or getpass.getuser()
+        return getpass.getuser()
 
     @contextmanager
     def opened(self, area: Area, *, create: bool = False) -> Iterator["Store"]:

@@ -11,6 +11,8 @@ from herdbook.entrypoints.operations import OPERATIONS
 
 PLACES = ("store", "work", "checkpoints", "record")
 STANDARD_INPUT = "-"
+GROUPS = frozenset(each.words[0] for each in OPERATIONS if len(each.words) > 1)
+"""The words that begin several commands: alone they ask which ones."""
 
 
 class Call(NamedTuple):
@@ -30,7 +32,9 @@ def named(words: Sequence[str]) -> tuple[Operation | None, list[str]]:
     for operation in OPERATIONS:
         if tuple(first[: len(operation.words)]) == operation.words:
             return operation, list(words[len(operation.words) :])
-        if first[:1] == [operation.alias]:
+    for operation in OPERATIONS:
+        alone = len(words) == 1 and operation.alias in GROUPS
+        if first[:1] == [operation.alias] and not alone:
             return operation, list(words[1:])
     return None, list(words)
 

@@ -51,6 +51,11 @@ def read(
     return uow.log_chunks.of_agent(agent_id, limit=limit, after=last)
 
 
+def remove(uow: UnitOfWork, agent_id: str) -> dict[str, int]:
+    """Remove an agent's log; says how many pieces it had."""
+    return {"removed": uow.log_chunks.remove_of_agent(uow.agents.get(agent_id).id)}
+
+
 def _backwards(agent_id: str, session_number: int) -> Query[LogChunk]:
     where = {"agent_id": agent_id, "session_number": session_number}
     return find(LOG_CHUNKS, where, descending=True, limit=1)

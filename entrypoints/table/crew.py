@@ -121,7 +121,15 @@ ROWS: tuple[Operation, ...] = (
             Parameter("after", "from behind the piece with this id on"),
             Parameter("limit", "at most so many pieces", kind="number"),
         ),
+        alias="log",
         follows=True,
+    ),
+    does(
+        "log.rm",
+        "remove an agent's log",
+        "logs:remove",
+        "log rm brisk-otter",
+        an_id("agent_id", "agents"),
     ),
     Operation(
         "journal.list",
@@ -134,6 +142,7 @@ ROWS: tuple[Operation, ...] = (
             Parameter("follow", "go on as it grows", kind="flag"),
             Parameter("limit", "at most so many", kind="number"),
         ),
+        alias="journal",
         follows=True,
     ),
     Operation(

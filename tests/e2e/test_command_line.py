@@ -165,6 +165,16 @@ def test_where_loads_neither_attrs_nor_an_entity(person: Person, app: Path) -> N
     assert not modules & {"herdbook.domain.plan", "herdbook.adapters.opening", "tomllib"}
 
 
+def test_task_list_loads_neither_attrs_nor_rich_nor_another_engine(
+    person: Person, app: Path
+) -> None:
+    """It reads rows and prints them."""
+    person.runs(app, "task", "add", "x")
+    modules = loaded(person, app, "task", "list")
+    assert not modules & (HEAVY | {"attr", "attrs", "herdbook.ports.promises"})
+    assert "lmdb" in modules
+
+
 def test_status_loads_only_its_engine_and_nothing_that_writes(person: Person, app: Path) -> None:
     """Nobody waits for what is not used."""
     person.runs(app, "worktree", "add", "login")

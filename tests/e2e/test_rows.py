@@ -1,9 +1,11 @@
 """Rows of any kind on the command line: add, list, show, set, rm, and input of every bad kind."""
 
+import json
 import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from herdbook.domain.places import Area
 from herdbook.domain.plan import Task
+from herdbook.domain.standing import Occasion, bug_found
 from tests.e2e.conftest import PROGRAM, Person
 
 
@@ -225,6 +228,34 @@ def test_the_journal_is_followed_line_by_line(person: Person, app: Path) -> None
     _, complaint = following.communicate(timeout=60)
     assert following.returncode == 130
     assert "Traceback" not in complaint
+
+
+def test_a_log_is_added_to_and_printed(person: Person, app: Path) -> None:
+    """Of an agent, piece by piece; `herdbook log` is short for it."""
+    person.runs(app, "agent", "add", "otter")
+    for text in ("one", "two\nlines \x1b[31m"):
+        person.runs(app, "log", "add", text)
+    assert person.runs(app, "log", "otter") == "one\ntwo\nlines \\x1b[31m\n"
+    lines = person.runs(app, "log", "list", "otter", "--json", "--limit", "1").splitlines()
+    assert [json.loads(line)["content"] for line in lines] == ["one"]
+    assert person.asks(app, "log", "rm", "otter") == {"removed": 2}
+    assert person.runs(app, "log", "otter") == ""
+
+
+def test_a_halted_agent_claims_nothing(person: Person, app: Path) -> None:
+    """Exit code 1; where the record is out of reach, it may go on, with a word about it."""
+    person.runs(app, "agent", "add", "otter")
+    person.runs(app, "task", "add", "x")
+    here = person.at(app)
+    bug = bug_found(Occasion(agent="otter", at=datetime.now(UTC)))
+    here.run(Area.RECORD, lambda uow: uow.ledger.add(bug))
+    told = person.tries(app, "claim")
+    assert told.returncode == 1
+    assert "halted" in told.stderr
+    away = "postgresql://me@127.0.0.1:1/x?connect_timeout=1"
+    told = person.tries(app, "claim", HERDBOOK_RECORD=away)
+    assert told.returncode == 0
+    assert "the record cannot be asked" in told.stderr
 
 
 def test_agents_ask_and_answer(person: Person, app: Path) -> None:

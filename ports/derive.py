@@ -26,13 +26,13 @@ from herdbook.ports.dictionary import (
     WAITING,
 )
 from herdbook.ports.kinds import Kind
+from herdbook.ports.paging import PAGE, every
 from herdbook.ports.query import find
 from herdbook.ports.queues import QUEUES, Queues
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work import UnitOfWork
 
-PAGE = 1_000
 _SOURCES = {TASKS, TASK_DEPENDENCIES, PHASES, PHASE_DEPENDENCIES, INITIATIVES, SCORE_EVENTS}
 
 
@@ -67,17 +67,11 @@ def _place(event: ScoreEvent) -> tuple[datetime, str]:
 
 
 def _ledger(uow: "UnitOfWork", agent: str) -> Iterator[ScoreEvent]:
-    query = find(SCORE_EVENTS, {"agent": agent}, limit=PAGE)
-    while page := uow.select(query):
-        yield from page
-        query = query.following(page[-1])
+    return every(uow, find(SCORE_EVENTS, {"agent": agent}, limit=PAGE))
 
 
 def _every(uow: "UnitOfWork", kind: Kind[Any]) -> Iterator[Any]:
-    query = find(kind, limit=PAGE)
-    while page := uow.select(query):
-        yield from page
-        query = query.following(page[-1])
+    return every(uow, find(kind, limit=PAGE))
 
 
 def _recomputed(uow: "UnitOfWork") -> dict[tuple[str, str], Any]:

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from herdbook.ports.changes import Reads
 from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
+from herdbook.ports.query import Query, find
 
 E = TypeVar("E")
 
@@ -13,6 +13,13 @@ PAGE = 1_000
 
 Progress = Callable[[str, int, int], None]
 """Told of a space how many rows are done, and how many there are in all."""
+
+
+def every(read: Reads, query: Query[E]) -> Iterator[E]:
+    """The whole answer to a query with a limit, fetched page by page as it is used up."""
+    while page := read.select(query):
+        yield from page
+        query = query.following(page[-1])
 
 
 def pages(read: Reads, kind: Kind[E], limit: int = PAGE) -> Iterator[list[E]]:

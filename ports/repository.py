@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from herdbook.ports.kinds import Kind
+from herdbook.ports.paging import every
 from herdbook.ports.query import Query, find, starting_with
 
 if TYPE_CHECKING:
@@ -76,6 +77,4 @@ class Repository(Generic[E]):
 
     def every(self, query: Query[E]) -> Iterator[E]:
         """The whole answer to a query with a limit, fetched page by page as it is used up."""
-        while page := self.uow.select(query):
-            yield from page
-            query = query.following(page[-1])
+        return every(self.uow, query)

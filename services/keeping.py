@@ -11,6 +11,7 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.plan import Task
 from herdbook.ports.kinds import Kind
+from herdbook.ports.paging import every
 from herdbook.ports.query import Query, find, starting_with
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import phases
@@ -120,7 +121,7 @@ def listed(
     if after is not None:
         query = query.following(named(uow, kind, after))
     rows: list[E] = []
-    for row in _every(uow, query._replace(limit=min(limit * 2, 1_000))):
+    for row in every(uow, query._replace(limit=min(limit * 2, 1_000))):
         if all(vars(row)[name] == value for name, value in rest.items()):
             rows.append(row)
             if len(rows) == limit:
@@ -144,9 +145,3 @@ def _leading(lookup: Sequence[str], wanted: Mapping[str, Any]) -> Iterator[str]:
         if name not in wanted:
             return
         yield name
-
-
-def _every(uow: UnitOfWork, query: Query[E]) -> Iterator[E]:
-    while page := uow.select(query):
-        yield from page
-        query = query.following(page[-1])

@@ -13,6 +13,7 @@ from herdbook.domain.ordering import Item, Node
 from herdbook.domain.plan import PhaseStatus, Task, TaskStatus
 from herdbook.ports.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.kinds import Kind
+from herdbook.ports.paging import every
 from herdbook.ports.query import any_of, find
 from herdbook.ports.unit_of_work import UnitOfWork
 
@@ -149,9 +150,7 @@ def _every(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]) ->
     wanted = list(dict.fromkeys(values))
     for start in range(0, len(wanted), PAGE):
         query = find(kind, {field: any_of(wanted[start : start + PAGE])}, limit=PAGE)
-        while page := uow.select(query):
-            yield from page
-            query = query.following(page[-1])
+        yield from every(uow, query)
 
 
 class _Graph:

@@ -6,6 +6,9 @@ from typing import Any
 from herdbook.entrypoints.looks import table
 from herdbook.entrypoints.screens.text import plain
 
+UNSAID = ("id", "created_at", "updated_at", "version", "worktree_id")
+"""The fields of a change that tell a person nothing new."""
+
 
 def waiting(answer: list[dict[str, Any]]) -> str:
     """Who waits, at what, and what they ask."""
@@ -32,7 +35,11 @@ def piece(answer: dict[str, Any]) -> str:
 def entry(answer: dict[str, Any]) -> str:
     """One change: when, who, what, and the fields that changed."""
     who = answer["agent"] or answer["person"] or "somebody"
-    changed = answer["after"] if answer["op"] != "remove" else None
+    changed = {
+        name: value
+        for name, value in (answer["after"] or {}).items()
+        if name not in UNSAID and answer["op"] != "remove"
+    }
     said = "" if not changed else "  " + json.dumps(changed, ensure_ascii=False)
     line = (
         f"#{answer['seq']} {answer['at'][:19]}Z {who}: {answer['op']} "

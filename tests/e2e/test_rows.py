@@ -212,15 +212,15 @@ def test_a_cycle_is_refused_with_its_names(person: Person, app: Path) -> None:
 def test_the_journal_is_followed_line_by_line(person: Person, app: Path) -> None:
     """As JSON Lines, while another terminal writes; Ctrl-C ends it."""
     person.runs(app, "task", "add", "before")
+    last = json.loads(person.runs(app, "journal", "list", "--json").splitlines()[-1])["seq"]
     following = subprocess.Popen(
-        [PROGRAM, "journal", "follow", "--json"],
+        [PROGRAM, "journal", "follow", "--since", str(last), "--json"],
         cwd=app,
         env={**person.variables, "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(1.5)
     person.runs(app, "task", "add", "after")
     assert following.stdout is not None
     assert "after" in following.stdout.readline()

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.settings import SERVERS
@@ -42,4 +42,4 @@ def shown_url(url: str) -> str:
     user, at, hosts = parts.netloc.rpartition("@")
     kept = urlencode([(name, value) for name, value in query if name in _SHOWN])
     netloc = f"{user.partition(':')[0]}{at}{hosts}"
-    return urlunsplit(parts._replace(netloc=netloc, query=kept, fragment=""))
+    return f"{parts.scheme}://{netloc}{parts.path}{'?' if kept else ''}{kept}"

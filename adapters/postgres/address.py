@@ -1,16 +1,16 @@
 """Where a Postgres server is: what the driver takes, and what people may see of it."""
 
 import re
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import psycopg
 from attrs import field, frozen
 from psycopg.conninfo import make_conninfo
 
+from herdbook.adapters.urls import shown_url
 from herdbook.domain.errors import InvalidValue
 
 _HOST = re.compile(r"(\[[^][@]*]|[^][:@]*)(?::(\d*))?")
-_SHOWN = ("host", "hostaddr", "port", "dbname", "user", "sslmode", "schema")
 _UNREADABLE = (
     "is not the URL of a Postgres server; what has a meaning in URLs (/ ? # % @) "
     "is written as %2F %3F %23 %25 %40"
@@ -39,11 +39,7 @@ def read_address(url: str) -> Address:
         raise InvalidValue("url", _UNREADABLE) from None
     if not re.fullmatch("[A-Za-z0-9_]{1,63}", schema):
         raise InvalidValue("url", f"{schema!r} cannot be the name of a schema")
-    user, at, hosts = parts.netloc.rpartition("@")
-    shown = [(name, value) for name, value in query if name in _SHOWN]
-    netloc = f"{user.partition(':')[0]}{at}{hosts}"
-    seen = urlunsplit(parts._replace(netloc=netloc, query=urlencode(shown)))
-    return Address(driver, seen, schema)
+    return Address(driver, shown_url(url), schema)
 
 
 def _options(parts: SplitResult) -> dict[str, str]:

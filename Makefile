@@ -42,6 +42,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks.commands
+	$(BIN)/python -m benchmarks.hooks
 	$(BIN)/python -m benchmarks.stores $(ARGS)
 
 docs: setup

@@ -104,6 +104,12 @@ def _seconds(value: object) -> float:
     return float(str(value))
 
 
+def _yes_or_no(value: object) -> bool:
+    if type(value) is not bool:
+        raise ValueError
+    return value
+
+
 _PLACES = (
     f"a scope ({', '.join(Scope)}), a path, or a URL ({', '.join(f'{s}://' for s in SCHEMES)})"
 )
@@ -113,6 +119,10 @@ KEYS: Mapping[str, tuple[Callable[[object], Any], str]] = {
     "backend": (_backend, f"{' or '.join(map(repr, BACKENDS))}, or the URL of a PostgreSQL server"),
     "size_limit": (_size, "how large an LMDB store may grow: bytes, or a text such as '16 GiB'"),
     "patience": (_seconds, "how long to wait for a store that others hold: 0 to 86400 seconds"),
+    "exports": (_yes_or_no, "whether a flush writes .agent/ and .journal/: true or false"),
+    "enforce_halt": (_yes_or_no, "whether halted agents are kept from tools: true or false"),
+    "flush_after": (_seconds, "how old what hooks left may become: 0 to 86400 seconds"),
+    "flush_size": (_size, "how large it may become: bytes, or a text such as '1 MiB'"),
 }
 """What can be set, how it is checked, and what is allowed."""
 DEFAULTS: Mapping[str, object] = {
@@ -120,6 +130,10 @@ DEFAULTS: Mapping[str, object] = {
     "backend": "lmdb",
     "size_limit": None,
     "patience": 30.0,
+    "exports": False,
+    "enforce_halt": True,
+    "flush_after": 300.0,
+    "flush_size": MIB,
 }
 
 

@@ -8,7 +8,8 @@ class Parameter(NamedTuple):
 
     Its kind is text, number, flag, yesno, moment, duration, path, json or secret; `many` takes
     several of them. The one that follows from a `field` of an entity is handed over among the
-    values of a row. One that `refers` to a kind of rows is an id, or the beginning of one.
+    values of a row. One that `refers` to a kind of rows is an id, or the beginning of one. An
+    `option` is what it is called where its name would not do.
     """
 
     name: str
@@ -21,6 +22,7 @@ class Parameter(NamedTuple):
     many: bool = False
     field: str = ""
     refers: str = ""
+    option: str = ""
 
 
 class Operation(NamedTuple):

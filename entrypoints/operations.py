@@ -10,6 +10,14 @@ with 1. A `screen` turns the answer into what a person reads.
 """
 
 from herdbook.entrypoints.operation import Operation
-from herdbook.entrypoints.table import crew, demo, places, plan, talk
+from herdbook.entrypoints.table import crew, demo, hooks, places, plan, record, talk
 
-OPERATIONS: tuple[Operation, ...] = (*places.ROWS, *plan.ROWS, *crew.ROWS, *talk.ROWS, *demo.ROWS)
+OPERATIONS: tuple[Operation, ...] = (
+    *places.ROWS,
+    *plan.ROWS,
+    *crew.ROWS,
+    *talk.ROWS,
+    *record.ROWS,
+    *hooks.ROWS,
+    *demo.ROWS,
+)

@@ -139,7 +139,7 @@ def _add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
 def shown(parameter: Parameter) -> str:
     """What a parameter is called on the command line: `phase` for `phase_id`."""
     name = parameter.name.removesuffix("_id") if parameter.refers else parameter.name
-    return name.replace("_", "-")
+    return parameter.option or name.replace("_", "-")
 
 
 def _converted(parameter: Parameter, value: Any) -> Any:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from herdbook.domain.claiming import LEASE
 from herdbook.domain.errors import NotFound
+from herdbook.domain.events import Event
 from herdbook.domain.places import Area
 from herdbook.domain.plan import TaskStatus
 from herdbook.ports.dictionary import (
@@ -41,6 +42,7 @@ from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import plan_files
 from tests.contract.claims import BLINK
 from tests.contract.rows import STAMPED, build, value_for
+from tests.contract.trackers import tracked
 
 E = TypeVar("E")
 UseCase = Callable[..., Any]
@@ -48,6 +50,8 @@ UseCase = Callable[..., Any]
 WORK, RECORD = (Area.WORK,), (Area.RECORD,)
 MODULES = {
     "accounts": RECORD,
+    "advice": RECORD,
+    "agent_tracker": RECORD,
     "board": WORK,
     "change_sets": WORK,
     "claiming": WORK,
@@ -55,14 +59,17 @@ MODULES = {
     "depending": WORK,
     "drawing": WORK,
     "errands": WORK,
+    "grading": RECORD,
     "keeping": (*WORK, *WORK, *RECORD),
     "logs": WORK,
     "ordering": WORK,
     "plan_files": WORK,
     "proposals": WORK,
+    "recall": RECORD,
     "reviewing": WORK,
     "status": WORK,
     "talking": WORK,
+    "tracking": RECORD,
     "worktrees": WORK,
 }
 """The modules of use cases, and in which areas they are at home."""
@@ -197,6 +204,22 @@ def _values(call: Call) -> dict[str, Any]:
     return changed
 
 
+def _events(call: Call) -> list[Event]:
+    """What hooks told, now and then what they had told before."""
+    names = ("PostToolUse", "command.executed", "post-commit", "SessionStart", "Unheard")
+    return [
+        Event(
+            id=f"{call.number()}",
+            at=1_700_000_000_000_000 + call.number(),
+            event=call.one_of(names),
+            cwd="here",
+            env={"HERDBOOK_AGENT": f"agent {call.number()}"},
+            commit_hash=f"{call.number()}",
+        )
+        for _ in range(1 + call.number() % 3)
+    ]
+
+
 BY_NAME: dict[str, Choose] = {
     "account_id": _key(ACCOUNTS),
     "after": lambda _: None,
@@ -206,6 +229,7 @@ BY_NAME: dict[str, Choose] = {
     "comment_id": _key(REVIEW_COMMENTS),
     "conversation_id": _key(CONVERSATIONS),
     "errand_id": _key(ERRANDS),
+    "events": _events,
     "fence": _fence,
     "from_agent_id": _key(AGENTS),
     "initiative_id": _key(INITIATIVES),
@@ -224,6 +248,8 @@ BY_NAME: dict[str, Choose] = {
     "proposal_ids": lambda call: call.keys(PROPOSALS),
     "recipient_id": _key(AGENTS),
     "sender_id": _key(AGENTS),
+    "sessions": lambda call: [(f"s{call.number()}", f"agent {call.number()}")],
+    "skill_points": lambda call: call.number() + 1,
     "started_at_of": lambda call: {0: call.uow.now}.get,
     "target_id": lambda call: call.row(call.one_of([PHASES, TASKS])).id,
     "task_id": _task_id,
@@ -231,6 +257,7 @@ BY_NAME: dict[str, Choose] = {
     "text": lambda call: str(_key(call.chosen["kind"])(call)) if "kind" in call.chosen else "text",
     "texts": lambda call: call.keys(call.chosen["kind"]),
     "to_agent_id": _key(AGENTS),
+    "tracker": lambda call: tracked(call.number()),
     "ttl": lambda call: call.one_of([BLINK, LEASE]),
     "values": _values,
     "where": lambda _: {},

@@ -28,6 +28,10 @@ FILE = Origin("herdbook.toml", 3)
         ("size_limit", "77", 77),
         ("patience", 5, 5.0),
         ("patience", 0.5, 0.5),
+        ("exports", True, True),
+        ("enforce_halt", False, False),
+        ("flush_after", 60, 60.0),
+        ("flush_size", "2 MiB", 2 * MIB),
     ],
 )
 def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None:
@@ -58,6 +62,10 @@ def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None
         ("patience", True),
         ("patience", float("nan")),
         ("patience", "soon"),
+        ("exports", "yes"),
+        ("enforce_halt", 0),
+        ("flush_after", 0),
+        ("flush_size", "small"),
     ],
 )
 def test_a_bad_value_names_the_file_the_key_and_what_is_allowed(key: str, value: object) -> None:

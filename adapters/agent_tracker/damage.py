@@ -1,0 +1,5 @@
+"""How the reader says that bytes do not make sense."""
+
+
+class Unreadable(ValueError):
+    """Some bytes are not what they should be; the reason says which and why."""

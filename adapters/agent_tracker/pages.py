@@ -1,0 +1,160 @@
+"""The trees in a file of LMDB's data format 2: pages of nodes that lead to keys and values.
+
+Everything is read from a copy in memory, so a file that shrinks or changes meanwhile harms nobody.
+Every number found in the file is doubted: no page is entered twice and no slice leaves its page.
+"""
+
+from collections.abc import Iterator
+from struct import Struct, error
+from typing import NamedTuple
+
+from herdbook.adapters.agent_tracker.damage import Unreadable
+
+MAGIC, FORMAT = 0xBEEFC0DE, 2
+NO_PAGE = 2**64 - 1
+SIZES = [2**power for power in range(8, 17)]
+"""How long a page can be."""
+
+_PAGE = Struct("<QQHHHH")
+_META = Struct("<IIQQ")
+_TREE = Struct("<IHHQQQQQ")
+_END = Struct("<QQ")
+_NODE = Struct("<HHHH")
+_OVERFLOW = Struct("<QQQ")
+_POINTER = Struct("<H")
+_BRANCH, _LEAF, _OVERFLOWING, _META_PAGE, _FIXED = 0x01, 0x02, 0x04, 0x08, 0x20
+_BIG, _TREE_NODE, _SEVERAL = 0x01, 0x02, 0x04
+
+
+class Entry(NamedTuple):
+    """A key with what the file keeps under it: a value, or the root page of another tree."""
+
+    key: bytes
+    value: bytes
+    root: int | None = None
+    reason: str = ""
+
+
+class Meta(NamedTuple):
+    """Where a state of the database begins: the later of the two that every file has."""
+
+    page_size: int
+    root: int
+    txn: int
+
+
+def _meta(data: bytes, at: int) -> Meta | str:
+    """The state that is told at this place, or why none is."""
+    try:
+        flags = _PAGE.unpack_from(data, at)[3]
+        magic, version, _, _ = _META.unpack_from(data, at + _PAGE.size)
+        trees = at + _PAGE.size + _META.size
+        page_size = _TREE.unpack_from(data, trees)[0]
+        root = _TREE.unpack_from(data, trees + _TREE.size)[-1]
+        _, txn = _END.unpack_from(data, trees + 2 * _TREE.size)
+    except error:
+        return "the file ends within its first pages"
+    if magic != MAGIC or not flags & _META_PAGE:
+        return "it does not begin as LMDB's files do"
+    if version & 0xFFFF != FORMAT:
+        return f"it has LMDB's data format {version & 0xFFFF}, and only {FORMAT} is understood"
+    if page_size not in SIZES:
+        return f"its pages cannot be {page_size} bytes long"
+    return Meta(page_size, root, txn)
+
+
+def newest(data: bytes) -> Meta:
+    """The last state that was written whole; Unreadable if there is none."""
+    first = _meta(data, 0)
+    if isinstance(first, Meta):
+        places = [first.page_size]
+    else:
+        # The first page was torn while it was written, so its word on sizes is not to be had.
+        places = [size for size in SIZES if size < len(data)]
+    found = [first, *(_meta(data, place) for place in places)]
+    known = [each for each in found if isinstance(each, Meta)]
+    if not known:
+        raise Unreadable(str(first))
+    return max(known, key=lambda each: each.txn)
+
+
+class Pages:
+    """The pages of one state of a database, each to be entered once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.meta = newest(data)
+        self._entered: set[int] = set()
+
+    def entries(self, root: int) -> Iterator[Entry]:
+        """Every key of a tree with what is under it, in order; Unreadable if the tree is broken."""
+        ahead = [] if root == NO_PAGE else [root]
+        while ahead:
+            number = ahead.pop()
+            page, flags, nodes = self._nodes(number)
+            if flags & _BRANCH:
+                ahead += reversed([_child(page, at) for at in nodes])
+            else:
+                for at in nodes:
+                    yield self._entry(number, page, at)
+
+    def _enter(self, number: int, count: int = 1) -> bytes:
+        size = self.meta.page_size
+        if number < 2 or (number + count) * size > len(self._data):  # noqa: PLR2004 - two metas
+            raise Unreadable(f"page {number} is not in the file, which may be cut off")
+        for each in range(number, number + count):
+            if each in self._entered:
+                raise Unreadable(f"page {each} is used twice")
+            self._entered.add(each)
+        return self._data[number * size : (number + count) * size]
+
+    def _nodes(self, number: int) -> tuple[bytes, int, list[int]]:
+        page = self._enter(number)
+        told, _, _, flags, lower, _ = _PAGE.unpack_from(page)
+        kinds = flags & (_BRANCH | _LEAF | _OVERFLOWING | _META_PAGE | _FIXED)
+        if told != number or kinds not in (_BRANCH, _LEAF):
+            raise Unreadable(f"page {number} is not part of a tree")
+        if _PAGE.size + lower > len(page):
+            raise Unreadable(f"page {number} claims more than it can hold")
+        count = lower // _POINTER.size
+        pointers = [
+            _POINTER.unpack_from(page, _PAGE.size + each * _POINTER.size)[0]
+            for each in range(count)
+        ]
+        places = [_PAGE.size + each for each in pointers]
+        if any(place + _NODE.size > len(page) for place in places):
+            raise Unreadable(f"page {number} names a place outside itself")
+        return page, kinds, places
+
+    def _entry(self, number: int, page: bytes, at: int) -> Entry:
+        low, high, flags, key_size = _NODE.unpack_from(page, at)
+        size = low | high << 16
+        begin = at + _NODE.size + key_size
+        key = page[at + _NODE.size : begin]
+        held = _OVERFLOW.size if flags & _BIG else size
+        if begin + held > len(page):
+            raise Unreadable(f"page {number} holds a value that is longer than the page")
+        if flags & _SEVERAL:
+            return Entry(key, b"", reason="it has several values under one key")
+        value = page[begin : begin + held]
+        if flags & _BIG:
+            return Entry(key, self._overflow(value, size))
+        if flags & _TREE_NODE:
+            if size != _TREE.size:
+                raise Unreadable(f"page {number} holds a tree that is not described as one")
+            return Entry(key, b"", root=_TREE.unpack(value)[-1])
+        return Entry(key, value)
+
+    def _overflow(self, place: bytes, size: int) -> bytes:
+        number, _, _ = _OVERFLOW.unpack(place)
+        count = -(-(_PAGE.size + size) // self.meta.page_size)
+        pages = self._enter(number, count)
+        told, _, _, flags, _, _ = _PAGE.unpack_from(pages)
+        if told != number or not flags & _OVERFLOWING:
+            raise Unreadable(f"page {number} does not hold the long value it should")
+        return pages[_PAGE.size : _PAGE.size + size]
+
+
+def _child(page: bytes, at: int) -> int:
+    low, high, top, _ = _NODE.unpack_from(page, at)
+    return int(low | high << 16 | top << 32)

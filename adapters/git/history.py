@@ -1,0 +1,71 @@
+"""Commits of a worktree: the one that somebody names, and where its head has been."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from herdbook.adapters.git.program import elsewhere, ran
+
+MANY = 2_000
+"""How far back the moves of a head are read."""
+
+
+class Revision(NamedTuple):
+    """A commit's hash and the first line of its message."""
+
+    commit_hash: str
+    subject: str
+
+
+class Move(NamedTuple):
+    """A move of the head: when, in seconds since 1970, and to which commit; new ones are `made`."""
+
+    at: int
+    revision: Revision
+    made: bool
+
+
+def named(folder: str, name: str, environment: Mapping[str, str]) -> Revision | None:
+    """The commit that is called so in the repository of a folder; None if there is none."""
+    found = _asked(
+        folder, ["log", "-1", "--format=%H%x00%s", "--end-of-options", name, "--"], environment
+    )
+    for line in found:
+        commit_hash, _, subject = line.partition("\0")
+        return Revision(commit_hash, subject)
+    return None
+
+
+def moves(folder: str, environment: Mapping[str, str]) -> list[Move]:
+    """Where the head of a worktree has been, the latest first, as far as git remembers."""
+    form = "--format=%gd%x00%H%x00%gs%x00%s"
+    lines = _asked(
+        folder, ["log", "-g", f"-{MANY}", "--date=unix", form, "HEAD", "--"], environment
+    )
+    found = []
+    for line in lines:
+        place, commit_hash, action, subject = line.split("\0", 3)
+        seconds = place.partition("@{")[2].rstrip("}")
+        if seconds.isdecimal():
+            revision = Revision(commit_hash, subject)
+            found.append(Move(int(seconds), revision, made=action.startswith("commit")))
+    return found
+
+
+def told_of(moves: Sequence[Move], seconds: Sequence[int]) -> list[Revision | None]:
+    """The commits that hooks told of, which ran in this order and at these times.
+
+    Git counts whole seconds, and a hook comes a little later than its commit. So the last hook told
+    of the last commit before it, the one before it of the last that is left, and so on.
+    """
+    left = [move for move in moves if move.made]
+    found: list[Revision | None] = []
+    for second in reversed(seconds):
+        while left and left[0].at > second:
+            left.pop(0)
+        found.append(left.pop(0).revision if left else None)
+    return found[::-1]
+
+
+def _asked(folder: str, words: list[str], environment: Mapping[str, str]) -> list[str]:
+    status, told, _ = ran(["-C", folder, *words], elsewhere(environment))
+    return told.decode("utf-8", "replace").splitlines() if status == 0 else []

@@ -1,0 +1,91 @@
+"""`hooks install` and `hooks uninstall`, and `hook` itself for who calls it through the table."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from herdbook.adapters.git.program import elsewhere, ran
+from herdbook.domain.errors import InvalidValue
+from herdbook.entrypoints import hook
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.hooks import agents, git
+from herdbook.entrypoints.hooks.changes import Plan, difference, make
+from herdbook.entrypoints.screens.text import plain
+
+
+def install(here: Here, *, target: str, project: bool, user: bool, preview: bool) -> dict[str, Any]:
+    """Let a coding agent or git call the hook; on a terminal the difference is shown first."""
+    return _done(here, target, project=project, user=user, preview=preview, uninstall=False)
+
+
+def uninstall(
+    here: Here, *, target: str, project: bool, user: bool, preview: bool
+) -> dict[str, Any]:
+    """Take the hook out again."""
+    return _done(here, target, project=project, user=user, preview=preview, uninstall=True)
+
+
+def spool(here: Here, *, event: str | None) -> dict[str, Any]:
+    """Spool one event; `main` does this before anything is imported, where the event is named."""
+    if event is None:
+        raise InvalidValue(
+            "event", "name the event, and give what is known of it on standard input"
+        )
+    del here
+    hook.main([event])
+    return {}
+
+
+def _done(
+    here: Here, target: str, *, project: bool, user: bool, preview: bool, uninstall: bool
+) -> dict[str, Any]:
+    if project and user:
+        raise InvalidValue("user", "either --project or --user, not both")
+    plan = _plan(here, target, user=user, uninstall=uninstall)
+    shown = [difference(each) for each in plan.changes]
+    asked = bool(shown) and not preview and sys.stdin.isatty() and sys.stderr.isatty()
+    agreed = _agrees(shown) if asked else not preview
+    if agreed:
+        make(plan)
+    return {
+        "target": target,
+        "done": agreed,
+        "asked": asked,
+        "changes": [
+            {"path": str(change.path), "difference": text}
+            for change, text in zip(plan.changes, shown, strict=True)
+        ],
+        "notes": plan.notes,
+    }
+
+
+def _plan(here: Here, target: str, *, user: bool, uninstall: bool) -> Plan:
+    if target == "git":
+        if user:
+            raise InvalidValue("user", "git's hooks belong to a repository: leave --user out")
+        done = git.uninstall if uninstall else git.install
+        return done(Path(here.folder), here.variables)
+    root = here.facts.top_level if here.facts else None
+    there = agents.site(target, Path(root or here.folder), here.variables, user=user)
+    if uninstall:
+        return agents.uninstall(target, there)
+    plan = agents.install(target, there)
+    if there.private and not user and root and _is_seen_by_git(here, there.path):
+        plan.notes.append("git does not ignore this file; it names paths of this machine only")
+    return plan
+
+
+def _is_seen_by_git(here: Here, path: Path) -> bool:
+    words = ["-C", str(here.folder), "check-ignore", "--quiet", "--", str(path)]
+    return ran(words, elsewhere(here.variables))[0] == 1
+
+
+def _agrees(shown: list[str]) -> bool:
+    """Whether the person at the terminal, who sees the difference, wants it."""
+    sys.stderr.write("\n".join([*map(_harmless, shown), "make this change? [y/N] "]))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _harmless(text: str) -> str:
+    return "\n".join(plain(line) for line in text.split("\n"))

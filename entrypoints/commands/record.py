@@ -1,0 +1,248 @@
+"""The record on the command line: grades, bugs, standings, and what the hooks have left."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from herdbook.adapters import folders, spool
+from herdbook.adapters.git import history
+from herdbook.adapters.urls import shown_url
+from herdbook.domain.errors import HerdbookError, InvalidValue
+from herdbook.domain.grading import Grade
+from herdbook.domain.places import Area
+from herdbook.entrypoints import exports, flushing
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.rows import plain
+from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.services import grading, tracking
+
+LAST_LINES = 5
+"""How much of the hooks' log is shown."""
+
+
+def grade(
+    here: Here,
+    *,
+    agent: str,
+    commit: str,
+    self: str | None,
+    user: str | None,
+    task: str | None,
+    self_note: str | None,
+    user_note: str | None,
+) -> dict[str, Any]:
+    """Judge an agent's commit; what is missing is asked for where a person is at the keyboard."""
+    revision = _revision(here, commit)
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    if asks and (self is None or user is None):
+        self = _asked("the agent's own grade", self, grade=True)
+        user = _asked("your grade", user, grade=True)
+        if self is not None and user is not None:
+            self_note = _asked("the agent's note", self_note)
+            user_note = _asked("your note", user_note)
+    flushing.flush_if_due(here)
+    graded = here.run(
+        Area.RECORD,
+        grading.grade,
+        agent,
+        _project(here),
+        revision.commit_hash,
+        agent_grade=None if self is None else Grade.parse(self),
+        user_grade=None if user is None else Grade.parse(user),
+        task=task or revision.subject or None,
+        agent_note=self_note or "",
+        user_note=user_note or "",
+    )
+    answer: dict[str, Any] = plain(graded)
+    return answer
+
+
+def bug(here: Here, *, agent: str, note: str | None) -> dict[str, Any]:
+    """Write down a bug in an agent's work, at once, and keep it from tools if that halts it."""
+    flushing.flush_if_due(here)
+    standing = here.run(Area.RECORD, grading.bug, agent, note, project=here.repository_id)
+    flushing.mark_halted(here, _sessions_waiting(here))
+    answer: dict[str, Any] = plain(standing)
+    return answer
+
+
+def reinstate(here: Here, *, agent: str, skill_points: int) -> dict[str, Any]:
+    """Let a halted agent go on."""
+    flushing.flush_if_due(here)
+    standing = here.run(Area.RECORD, grading.reinstate, agent, skill_points)
+    flushing.mark_halted(here, _sessions_waiting(here))
+    answer: dict[str, Any] = plain(standing)
+    return answer
+
+
+def standing(here: Here, *, agent: str | None) -> list[dict[str, Any]]:
+    """Where agents stand, counting what waits in the spool."""
+    events = flushing.buffered(here)
+    found: list[dict[str, Any]] = plain(
+        here.read(Area.RECORD, tracking.standing_with, events, agent)
+    )
+    return found
+
+
+def add_activity(
+    here: Here,
+    *,
+    task: str,
+    agent: str | None,
+    actions: str | None,
+    outcome: str | None,
+    decisions: str | None,
+) -> dict[str, Any]:
+    """Write down what an agent did; without a name it is the one that acts here."""
+    flushing.flush_if_due(here)
+    activity = here.run(
+        Area.RECORD,
+        grading.act,
+        agent or _acting(here),
+        task,
+        actions=actions or "",
+        outcome=outcome or "",
+        decisions=decisions or "",
+        project=here.repository_id,
+    )
+    answer: dict[str, Any] = plain(activity)
+    return answer
+
+
+def list_activities(
+    here: Here, *, agent: str | None, limit: int, after: str | None
+) -> list[dict[str, Any]]:
+    """What agents did, the latest first."""
+    found: list[dict[str, Any]] = plain(
+        here.read(Area.RECORD, grading.activities, agent, limit, after=after)
+    )
+    return found
+
+
+def list_retrospectives(
+    here: Here, *, agent: str | None, limit: int, after: str | None
+) -> list[dict[str, Any]]:
+    """What was thought of commits, the latest first."""
+    found: list[dict[str, Any]] = plain(
+        here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
+    )
+    return found
+
+
+def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
+    """Write what the hooks have left into the record, and the exports where they are wanted.
+
+    `gently` ends well also where the store cannot be written: what waits goes on waiting.
+    """
+    if if_due and not flushing.is_due(here):
+        return {**flushing.as_answer(flushing.EMPTY), "exported": []}
+    roots = {here.ground.worktree, *(each.cwd for each in spool.buffered())}
+    try:
+        report = flushing.flush(here)
+        written = [str(path) for root in roots if root for path in _export(here, root)]
+    except HerdbookError as error:
+        if not gently:
+            raise
+        here.warn(f"{error}. What the hooks left is safe and waits in the spool")
+        return {**flushing.as_answer(flushing.EMPTY), "exported": [], "failed": str(error)}
+    return {**flushing.as_answer(report), "exported": sorted(set(written))}
+
+
+def doctor(here: Here) -> dict[str, Any]:
+    """What waits in the spool and why, what was set aside, and whether the record is in reach."""
+    waiting = spool.waiting()
+    place = here.place(Area.RECORD)
+    reason = None
+    halted: list[str] = []
+    try:
+        halted = here.read(Area.RECORD, _halted)
+    except HerdbookError as error:
+        reason = str(error)
+    failure = flushing.last_failure()
+    return {
+        "ok": reason is None and failure is None,
+        "spool": str(spool.folder()),
+        "waiting": {
+            "events": len(spool.buffered().events),
+            "bytes": waiting.size,
+            "since": waiting.since,
+        },
+        "last_failure": failure,
+        "store": {"url": shown_url(place.url), "trouble": reason},
+        "aside": [each._asdict() for each in spool.set_aside()],
+        "halted": halted,
+        "enforce_halt": flushing.enforces_halt(here),
+        "log": _log(),
+    }
+
+
+def _halted(uow: UnitOfWork) -> list[str]:
+    return [each.agent for each in tracking.standing_with(uow) if not each.active]
+
+
+def _log() -> list[str]:
+    try:
+        text = (folders.state_folder() / "hook.log").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    return text.splitlines()[-LAST_LINES:]
+
+
+def _export(here: Here, folder: str) -> list[Path]:
+    if not Path(folder).is_dir():
+        return []
+    there = here if folder == here.ground.worktree else Here(Path(folder), here.variables)
+    project, root = there.repository_id, there.ground.worktree
+    if project is None or root is None or not there.setting("exports"):
+        return []
+    return exports.write(Path(root), here.read(Area.RECORD, exports.exported, project))
+
+
+def _sessions_waiting(here: Here) -> list[tuple[str, str]]:
+    def question(uow: UnitOfWork) -> dict[str, str]:
+        return tracking.sessions(uow, flushing.buffered(here))
+
+    return list(here.read(Area.RECORD, question).items())
+
+
+def _acting(here: Here) -> str:
+    agent = here.read(Area.WORK, here.acting)
+    if agent is None:
+        named = here.variables.get("HERDBOOK_AGENT")
+        if not named:
+            reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
+            raise InvalidValue("agent", reason)
+        return named
+    return agent.name
+
+
+def _project(here: Here) -> str:
+    if here.repository_id is None:
+        raise InvalidValue("commit", "is to be graded inside its repository, and this is none")
+    return here.repository_id
+
+
+def _revision(here: Here, commit: str) -> history.Revision:
+    _project(here)
+    found = history.named(str(here.folder), commit, here.variables)
+    if found is None:
+        raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
+    return found
+
+
+def _asked(what: str, given: str | None, *, grade: bool = False) -> str | None:
+    """Ask for one thing that was not given; an empty answer gives none."""
+    if given is not None:
+        return given
+    allowed = f" ({', '.join(each.label for each in Grade)})" if grade else ""
+    while True:
+        sys.stderr.write(f"{what}{allowed}, empty for none: ")
+        sys.stderr.flush()
+        line = sys.stdin.readline().strip()
+        try:
+            if line and grade:
+                Grade.parse(line)
+        except InvalidValue as error:
+            sys.stderr.write(f"{error}\n")
+        else:
+            return line or None

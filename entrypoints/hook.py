@@ -1,0 +1,195 @@
+"""The hook that coding agents and git start: it appends one line to the spool and is gone.
+
+Started as `python -I -S …/hook.py EVENT`, so it imports nothing that costs, and it never fails its
+host: the exit code is 0 whatever happens, and trouble goes into `hook.log` beside the spool. Who
+reads the spool, and what a line means, is told in `herdbook.adapters.spool`.
+"""
+
+import os
+import sys
+import time
+
+VARIABLES = ("HERDBOOK_AGENT", "HERDBOOK_SESSION")
+ASKS = "PreToolUse"
+_OPEN = 0o200  # a reader takes this away from a file that it will read no more
+_LOG_LIMIT = 1 << 20
+_NAME_LIMIT = 200
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(32), 34, 92, 127)}
+
+
+def main(words: list[str]) -> int:
+    """Spool the event that the first word names, answer if it asks something, and give 0."""
+    try:
+        state = state_folder(os.environ, sys.platform)
+        try:
+            given = _read(0)
+            try:
+                append(state + "/spool", line(words, given))
+            finally:  # a full disk is no way round a halt
+                if words[:1] == [ASKS]:
+                    _answer(state + "/halted", given)
+        except BaseException as error:  # noqa: BLE001 - also an interrupted hook must not fail its host
+            _log(state, words, error)
+    except BaseException:  # noqa: BLE001 - nowhere is left to tell it, and the host goes on
+        return 0
+    return 0
+
+
+def state_folder(variables: "os._Environ[str] | dict[str, str]", platform: str) -> str:
+    """The folder that `adapters.folders.state_folder` names, without what that imports."""
+    chosen = variables.get("XDG_STATE_HOME", "")
+    if chosen.startswith("/"):
+        return chosen.rstrip("/") + "/herdbook"
+    home = variables.get("HOME") or os.path.expanduser("~")
+    inside = "/Library/Application Support" if platform == "darwin" else "/.local/state"
+    return home.rstrip("/") + inside + "/herdbook"
+
+
+def line(words: list[str], given: bytes) -> bytes:
+    """One event as a line of JSON.
+
+    It begins with a newline, too: should the line before it be cut off, only that one is lost.
+    """
+    told = [
+        '\n{"id": ' + _text(os.urandom(16).hex()),
+        f'"at": {time.time_ns() // 1000}',
+        '"event": ' + _text(words[0] if words else ""),
+        '"cwd": ' + _text(_here()),
+        '"env": {' + ", ".join(_text(k) + ": " + _text(os.environ.get(k, "")) for k in VARIABLES),
+    ]
+    return _encoded(", ".join(told) + '}, "raw": ') + _raw(words[1:], given) + b"}\n"
+
+
+def _raw(arguments: list[str], given: bytes) -> bytes:
+    """What came on standard input: an object as it is, other text as a string.
+
+    A string in JSON holds no bare newline, so each one in an object is a blank between two words.
+    """
+    stripped = given.strip()
+    if not arguments and stripped[:1] == b"{" and stripped[-1:] == b"}" and _is_text(stripped):
+        return stripped.replace(b"\n", b" ").replace(b"\r", b" ")
+    text = _encoded(_text(given.decode("utf-8", "backslashreplace")))
+    if not arguments:
+        return text
+    listed = _encoded(", ".join(map(_text, arguments)))
+    return b'{"arguments": [' + listed + b'], "input": ' + text + b"}"
+
+
+def _is_text(given: bytes) -> bool:
+    try:
+        given.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _text(text: str) -> str:
+    return '"' + text.translate(_ESCAPES) + '"'
+
+
+def _encoded(text: str) -> bytes:
+    # What stands for an undecodable byte of a path is a lone surrogate, which JSON may escape.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""  # somebody removed the folder
+
+
+def _read(descriptor: int) -> bytes:
+    if os.isatty(descriptor):
+        return b""
+    parts = []
+    while part := os.read(descriptor, 1 << 16):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def append(spool: str, text: bytes) -> None:
+    """Append a line in one write; once more if it was cut off, or its file is sealed or gone."""
+    if not _appended(spool, text) and not _appended(spool, text):
+        raise OSError("the line could not be written as a whole")
+
+
+def _appended(spool: str, text: bytes) -> bool:
+    descriptor = _opened(spool, "/events.jsonl")
+    try:
+        written = os.write(descriptor, text)
+        status = os.fstat(descriptor)
+        return written == len(text) and status.st_nlink > 0 and status.st_mode & _OPEN > 0
+    finally:
+        os.close(descriptor)
+
+
+def _opened(folder: str, name: str) -> int:
+    try:
+        return os.open(folder + name, _APPEND, 0o600)
+    except FileNotFoundError:
+        _make_private(folder)
+        return os.open(folder + name, _APPEND, 0o600)
+
+
+def _make_private(folder: str) -> None:
+    above = os.path.dirname(folder)
+    if above != folder and not os.path.isdir(above):
+        _make_private(above)
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        return  # another hook was quicker
+
+
+def _answer(halted: str, given: bytes) -> None:
+    """Deny what a halted session wants to do; where nobody is halted nothing is parsed."""
+    try:
+        markers = os.listdir(halted)
+    except FileNotFoundError:
+        return
+    if not markers:
+        return
+    import json  # noqa: PLC0415 - costs as much as all the rest, and is needed only here
+
+    sessions = [os.environ.get("HERDBOOK_SESSION", "")]
+    try:
+        told = json.loads(given)
+        sessions.append(str(told.get("session_id", "")) if isinstance(told, dict) else "")
+    except ValueError:
+        sessions.append("")
+    for session in filter(None, sessions):
+        if marker(session) in markers:
+            with open(halted + "/" + marker(session), encoding="utf-8") as file:
+                reason = file.read().strip()
+            decision = {
+                "hookEventName": ASKS,
+                "permissionDecision": "deny",
+                "permissionDecisionReason": reason or "this agent is halted",
+            }
+            os.write(1, json.dumps({"hookSpecificOutput": decision}).encode() + b"\n")
+            return
+
+
+def marker(session: str) -> str:
+    """The name of the file that says that a session is halted."""
+    data = session.encode("utf-8", "backslashreplace")
+    return "".join(chr(each) if each in _PLAIN else f"%{each:02X}" for each in data)[:_NAME_LIMIT]
+
+
+def _log(state: str, words: list[str], error: BaseException) -> None:
+    descriptor = _opened(state, "/hook.log")
+    try:
+        if os.fstat(descriptor).st_size < _LOG_LIMIT:
+            at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            told = f"{at} {' '.join(words[:1])}: {type(error).__name__}: {error}"
+            os.write(descriptor, _encoded(told.replace("\n", " ")) + b"\n")
+    finally:
+        os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    os._exit(0)  # nothing is left to tidy up, and tidying takes time

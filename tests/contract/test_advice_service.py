@@ -1,0 +1,168 @@
+"""Advice from the record of every store: for a project, for a language, and at all."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from herdbook.domain.advice import ENOUGH, Verdict
+from herdbook.domain.grading import Grade
+from herdbook.domain.observations import Setup
+from herdbook.domain.record import Commit, Retrospective
+from herdbook.domain.standing import Occasion, bug_found, commit_done
+from herdbook.services.advice import EVERYWHERE, EXPLANATION, Counsel, advise
+from tests.contract.turns import Begin
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MANY = 60
+
+
+@pytest.fixture
+def space(space: str) -> str:
+    """The record is kept in spaces of its own."""
+    return f"record/{space.partition('/')[2]}"
+
+
+def work(
+    begin: Begin,
+    model: str,
+    count: int,
+    *,
+    project: str = "app",
+    grade: Grade = Grade.GOOD,
+    bugs: int = 0,
+    task: str = "x",
+) -> None:
+    """Let an agent named after its model and project make commits that are graded, some with bugs.
+
+    Each bug is found between a commit and the next.
+    """
+    agent = f"{model} of {project}"
+    with begin() as uow:
+        for number in range(count):
+            at = START + timedelta(minutes=number)
+            on = Occasion(agent, at, project=project, model=model)
+            found = on._replace(at=at + timedelta(seconds=1))
+            uow.ledger.add_all([commit_done(on), *([bug_found(found)] if number < bugs else [])])
+            key = {"agent": agent, "project": project, "commit_hash": f"c{number}", "task": task}
+            uow.commits.add(Commit(**key, experience_gained=5, at=at))
+            uow.retrospectives.add(
+                Retrospective(
+                    **key,
+                    agent_grade=grade,
+                    user_grade=grade,
+                    score_before=60,
+                    score_after=64,
+                    user_note=f"{model} {grade.label}",
+                    at=at,
+                )
+            )
+        uow.commit()
+
+
+def ask(begin: Begin, **given: Any) -> Counsel:
+    """Ask in a transaction that only reads."""
+    with begin(write=False) as uow:
+        return advise(uow, **given)
+
+
+def models(counsel: Counsel) -> list[str | None]:
+    """Give the models in the order they are ranked."""
+    return [each.setup.model for each in counsel.advice.ranked]
+
+
+def test_the_better_setup_is_ranked_first(begin: Begin) -> None:
+    """With its numbers, their intervals and the words for and against it, whole and explained."""
+    work(begin, "fine", MANY, grade=Grade.EXCELLENCE)
+    work(begin, "poor", MANY, grade=Grade.BAD, bugs=20)
+    counsel = ask(begin)
+    assert (counsel.scope, counsel.projects, counsel.passed_over) == (EVERYWHERE, 1, ())
+    assert counsel.advice.verdict is Verdict.BETTER
+    assert counsel.advice.leaders == (Setup("claude", "fine"),)
+    fine, poor = counsel.advice.ranked
+    assert (fine.commits, fine.bugs, fine.grades) == (MANY, 0, MANY)
+    assert (poor.commits, poor.bugs, poor.grades) == (MANY, 20, MANY)
+    assert poor.bug_rate.low < 1 / 3 < poor.bug_rate.high
+    assert fine.praise is not None
+    assert (fine.praise.note, fine.blame) == ("fine excellence", None)
+    assert poor.blame is not None
+    assert (poor.blame.note, poor.praise) == ("poor bad", None)
+    assert counsel.explanation == EXPLANATION
+    assert "\n" not in EXPLANATION
+
+
+def test_a_little_data_is_called_too_little(begin: Begin) -> None:
+    """In plain words, and nobody leads."""
+    work(begin, "fine", ENOUGH)
+    work(begin, "new", ENOUGH - 1)
+    counsel = ask(begin)
+    assert counsel.advice.verdict is Verdict.TOO_LITTLE_DATA
+    assert counsel.advice.words.startswith("too little data: 1 of 2 setups")
+    assert counsel.advice.leaders == ()
+
+
+def test_an_empty_record_advises_nothing(begin: Begin) -> None:
+    """It is too little data, whatever is asked for."""
+    counsel = ask(begin, project="app", language="rust")
+    assert (counsel.scope, counsel.projects) == (EVERYWHERE, 0)
+    assert counsel.advice.ranked == ()
+    assert counsel.advice.verdict is Verdict.TOO_LITTLE_DATA
+
+
+def _two_worlds(begin: Begin) -> None:
+    """What is best in the project `app`, in Rust, is worst elsewhere, in Python."""
+    work(begin, "a", MANY, grade=Grade.EXCELLENCE, task="tidy main.rs")
+    work(begin, "b", MANY, grade=Grade.BAD, task="tidy lib.rs")
+    work(begin, "a", 2 * MANY, project="lib", grade=Grade.BAD, task="tidy main.py")
+    work(begin, "b", 2 * MANY, project="lib", grade=Grade.EXCELLENCE, task="tidy lib.py")
+
+
+def test_advice_for_a_project_is_from_that_project(begin: Begin) -> None:
+    """Under any of its names, where it has enough data of its own."""
+    _two_worlds(begin)
+    assert models(ask(begin)) == ["b", "a"]
+    counsel = ask(begin, project="app")
+    assert models(counsel) == ["a", "b"]
+    assert (counsel.scope, counsel.projects, counsel.passed_over) == ("project app", 1, ())
+    counsel = ask(begin, project="/home/app", also=["app"])
+    assert (models(counsel), counsel.projects) == (["a", "b"], 1)
+
+
+def test_advice_for_a_language_is_from_projects_in_it(begin: Begin) -> None:
+    """As the record speaks of them, unless their files tell otherwise."""
+    _two_worlds(begin)
+    counsel = ask(begin, language="rust")
+    assert models(counsel) == ["a", "b"]
+    assert (counsel.scope, counsel.projects) == ("projects in rust", 1)
+    assert models(ask(begin, language="python")) == ["b", "a"]
+    told = {"app": "zig", "lib": "rust"}
+    assert models(ask(begin, language="rust", languages=told)) == ["b", "a"]
+
+
+def test_where_a_part_is_too_little_a_wider_one_counts(begin: Begin) -> None:
+    """First the project, then its language, then everything; what was not enough is said."""
+    _two_worlds(begin)
+    work(begin, "a", 1, project="new", task="begin main.rs")
+    counsel = ask(begin, project="new", language="rust")
+    assert (counsel.scope, counsel.projects) == ("projects in rust", 2)
+    assert models(counsel) == ["a", "b"]
+    (reason,) = counsel.passed_over
+    assert reason.startswith("project new: too little data: 0 of 1 setups")
+    counsel = ask(begin, project="new", language="zig")
+    assert counsel.scope == EVERYWHERE
+    assert [each.partition(":")[0] for each in counsel.passed_over] == [
+        "project new",
+        "projects in zig",
+    ]
+    assert models(counsel) == ["b", "a"]
+
+
+def test_a_bug_counts_against_its_commit_in_every_part(begin: Begin) -> None:
+    """Narrowing the advice to a project moves no bug to another commit."""
+    work(begin, "a", MANY, bugs=7)
+    work(begin, "b", MANY)
+    work(begin, "a", MANY, project="lib")
+    ranked = {each.setup.model: each for each in ask(begin, project="app").advice.ranked}
+    assert (ranked["a"].bugs, ranked["a"].commits) == (7, MANY)
+    assert (ranked["b"].bugs, ranked["b"].commits) == (0, MANY)
+    assert ask(begin, project="lib").passed_over != ()

@@ -1,0 +1,160 @@
+"""Hooks as agents and git start them, many at once, while somebody reads and is killed."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from herdbook.adapters import spool
+from herdbook.domain.errors import InvalidValue
+from herdbook.entrypoints.commands.hooks import install, uninstall
+from herdbook.entrypoints.hooks.agents import installed_command
+from tests.e2e.conftest import PROGRAM, Files, Person
+
+CROWD = 200
+HEAVY = {"re", "json", "argparse", "pathlib", "attr", "herdbook.entrypoints.cli"}
+READER = """
+import os, signal, sys
+from herdbook.adapters import spool
+spool.QUIET = float(sys.argv[1])
+while True:
+    taken = spool.taken()
+    with open(sys.argv[2], "a") as store:
+        for event in taken:
+            store.write(event.id + " " + str(event.raw["n"]) + "\\n")
+        store.flush()
+        os.fsync(store.fileno())
+    taken.confirm()
+"""
+
+
+def start_all(person: Person, numbers: Iterable[int]) -> list[subprocess.Popen[bytes]]:
+    """Start a hook for each number, all at once."""
+    started = []
+    for number in numbers:
+        hook = subprocess.Popen(
+            shlex.split(installed_command("PostToolUse")),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=person.variables,
+        )
+        assert hook.stdin is not None
+        hook.stdin.write(json.dumps({"n": number, "text": "x" * (number * 50)}).encode())
+        started.append(hook)
+    for hook in started:
+        assert hook.stdin is not None
+        hook.stdin.close()
+    return started
+
+
+def end_all(hooks: list[subprocess.Popen[bytes]]) -> None:
+    """Wait for all of them; each must have said nothing and ended well."""
+    for hook in hooks:
+        assert hook.stdout is not None
+        assert hook.stdout.read() == b""
+        hook.stdout.close()
+        assert hook.wait() == 0
+
+
+def test_two_hundred_hooks_at_once_lose_nothing(person: Person) -> None:
+    """Every one has left its own line, whole."""
+    end_all(start_all(person, range(CROWD)))
+    taken = spool.taken()
+    assert sorted(each.raw["n"] for each in taken) == list(range(CROWD))
+    assert taken.aside == []
+    assert len({each.id for each in taken}) == CROWD
+
+
+@pytest.mark.parametrize("quiet", [60.0, -1.0], ids=["kept", "at-once"])
+def test_a_reader_that_is_killed_again_and_again_loses_nothing(
+    person: Person, tmp_path: Path, quiet: float
+) -> None:
+    """What hooks leave meanwhile is read by the next one; doubles have the same id.
+
+    Also where a file that was read goes at once, so that hooks meet files that are gone.
+    """
+    store = tmp_path / "store"
+    for round_number in range(5):
+        reader = subprocess.Popen(
+            [sys.executable, "-c", READER, str(quiet), str(store)], env=person.variables
+        )
+        end_all(start_all(person, range(round_number * 40, round_number * 40 + 40)))
+        reader.send_signal(signal.SIGKILL)
+        reader.wait()
+    kept = dict(line.split() for line in store.read_text().splitlines() if " " in line)
+    kept |= {each.id: str(each.raw["n"]) for each in spool.taken()}
+    assert sorted(int(number) for number in kept.values()) == list(range(CROWD))
+    assert spool.set_aside() == []
+
+
+def test_a_hook_typed_by_hand_spools_as_the_installed_one(person: Person, tmp_path: Path) -> None:
+    """With the agent and the session that the variables name."""
+    told = person.tries(
+        tmp_path, "hook", "Stop", stdin='{"a": 1}', HERDBOOK_AGENT="otter", HERDBOOK_SESSION="s"
+    )
+    assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
+    (event,) = spool.taken()
+    assert (event.event, event.cwd, event.raw) == ("Stop", str(tmp_path), {"a": 1})
+    assert event.env == {"HERDBOOK_AGENT": "otter", "HERDBOOK_SESSION": "s"}
+
+
+def test_a_hook_typed_by_hand_imports_nothing_heavy(person: Person, tmp_path: Path) -> None:
+    """Neither the command line nor what it stands on."""
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", PROGRAM, "hook", "Stop"],
+        cwd=tmp_path,
+        env=person.variables,
+        input=b"{}",
+        capture_output=True,
+        check=True,
+    )
+    bare = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "pass"],
+        env=person.variables,
+        capture_output=True,
+        check=True,
+    )
+    before, loaded = (
+        {line.split(b"|")[-1].strip().decode() for line in each.stderr.splitlines()}
+        for each in (bare, told)
+    )
+    assert "herdbook.entrypoints.hook" in loaded
+    assert HEAVY & (loaded - before) == set()
+
+
+def test_installing_for_a_project_and_taking_it_out_changes_nothing(
+    person: Person, app: Path, everything_in: Callable[[Path], Files]
+) -> None:
+    """For every program there is, in the worktree and in git's own folder."""
+    before = everything_in(app)
+    targets = ("claude-code", "codex", "opencode", "git")
+    (app / "sub").mkdir()
+    for target in targets:
+        here = person.at(app / "sub")
+        shown = install(here, target=target, project=True, user=False, preview=True)
+        assert (shown["done"], bool(shown["changes"])) == (False, True)
+        done = install(here, target=target, project=True, user=False, preview=False)
+        assert (done["done"], done["changes"]) == (True, shown["changes"])
+        assert (
+            install(here, target=target, project=True, user=False, preview=False)["changes"] == []
+        )
+    assert (app / ".claude" / "settings.local.json").exists()
+    for target in targets:
+        uninstall(person.at(app / "sub"), target=target, project=True, user=False, preview=False)
+    (app / "sub").rmdir()
+    assert everything_in(app) == before
+
+
+def test_git_has_no_hooks_of_a_user(person: Person, app: Path) -> None:
+    """And nothing is for the project and the user at once."""
+    with pytest.raises(InvalidValue, match="belong to a repository"):
+        install(person.at(app), target="git", project=False, user=True, preview=False)
+    with pytest.raises(InvalidValue, match="not both"):
+        install(person.at(app), target="codex", project=True, user=True, preview=False)
+    assert list(person.home.iterdir()) == []

@@ -1,0 +1,31 @@
+"""Which commits hooks told of, from where the head of a worktree has been."""
+
+import pytest
+
+from herdbook.adapters.git.history import Move, Revision, told_of
+
+
+def move(at: int, name: str, *, made: bool = True) -> Move:
+    """A move of the head to the commit of this name."""
+    return Move(at, Revision(name, ""), made)
+
+
+@pytest.mark.parametrize(
+    ("moves", "seconds", "told"),
+    [
+        ([move(5, "b"), move(3, "a")], [3, 5], ["a", "b"]),
+        ([move(5, "b"), move(5, "a")], [5, 5], ["a", "b"]),
+        ([move(5, "b"), move(5, "unhooked")], [5], ["b"]),
+        ([move(5, "b"), move(4, "a")], [5, 5], ["a", "b"]),
+        ([move(9, "later"), move(5, "a")], [6], ["a"]),
+        ([move(6, "elsewhere", made=False), move(5, "a")], [6], ["a"]),
+        ([move(9, "later")], [5], [None]),
+        ([], [5], [None]),
+    ],
+)
+def test_each_hook_told_of_the_last_commit_that_is_left_before_it(
+    moves: list[Move], seconds: list[int], told: list[str | None]
+) -> None:
+    """Also in one second, a second later, and where the head has moved on since."""
+    found = told_of(moves, seconds)
+    assert [None if each is None else each.commit_hash for each in found] == told

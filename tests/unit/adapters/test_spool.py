@@ -1,0 +1,255 @@
+"""The spool's reading side: nothing is lost, whatever was cut off, killed or written late."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from herdbook.adapters import spool
+from herdbook.adapters.halted import folder as halted_folder
+from herdbook.adapters.halted import halt_only, marker
+from herdbook.domain.errors import StoreUnavailable
+from herdbook.entrypoints import hook
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "herdbook"
+
+
+def leave(*words: str, given: bytes = b"{}") -> None:
+    """Do what a hook does."""
+    hook.append(str(spool.folder()), hook.line(list(words), given))
+
+
+def write(name: str, data: bytes) -> Path:
+    """Append bytes to a file of the spool, as whoever holds it open would."""
+    spool.folder().mkdir(parents=True, exist_ok=True)
+    path = spool.folder() / name
+    with path.open("ab") as file:
+        file.write(data)
+    return path
+
+
+def ids(taken: spool.Taken) -> list[str]:
+    return [each.id for each in taken]
+
+
+def test_what_a_hook_was_told_is_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its event, place, agent and session, in the order it was written."""
+    monkeypatch.setenv("HERDBOOK_AGENT", 'brisk "otter"\n')
+    monkeypatch.setenv("HERDBOOK_SESSION", "s\\1")
+    leave("PostToolUse", given=b'{"a":\r\n "\xc3\xa9"}\n')
+    leave("pre-push", given=b"refs/heads/x 1\nrefs/heads/y \xff\n")
+    leave("post-rewrite", "amend", given=b"old new\n")
+    one, two, three = spool.taken()
+    assert (one.event, one.raw, one.cwd) == ("PostToolUse", {"a": "é"}, str(Path.cwd()))
+    assert one.env == {"HERDBOOK_AGENT": 'brisk "otter"\n', "HERDBOOK_SESSION": "s\\1"}
+    assert one.at <= two.at <= three.at
+    assert two.raw == "refs/heads/x 1\nrefs/heads/y \\xff\n"
+    assert three.raw == {"arguments": ["amend"], "input": "old new\n"}
+
+
+def test_what_is_not_confirmed_is_read_again() -> None:
+    """A flush that was killed loses nothing: the next one gets the same ids."""
+    leave("Stop")
+    first = ids(spool.taken())
+    leave("Stop")
+    again = ids(spool.taken())
+    assert again[:1] == first
+    assert len(again) == 2
+
+
+def test_what_is_confirmed_is_read_once() -> None:
+    """Though its file stays until nobody can be writing to it any more."""
+    leave("Stop")
+    spool.taken().confirm()
+    assert list(spool.folder().glob("taken-*.jsonl"))
+    assert ids(spool.taken()) == []
+    assert spool.waiting() == spool.Waiting(0, None)
+
+
+def test_a_line_that_comes_late_is_read() -> None:
+    """A hook may have opened the file before it was taken away."""
+    leave("Stop")
+    spool.taken().confirm()
+    (taken,) = spool.folder().glob("taken-*.jsonl")
+    write(taken.name, hook.line(["SessionEnd"], b"{}"))
+    late = spool.taken()
+    assert [each.event for each in late] == ["SessionEnd"]
+
+
+def test_a_quiet_file_goes_when_it_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing of it stays."""
+    leave("Stop")
+    spool.taken().confirm()
+    monkeypatch.setattr(spool, "QUIET", -1.0)
+    spool.taken().confirm()
+    assert list(spool.folder().iterdir()) == []
+
+
+def test_a_line_written_just_before_its_file_goes_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hook that comes between the last look and the unlinking sees the seal."""
+    leave("Stop")
+    monkeypatch.setattr(spool, "QUIET", -1.0)
+    taken = spool.taken()
+    (path,) = spool.folder().glob("taken-*.jsonl")
+    early = [os.open(path, os.O_WRONLY | os.O_APPEND)]
+    unlink, opened = Path.unlink, hook._opened
+
+    def late(self: Path, *, missing_ok: bool = False) -> None:
+        if self == path:
+            leave("SessionEnd")
+        unlink(self, missing_ok=missing_ok)
+
+    monkeypatch.setattr(hook, "_opened", lambda *where: early.pop() if early else opened(*where))
+    monkeypatch.setattr(Path, "unlink", late)
+    taken.confirm()
+    assert early == []
+    assert [each.event for each in spool.taken()] == ["SessionEnd"]
+
+
+def test_a_hook_whose_file_was_taken_away_for_good_writes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It sees that its line went into a file that has no name any more."""
+    leave("Stop")
+    real = os.write
+    gone: list[Path] = []
+
+    def write_late(descriptor: int, data: bytes) -> int:
+        if not gone:
+            gone.append(spool.folder() / spool.EVENTS)
+            gone[0].unlink()
+        return real(descriptor, data)
+
+    monkeypatch.setattr(os, "write", write_late)
+    leave("SessionEnd")
+    assert [each.event for each in spool.taken()] == ["SessionEnd"]
+
+
+def test_a_line_that_grew_since_it_was_read_keeps_its_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What came between the reading and the confirming is for the next reading."""
+    leave("Stop")
+    monkeypatch.setattr(spool, "QUIET", -1.0)
+    taken = spool.taken()
+    (path,) = spool.folder().glob("taken-*.jsonl")
+    write(path.name, hook.line(["SessionEnd"], b"{}"))
+    taken.confirm()
+    assert "SessionEnd" in [each.event for each in spool.taken()]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"id": "1", "at": 1, "ev', "was cut off"),
+        (b'{"raw": {]}', "is not JSON"),
+        (b'{"raw": "\xff"}', "is not text in UTF-8"),
+        (b"[]", "fields of an event"),
+        (b'{"id": "1"}', "fields of an event"),
+        (b'{"id":"1","at":"x","event":"","cwd":"","env":{},"raw":1}', "at is not of its kind"),
+        (b'{"id":"","at":1,"event":"","cwd":"","env":{},"raw":1}', "id or env"),
+        (b'{"id":"1","at":1,"event":"","cwd":"","env":{"a":1},"raw":1}', "id or env"),
+        (b'{"raw": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", "is nested too deeply"),
+    ],
+    ids=["cut", "json", "utf-8", "list", "fields", "at", "id", "env", "deep"],
+)
+def test_a_bad_line_is_set_aside_with_its_reason_and_stops_nothing(
+    line: bytes, reason: str
+) -> None:
+    """The lines before and behind it are read; it is told once, however often it is read."""
+    leave("Stop")
+    write(spool.EVENTS, line)
+    leave("SessionEnd")
+    spool.taken()
+    taken = spool.taken()
+    assert [each.event for each in taken] == ["Stop", "SessionEnd"]
+    taken.confirm()
+    taken.confirm()
+    (aside,) = spool.set_aside()
+    assert reason in aside.reason
+    assert aside.line.encode("latin-1", "replace")[:8] == line[:8]
+    assert spool.taken().aside == []
+
+
+def test_a_last_line_without_an_end_waits_until_all_is_quiet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may be still being written; later it is cut off."""
+    leave("Stop")
+    write(spool.EVENTS, b'\n{"id": "half')
+    taken = spool.taken()
+    assert (len(taken.events), taken.aside) == (1, [])
+    taken.confirm()
+    assert spool.set_aside() == []
+    monkeypatch.setattr(spool, "QUIET", -1.0)
+    spool.taken().confirm()
+    assert [each.reason for each in spool.set_aside()] == ["was cut off"]
+    assert list(spool.folder().glob("taken-*")) == []
+
+
+def test_what_waits_can_be_read_without_being_taken() -> None:
+    """So that a standing can count it."""
+    leave("Stop")
+    before = sorted(spool.folder().iterdir())
+    assert [each.event for each in spool.buffered()] == ["Stop"]
+    assert sorted(spool.folder().iterdir()) == before
+    waiting = spool.waiting()
+    assert waiting.size == before[0].stat().st_size
+    assert waiting.since is not None
+
+
+def test_where_no_hook_was_there_is_nothing_to_read(state: Path) -> None:
+    """And nothing is made by reading."""
+    taken = spool.taken()
+    taken.confirm()
+    assert taken.events == []
+    assert spool.set_aside() == []
+    assert not state.exists()
+
+
+def test_two_flushes_at_once_take_nothing_from_each_other() -> None:
+    """Both see all events; whoever confirms second finds nothing to do."""
+    leave("Stop")
+    one, two = spool.taken(), spool.taken()
+    assert ids(one) == ids(two)
+    one.confirm()
+    two.confirm()
+    assert ids(spool.taken()) == []
+
+
+def test_a_spool_that_cannot_be_read_says_that_its_events_are_safe(state: Path) -> None:
+    """As an error of ours."""
+    (state / "spool" / spool.EVENTS).mkdir(parents=True)
+    with pytest.raises(StoreUnavailable, match="is safe"):
+        spool.taken()
+
+
+def test_a_huge_event_is_one_line() -> None:
+    """Of any size, in one write."""
+    big: dict[str, Any] = {"text": "é\n" * 2_000_000}
+    leave("PostToolUse", given=json.dumps(big, ensure_ascii=False).encode())
+    (event,) = spool.taken()
+    assert event.raw == big
+
+
+@pytest.mark.parametrize("session", ["plain-1_a", "a/b.. %é\n", "x" * 300, "."])
+def test_the_hook_looks_for_the_marker_that_is_written(session: str) -> None:
+    """Both name it alike, inside one folder."""
+    halt_only({session: "no skill points left"})
+    assert marker(session) == hook.marker(session)
+    assert (halted_folder() / hook.marker(session)).read_text() == "no skill points left"
+
+
+def test_only_those_are_halted_who_are_named_last() -> None:
+    """The markers of others go."""
+    halt_only({"one": "a", "two": "b"})
+    halt_only({"two": "c"})
+    assert [each.name for each in halted_folder().iterdir()] == ["two"]
+    halt_only({})
+    assert list(halted_folder().iterdir()) == []

@@ -1,0 +1,111 @@
+"""What events of hosts mean for the record."""
+
+import pytest
+
+from herdbook.domain.agents import AgentMode
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.events import MEANINGS, Event, Setup, interpret, told_hash
+from herdbook.domain.record import EventKind
+
+HASH = "0123456789abcdef0123456789abcdef01234567"
+
+
+def told(event: str, raw: object = None, **more: object) -> Event:
+    """An event of the agent `otter` in the session `s`."""
+    env = {"HERDBOOK_AGENT": "otter", "HERDBOOK_SESSION": "s"}
+    return Event(**{"id": "1", "at": 0, "event": event, "env": env, "raw": raw, **more})
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "points"),
+    [
+        ("PostToolUse", EventKind.TOOL, 1),
+        ("codex:PostToolUse", EventKind.TOOL, 1),
+        ("tool.execute.after", EventKind.TOOL, 1),
+        ("command.executed", EventKind.COMMAND, 2),
+        ("post-commit", EventKind.COMMIT, 5),
+    ],
+)
+def test_what_counts_counts_as_the_rules_say(event: str, kind: EventKind, points: int) -> None:
+    """Its entry has an id that follows from the event's."""
+    entry = interpret(told(event, {"commit": HASH}, cwd="/app")).entry
+    assert entry is not None
+    assert (entry.id, entry.kind, entry.points) == ("sco_1", kind, points)
+
+
+@pytest.mark.parametrize("event", [name for name, what in MEANINGS.items() if what == "uncounted"])
+def test_what_begins_ends_or_fails_counts_nothing(event: str) -> None:
+    """It is understood all the same, and tells whose session it is."""
+    meaning = interpret(told(event))
+    assert (meaning.entry, meaning.commit) == (None, None)
+    assert (meaning.agent, meaning.session_id) == ("otter", "s")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"session_id": "host"},
+        {"sessionID": "host"},
+        {"properties": {"sessionID": "host"}},
+        {"input": {"sessionID": "host"}},
+    ],
+)
+def test_the_session_is_the_host_s_own_where_it_tells_one(raw: object) -> None:
+    """Each host in its own words."""
+    assert interpret(told("Stop", raw)).session_id == "host"
+
+
+@pytest.mark.parametrize(
+    ("raw", "known", "setup"),
+    [
+        ({"model": "deep"}, Setup(), Setup(None, "deep")),
+        ({"model": {"id": "deep"}}, Setup(), Setup(None, "deep")),
+        ({"permission_mode": "plan"}, Setup(), Setup(None, None, AgentMode.PLAN)),
+        ({"transcript_path": "/home/me/.codex/s.jsonl"}, Setup(), Setup("codex")),
+        ({"transcript_path": "/home/me/.claude/s.jsonl"}, Setup(), Setup("claude")),
+        (None, Setup("codex", "deep", AgentMode.PLAN), Setup("codex", "deep", AgentMode.PLAN)),
+    ],
+)
+def test_a_session_s_setup_is_what_it_told_last(raw: object, known: Setup, setup: Setup) -> None:
+    """What an event leaves open is as it was known."""
+    assert interpret(told("PostToolUse", raw), known).setup == setup
+
+
+def test_a_commit_of_nobody_in_particular_counts_for_nobody() -> None:
+    """People commit, too."""
+    assert interpret(told("post-commit", env={})).entry is None
+
+
+@pytest.mark.parametrize(
+    ("event", "field"),
+    [
+        (told("Unheard"), "event"),
+        (told("PostToolUse", env={}), "agent"),
+        (told("post-commit", cwd="/app"), "commit"),
+        (told("PostToolUse", id=""), "id"),
+        (told("PostToolUse", id="x" * 57), "id"),
+        (told("PostToolUse", id="ü"), "id"),
+        (told("PostToolUse", at=10**30), "at"),
+    ],
+)
+def test_what_cannot_be_applied_has_a_reason(event: Event, field: str) -> None:
+    """Named by the field that is at fault."""
+    with pytest.raises(InvalidValue) as refused:
+        interpret(event)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("raw", "found"),
+    [
+        (f"{HASH}\n", HASH),
+        ({"commit": HASH}, HASH),
+        ({"arguments": [], "input": f"{HASH}\n"}, HASH),
+        ({"tree": HASH}, None),
+        ("cafe", None),
+        (None, None),
+    ],
+)
+def test_a_hook_may_tell_the_hash_of_its_commit(raw: object, found: str | None) -> None:
+    """As text, or under its name."""
+    assert told_hash(told("post-commit", raw)) == found

@@ -1,0 +1,194 @@
+"""`advise` and `recall` as commands: what they take for granted, and what people are shown."""
+
+import os
+import shutil
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.grading import Grade
+from herdbook.domain.places import Area
+from herdbook.domain.record import Activity, Commit, Retrospective
+from herdbook.domain.standing import Occasion, commit_done
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.commands import record_reading as commands
+from herdbook.entrypoints.screens import record_reading as screens
+from herdbook.ports.unit_of_work import UnitOfWork
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MANY = 60
+HOSTILE = "a note\x1b[31m\nof two lines"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A repository with one file of Rust, not committed yet."""
+    git = shutil.which("git")
+    assert git is not None
+    made = tmp_path / "app"
+    subprocess.run([git, "init", "-q", made], check=True)
+    (made / "src").mkdir()
+    (made / "src" / "main.rs").write_text("fn main() {}\n")
+    subprocess.run([git, "-C", made, "add", "."], check=True)
+    return made
+
+
+@pytest.fixture
+def here(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    """That repository as Herdbook sees it, with a record of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    variables = {"PATH": os.environ["PATH"], "HOME": str(home), "USER": "somebody"}
+    return Here(folder, variables, {"record": f"lmdb://{tmp_path / 'record'}"})
+
+
+def fill(uow: UnitOfWork, project: str, grades: dict[str, Grade], count: int = MANY) -> None:
+    """Let each model make graded commits."""
+    for model, grade in grades.items():
+        for number in range(count):
+            at = START + timedelta(minutes=number)
+            uow.ledger.add(commit_done(Occasion(model, at, model=model)))
+            key = {"agent": model, "project": project, "commit_hash": f"{number}", "at": at}
+            uow.commits.add(Commit(**key, task=f"matter {number}", experience_gained=5))
+            uow.retrospectives.add(
+                Retrospective(
+                    **key,
+                    task=f"matter {number}",
+                    agent_grade=grade,
+                    user_grade=grade,
+                    score_before=60,
+                    score_after=64,
+                    user_note=HOSTILE,
+                )
+            )
+
+
+def models(answer: dict[str, Any]) -> list[str]:
+    """Give the models in the order they are ranked."""
+    return [each["model"] for each in answer["setups"]]
+
+
+def test_advice_of_an_empty_record_says_so(here: Here) -> None:
+    """Where there is no record yet, none is made, and the words are plain."""
+    answer = commands.advise(here, goal=None)
+    assert (answer["setups"], answer["verdict"]) == ([], "too_little_data")
+    assert screens.advise(answer) == (
+        "by all projects\ntoo little data: the record holds no work of any setup yet"
+    )
+
+
+def test_advice_is_told_with_numbers_and_quotes(here: Here) -> None:
+    """The verdict, a row for each setup, the words on it in one line, and how to read it."""
+    here.run(Area.RECORD, fill, "lib", {"fine": Grade.EXCELLENCE, "poor": Grade.BAD})
+    answer = commands.advise(here, goal=None)
+    assert (answer["verdict"], models(answer)) == ("better", ["fine", "poor"])
+    assert [each["is_leader"] for each in answer["setups"]] == [True, False]
+    assert answer["setups"][0]["bug_rate"]["estimate"] == 0
+    lines = screens.advise(answer).splitlines()
+    assert lines[0] == (
+        "by all projects: claude fine is better than the other 1, by 120 observations"
+    )
+    assert lines[3].split()[:5] == ["1*", "claude", "fine", "60", "0"]
+    quotes = [line for line in lines if HOSTILE[:6] in line]
+    assert quotes == [
+        '  for: "a note\\x1b[31m of two lines" (grade 5, lib, 2026-03-01)',
+        '  against: "a note\\x1b[31m of two lines" (grade -1, lib, 2026-03-01)',
+    ]
+    assert lines[-1] == answer["explanation"]
+
+
+def test_advice_for_a_folder_is_from_its_project(here: Here) -> None:
+    """A folder or a file of it names the project, whose files tell its language."""
+    assert here.repository_id is not None
+    here.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
+    answer = commands.advise(here, goal="src")
+    assert models(answer) == ["b", "a"]
+    assert [each.partition(":")[0] for each in answer["passed_over"]] == [
+        f"project {here.repository_id}",
+        "projects in rust",
+    ]
+    assert "\nnot by projects in rust: too little data" in screens.advise(answer)
+    ours = {"c": Grade.EXCELLENCE, "d": Grade.BAD}
+    here.run(Area.RECORD, fill, here.repository_id, ours)
+    for asked in (".", "src", "src/main.rs"):
+        answer = commands.advise(here, goal=asked)
+        assert (models(answer), answer["passed_over"]) == (["c", "d"], [])
+
+
+def test_advice_for_a_language_counts_this_project_by_its_files(here: Here) -> None:
+    """Its record need not speak of the language."""
+    assert here.repository_id is not None
+    here.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
+    here.run(Area.RECORD, fill, here.repository_id, {"c": Grade.EXCELLENCE, "d": Grade.BAD})
+    answer = commands.advise(here, goal="Rust")
+    assert (models(answer), answer["scope"]) == (["c", "d"], "projects in rust")
+
+
+def test_advice_for_a_folder_outside_any_repository_goes_by_its_files(
+    here: Here, tmp_path: Path
+) -> None:
+    """The names of what lies in it tell the language."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "main.zig").touch()
+    answer = commands.advise(here, goal=str(other))
+    assert [each.partition(":")[0] for each in answer["passed_over"]] == [
+        f"project {other.resolve()}",
+        "projects in zig",
+    ]
+
+
+@pytest.mark.parametrize("asked", ["cobol", "~nobody", "x" * 5_000, "a\0b"])
+def test_advice_for_nothing_known_is_refused(here: Here, asked: str) -> None:
+    """What is neither a folder nor a language is named, with the languages there are."""
+    with pytest.raises(InvalidValue, match="is no folder that can be read here.*python") as refusal:
+        commands.advise(here, goal=asked)
+    assert repr(asked) in str(refusal.value)
+
+
+def test_prior_art_is_shown_apart_with_its_reasons(here: Here) -> None:
+    """This project first, each with its score, its terms and its text, in lines of their own."""
+    here.run(Area.RECORD, fill, "lib", {"a": Grade.EXCELLENCE}, 1)
+    here.run(Area.RECORD, fill, here.repository_id, {"b": Grade.EXCELLENCE, "c": Grade.BAD}, 1)
+    at = START + timedelta(days=1)
+    done = Activity(agent="d", task="Matters", actions="", outcome="", decisions="", at=at)
+    here.run(Area.RECORD, lambda uow: uow.activities.add(done))
+    answer = commands.recall(here, text="what matters", project=None, limit=5)
+    assert answer["project"] == here.repository_id
+    assert [each["agent"] for each in answer["good"]] == ["b", "a"]
+    assert [each["agent"] for each in answer["mistakes"]] == ["c"]
+    assert [each["agent"] for each in answer["unjudged"]] == ["d"]
+    lines = screens.recall(answer).splitlines()
+    assert [line for line in lines if line.endswith(":")] == [
+        "went well:",
+        "were mistakes:",
+        "not judged:",
+    ]
+    assert lines[2].endswith("matter 0")
+    assert lines[3:6] == [
+        "       retrospective of b, this project, 2026-03-01, commit 0",
+        "       graded excellence by the user, excellence by the agent; shares matter",
+        "       a note\\x1b[31m / of two lines",
+    ]
+    assert lines[-1] == "searched 7 entries of the record"
+
+
+def test_another_project_can_be_put_first(here: Here) -> None:
+    """By the name the record knows it by."""
+    here.run(Area.RECORD, fill, "lib", {"a": Grade.EXCELLENCE}, 1)
+    here.run(Area.RECORD, fill, here.repository_id, {"b": Grade.EXCELLENCE}, 1)
+    answer = commands.recall(here, text="matter", project="lib", limit=5)
+    assert [each["agent"] for each in answer["good"]] == ["a", "b"]
+
+
+def test_nothing_similar_is_said_in_words(here: Here) -> None:
+    """With how much was searched."""
+    answer = commands.recall(here, text="matter", project=None, limit=5)
+    assert screens.recall(answer) == "nothing resembles it among 0 entries of the record"

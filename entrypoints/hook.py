@@ -11,6 +11,10 @@ import time
 
 VARIABLES = ("HERDBOOK_AGENT", "HERDBOOK_SESSION")
 ASKS = "PreToolUse"
+ENDS = frozenset({"SessionEnd", "session.deleted", "pre-push"})
+"""After these the spool is flushed."""
+FULL = 1 << 20
+"""So is it by whoever makes it longer than this."""
 _OPEN = 0o200  # a reader takes this away from a file that it will read no more
 _LOG_LIMIT = 1 << 20
 _NAME_LIMIT = 200
@@ -26,7 +30,10 @@ def main(words: list[str]) -> int:
         try:
             given = _read(0)
             try:
-                append(state + "/spool", line(words, given))
+                text = line(words, given)
+                size = append(state + "/spool", text)
+                if (words[:1] and words[0] in ENDS) or size - len(text) <= FULL < size:
+                    _hand_over()
             finally:  # a full disk is no way round a halt
                 if words[:1] == [ASKS]:
                     _answer(state + "/halted", given)
@@ -110,20 +117,33 @@ def _read(descriptor: int) -> bytes:
     return b"".join(parts)
 
 
-def append(spool: str, text: bytes) -> None:
-    """Append a line in one write; once more if it was cut off, or its file is sealed or gone."""
-    if not _appended(spool, text) and not _appended(spool, text):
+def append(spool: str, text: bytes) -> int:
+    """Append a line in one write; once more if it was cut off, or its file is sealed or gone.
+
+    Gives the length of the spool behind it.
+    """
+    size = _appended(spool, text) or _appended(spool, text)
+    if not size:
         raise OSError("the line could not be written as a whole")
+    return size
 
 
-def _appended(spool: str, text: bytes) -> bool:
+def _appended(spool: str, text: bytes) -> int:
     descriptor = _opened(spool, "/events.jsonl")
     try:
         written = os.write(descriptor, text)
         status = os.fstat(descriptor)
-        return written == len(text) and status.st_nlink > 0 and status.st_mode & _OPEN > 0
+        whole = written == len(text) and status.st_nlink > 0 and status.st_mode & _OPEN > 0
+        return status.st_size if whole else 0
     finally:
         os.close(descriptor)
+
+
+def _hand_over() -> None:
+    """Let a process of its own bring the spool into the record; nobody waits for it."""
+    nowhere = [(os.POSIX_SPAWN_OPEN, each, os.devnull, os.O_RDWR, 0) for each in (0, 1, 2)]
+    command = [sys.executable, "-I", "-m", "herdbook.entrypoints", "flush", "--gently"]
+    os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setsid=True)
 
 
 def _opened(folder: str, name: str) -> int:

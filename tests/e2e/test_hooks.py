@@ -5,6 +5,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -158,3 +159,21 @@ def test_git_has_no_hooks_of_a_user(person: Person, app: Path) -> None:
     with pytest.raises(InvalidValue, match="not both"):
         install(person.at(app), target="codex", project=True, user=True, preview=False)
     assert list(person.home.iterdir()) == []
+
+
+def test_the_end_of_a_session_brings_the_spool_into_the_record(person: Person, app: Path) -> None:
+    """The hook hands over to a process of its own and is gone; nothing waits after a while."""
+    told = {"session_id": "s1", "hook_event_name": "PostToolUse", "tool_name": "Bash"}
+    me = {"HERDBOOK_AGENT": "brisk-otter"}
+    for event in ("PostToolUse", "PostToolUse", "SessionEnd"):
+        given = json.dumps({**told, "hook_event_name": event})
+        ended = person.tries(app, "hook", event, stdin=given, **me)
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    events = spool.folder() / "events.jsonl"
+    for _ in range(600):
+        if not events.exists() and (person.data / "record.lmdb" / "herdbook.json").exists():
+            break
+        time.sleep(0.1)
+    (standing,) = person.asks(app, "standing", "brisk-otter")
+    assert standing["experience_points"] == 2
+    assert not events.exists()

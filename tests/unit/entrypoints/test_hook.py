@@ -25,7 +25,10 @@ Told = subprocess.CompletedProcess[bytes]
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in hook.VARIABLES:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    # A record that no flush comes to, so that what was spooled stays where the tests look.
+    monkeypatch.setenv("HERDBOOK_RECORD", "postgresql://nobody@127.0.0.1:1/x?connect_timeout=1")
     return tmp_path / "state" / "herdbook"
 
 

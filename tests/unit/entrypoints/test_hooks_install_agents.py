@@ -23,7 +23,10 @@ each_agent = pytest.mark.parametrize("target", ["claude-code", "codex"])
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    # A record that no flush comes to, so that what was spooled stays where the tests look.
+    monkeypatch.setenv("HERDBOOK_RECORD", "postgresql://nobody@127.0.0.1:1/x?connect_timeout=1")
     root = tmp_path / "app"
     root.mkdir()
     return root

@@ -25,6 +25,10 @@ with open(os.environ["WITNESS"], "a") as file:
 WITNESS = 'echo "$(basename "$0") $(dirname "$0" | xargs basename) $*" >> "$WITNESS"'
 
 
+OUT_OF_REACH = "postgresql://nobody@127.0.0.1:1/x?connect_timeout=1"
+"""A record that no flush comes to, so that what was spooled stays where the tests look."""
+
+
 class Repository:
     """A repository with a remote, and somebody who works in it."""
 
@@ -35,6 +39,7 @@ class Repository:
             "PATH": os.environ["PATH"],
             "HOME": str(folder / "home"),
             "XDG_STATE_HOME": str(folder / "state"),
+            "HERDBOOK_RECORD": OUT_OF_REACH,
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "WITNESS": str(self.witness),

@@ -38,6 +38,19 @@ class Terminal:
                 return found
             self._read(pattern)
 
+    def interrupt_until(self, pattern: str) -> None:
+        """Press Ctrl-C until the screen shows this.
+
+        One that comes between two reads of Python's line editor is heard only with the next key.
+        """
+        while not re.search(pattern, self.shown, re.DOTALL):
+            self.type("\x03")
+            while select.select([self._screen], [], [], 2)[0]:
+                self._read(pattern)
+                if re.search(pattern, self.shown, re.DOTALL):
+                    break
+        self.wait_for(pattern)
+
     def end(self) -> int:
         """Read until the program has ended; its exit code."""
         with suppress(EOFError):

@@ -311,8 +311,9 @@ class TestTheSmallPrompt:
         """Ctrl-C gives a new line, and the end of input ends the prompt."""
         with shell_on_a_terminal(on_lmdb) as terminal:
             terminal.wait_for("herdbook> ")
-            terminal.type("SELECT half a que\x03")
-            terminal.wait_for("herdbook> ")
+            terminal.type("SELECT half a que")
+            terminal.wait_for("half a que")
+            terminal.interrupt_until("herdbook> ")
             terminal.type("SELECT count(*) AS cows FROM tasks\n")
             terminal.wait_for(r"cows\n-+\n +2\n")
             terminal.wait_for("herdbook> ")

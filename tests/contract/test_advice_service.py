@@ -124,7 +124,7 @@ def test_advice_for_a_project_is_from_that_project(begin: Begin) -> None:
     counsel = ask(begin, project="app")
     assert models(counsel) == ["a", "b"]
     assert (counsel.scope, counsel.projects, counsel.passed_over) == ("project app", 1, ())
-    counsel = ask(begin, project="/home/app", also=["app"])
+    counsel = ask(begin, project="/src/app", also=["app"])
     assert (models(counsel), counsel.projects) == (["a", "b"], 1)
 
 

@@ -78,7 +78,7 @@ def test_a_database_of_the_plugin_comes_whole(begin: Begin) -> None:
         first, second = uow.activities.of_agent("brisk-otter")
         setups = {(each.provider, each.model) for each in uow.ledger.by_time()}
     assert (judged.project, judged.agent_grade, judged.user_grade, judged.user_note) == (
-        "/home/me/shop",
+        "/src/our/shop",
         Grade.GOOD,
         Grade.EXCELLENCE,
         "clear words",

@@ -75,7 +75,7 @@ def test_the_first_layout_is_understood() -> None:
     found = read(FIRST)
     assert [(each.kind, each.key.partition(":")[0]) for each in found.records] == [
         (TrackedKind.AGENT, "agt-1"),
-        (TrackedKind.COMMIT, "/home/me/shop"),
+        (TrackedKind.COMMIT, "/src/our/shop"),
         (TrackedKind.COMMUNICATION, "agt-1"),
     ]
     assert found.untold == ()

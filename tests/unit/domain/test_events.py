@@ -61,8 +61,8 @@ def test_the_session_is_the_host_s_own_where_it_tells_one(raw: object) -> None:
         ({"model": "deep"}, Setup(), Setup(None, "deep")),
         ({"model": {"id": "deep"}}, Setup(), Setup(None, "deep")),
         ({"permission_mode": "plan"}, Setup(), Setup(None, None, AgentMode.PLAN)),
-        ({"transcript_path": "/home/me/.codex/s.jsonl"}, Setup(), Setup("codex")),
-        ({"transcript_path": "/home/me/.claude/s.jsonl"}, Setup(), Setup("claude")),
+        ({"transcript_path": "/people/me/.codex/s.jsonl"}, Setup(), Setup("codex")),
+        ({"transcript_path": "/people/me/.claude/s.jsonl"}, Setup(), Setup("claude")),
         (None, Setup("codex", "deep", AgentMode.PLAN), Setup("codex", "deep", AgentMode.PLAN)),
     ],
 )

@@ -13,14 +13,14 @@ from herdbook.domain.places import Area
 from herdbook.domain.settings import Layer, Origin, Scope, Setting
 from herdbook.domain.whereabouts import Ground, Place, file_url, find_place
 
-LINKED = Ground("/src/app.worktrees/login", "/src/app", "/home/me/.local/share/herdbook")
-NOWHERE = Ground(None, None, "/home/me/.local/share/herdbook")
-BARE = Ground(None, "/srv/app.git", "/home/me/.local/share/herdbook")
+LINKED = Ground("/src/app.worktrees/login", "/src/app", "/people/me/.local/share/herdbook")
+NOWHERE = Ground(None, None, "/people/me/.local/share/herdbook")
+BARE = Ground(None, "/srv/app.git", "/people/me/.local/share/herdbook")
 
 
 def real(base: str, path: str) -> str:
     """Resolve a path in a world without links."""
-    return os.path.normpath(Path(base, path.replace("~", "/home/me", 1)))
+    return os.path.normpath(Path(base, path.replace("~", "/people/me", 1)))
 
 
 def layer(rule: str = "test", *, base: str = "/src/app", **values: str) -> Layer:
@@ -50,7 +50,7 @@ def found(area: Area, *layers: Layer, ground: Ground = LINKED) -> Place:
             Scope.WORKTREE,
             "lmdb:///src/app.worktrees/login/.herdbook/checkpoints.lmdb",
         ),
-        (Area.RECORD, Scope.GLOBAL, "lmdb:///home/me/.local/share/herdbook/record.lmdb"),
+        (Area.RECORD, Scope.GLOBAL, "lmdb:///people/me/.local/share/herdbook/record.lmdb"),
     ],
 )
 def test_without_settings_the_defaults_decide(area: Area, scope: Scope, url: str) -> None:
@@ -104,7 +104,7 @@ def test_an_earlier_layer_counts_more() -> None:
     [
         ("state", "lmdb:///src/app/state"),
         ("../elsewhere", "lmdb:///src/elsewhere"),
-        ("~/state", "lmdb:///home/me/state"),
+        ("~/state", "lmdb:///people/me/state"),
         ("/var/state.duckdb", "duckdb:///var/state.duckdb"),
         ("/var/state.lmdb", "lmdb:///var/state.lmdb"),
         ("duckdb:///var/state", "duckdb:///var/state"),

@@ -204,7 +204,7 @@ def test_a_halt_holds_where_nothing_can_be_spooled(state: Path) -> None:
         {"XDG_STATE_HOME": "/some/where/"},
         {"XDG_STATE_HOME": "relative"},
         {"XDG_STATE_HOME": ""},
-        {"XDG_STATE_HOME": "", "HOME": "/home/somebody/"},
+        {"XDG_STATE_HOME": "", "HOME": "/people/somebody/"},
     ],
 )
 def test_the_hook_and_the_reader_mean_the_same_folder(

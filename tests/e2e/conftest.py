@@ -5,12 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from herdbook.adapters.ids import random_ids
 from herdbook.domain.agents import Agent
 from herdbook.domain.places import Area
 from herdbook.domain.plan import Task
@@ -18,6 +20,7 @@ from herdbook.entrypoints.bootstrap import Here
 from herdbook.ports.run import run
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services.claiming import claim
+from tests.postgres_server import running_postgres
 
 PROGRAM = Path(sys.executable).with_name("herdbook")
 Told = subprocess.CompletedProcess[str]
@@ -67,6 +70,11 @@ class Person:
         """Run `herdbook … --json` in a folder; what it answers."""
         return json.loads(self.runs(folder, *words, "--json", **variables))
 
+    def chooses(self, backend: str, *more: str) -> None:
+        """Choose an engine in one line of their own settings."""
+        self.config.parent.mkdir(parents=True)
+        self.config.write_text("\n".join([f'backend = "{backend}"', *more, ""]))
+
     def at(self, folder: Path) -> Here:
         """A folder as a program of this person sees it."""
         return Here(folder, self.variables)
@@ -103,6 +111,16 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     return Person(home)
+
+
+@pytest.fixture
+def postgres_url() -> Iterator[str]:
+    """A schema of its own on a server of this machine."""
+    schema = f"e2e_{random_ids()}"
+    with running_postgres() as url:
+        yield f"{url}{'&' if '?' in url else '?'}schema={schema}"
+        with psycopg.connect(url, autocommit=True) as server:
+            server.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
 
 
 @pytest.fixture

@@ -6,14 +6,12 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from herdbook.adapters.ids import random_ids
 from herdbook.domain.journal import Operation
 from herdbook.domain.places import Area
 from herdbook.domain.plan import TaskStatus
@@ -23,19 +21,11 @@ from herdbook.ports.run import read
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services.checking import check
 from tests.e2e.conftest import Person
-from tests.postgres_server import running_postgres
 
 ROOT = Path(__file__).parents[2]
 REPOSITORIES, WORKTREES = 10, 3
 ENGINES = ("lmdb", "duckdb", "postgres")
 Told = list[dict[str, list[Any]]]
-
-
-@pytest.fixture
-def postgres_url() -> Iterator[str]:
-    """A server of this machine."""
-    with running_postgres() as url:
-        yield f"{url}{'&' if '?' in url else '?'}schema=crowd_{random_ids()}"
 
 
 @pytest.fixture
@@ -109,19 +99,12 @@ def crowd(person: Person, places: list[Path], processes: int, rounds: int) -> To
     return told
 
 
-def configure(person: Person, engine: str, postgres_url: str) -> None:
-    """Choose the engine in one line of the person's own settings."""
-    person.config.parent.mkdir(parents=True)
-    backend = postgres_url if engine == "postgres" else engine
-    person.config.write_text(f'backend = "{backend}"\npatience = 600\n')
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_thirty_workflows_at_once(
     person: Person, places: list[Path], postgres_url: str, engine: str
 ) -> None:
     """Every process ends well, no task is lost or done twice, every journal is whole."""
-    configure(person, engine, postgres_url)
+    person.chooses(postgres_url if engine == "postgres" else engine, "patience = 600")
     crowd(person, places, processes=30, rounds=2)
 
 
@@ -135,7 +118,7 @@ def test_a_hundred_and_fifty_workflows_at_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The same with 150 processes; throughput and latency are printed."""
-    configure(person, engine, postgres_url)
+    person.chooses(postgres_url if engine == "postgres" else engine, "patience = 600")
     rounds = 5
     start = time.perf_counter()
     told = crowd(person, places, processes=150, rounds=rounds)

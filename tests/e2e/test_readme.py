@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import PROGRAM, Person
 
 README = Path(__file__).parents[2] / "README.md"
@@ -29,8 +31,12 @@ def test_the_examples_print_what_they_say() -> None:
     assert len(journal) >= 4
 
 
-def test_the_five_minutes_go_as_they_are_written(person: Person, app: Path) -> None:
-    """Typed into a shell in a repository, every command ends well."""
+@pytest.mark.parametrize("engine", ["lmdb", "duckdb", "postgres"])
+def test_the_five_minutes_go_as_they_are_written(
+    person: Person, app: Path, postgres_url: str, engine: str
+) -> None:
+    """Typed into a shell in a repository, every command ends well, whichever backend is chosen."""
+    person.chooses(postgres_url if engine == "postgres" else engine)
     (script,) = [each for each in blocks("sh") if "import plan" in each]
     sh = shutil.which("sh")
     assert sh is not None
@@ -45,6 +51,7 @@ def test_the_five_minutes_go_as_they_are_written(person: Person, app: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "Write the migration" in done.stdout
     tasks = {row["name"]: row["status"] for row in person.asks(app, "task", "list")}
+    assert person.asks(app, "where")["areas"]["work"]["exists"]
     assert tasks == {
         "Write the migration": "completed",
         "Test it on a copy": "pending",

@@ -1,0 +1,62 @@
+"""What is to be seen of a store from outside, on every engine that others can see."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from herdbook.adapters import open_store
+from herdbook.adapters.looking import look
+from herdbook.domain.whereabouts import NOTHING_THERE
+from herdbook.ports.dictionary import DICTIONARY
+from tests.contract.conftest import SHARED
+
+on_shared = pytest.mark.parametrize("engine", SHARED, indirect=True)
+
+
+@on_shared
+def test_where_there_is_no_store_nothing_is_seen_and_nothing_is_made(
+    engine: str, new_url: Callable[[str], str]
+) -> None:
+    """However often one looks."""
+    url = new_url(engine)
+    assert [look(url), look(url)] == [NOTHING_THERE, NOTHING_THERE]
+    if engine != "postgres":
+        assert list(Path(url.partition("://")[2]).parent.iterdir()) == []
+
+
+@on_shared
+def test_a_store_shows_its_size_and_its_schema(engine: str, new_url: Callable[[str], str]) -> None:
+    """Also while somebody has it open and writes in it."""
+    url = new_url(engine)
+    with open_store(url) as store:
+        while_open = look(url) if engine != "lmdb" else None
+        assert store.schema_version == DICTIONARY.version
+    closed = look(url)
+    for sight in filter(None, (while_open, closed)):
+        assert (sight.exists, sight.schema_version) == (True, DICTIONARY.version)
+        assert sight.bytes
+        assert sight.problem is None
+
+
+def test_a_server_out_of_reach_is_told_and_not_raised() -> None:
+    """Nobody knows then whether there is a store."""
+    sight = look("postgresql://me:S3CRET@127.0.0.1:1/x?connect_timeout=1")
+    assert (sight.exists, sight.bytes, sight.schema_version) == (None, None, None)
+    assert sight.problem
+    assert "S3CRET" not in sight.problem
+
+
+@pytest.mark.parametrize("scheme", ["lmdb", "duckdb"])
+def test_what_is_no_store_is_told_and_not_raised(tmp_path: Path, scheme: str) -> None:
+    """It is there, and something is wrong with it."""
+    place = tmp_path / "store"
+    if scheme == "lmdb":
+        place.mkdir()
+        (place / "data.mdb").write_bytes(b"no database" * 100)
+    else:
+        place.write_bytes(b"no database" * 100)
+    sight = look(f"{scheme}://{place}")
+    assert sight.exists
+    assert sight.schema_version is None
+    assert sight.problem

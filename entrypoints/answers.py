@@ -4,13 +4,13 @@ import csv
 import io
 import json
 import math
-import unicodedata
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 from herdbook.adapters.asking import Answer
+from herdbook.entrypoints.screens.text import plain, width
 from herdbook.ports.wire import moment
 
 _NUMBERS = (int, float, Decimal)
@@ -19,16 +19,16 @@ _LONGEST_NUMBER = 300
 
 def as_table(answer: Answer) -> str:
     """Aligned plain text, numbers to the right; nothing in a cell breaks a line or is cut."""
-    heads = [_shown(name) for name in answer.columns]
-    rows = [[_shown(_text(value)) for value in row] for row in answer.rows]
-    widths = [max(map(_width, column)) for column in zip(heads, *rows, strict=True)]
+    heads = [plain(name) for name in answer.columns]
+    rows = [[plain(_text(value)) for value in row] for row in answer.rows]
+    widths = [max(map(width, column)) for column in zip(heads, *rows, strict=True)]
     numbers = [
         all(isinstance(v, _NUMBERS) and not isinstance(v, bool) for v in column if v is not None)
         for column in zip(*answer.rows, strict=True)
     ] or [False] * len(heads)
     lines = [
         _line(heads, widths, [False] * len(heads)),
-        "  ".join("-" * width for width in widths),
+        "  ".join("-" * places for places in widths),
         *(_line(row, widths, numbers) for row in rows),
     ]
     return "".join(f"{line.rstrip()}\n" for line in lines)
@@ -120,24 +120,9 @@ _WORDS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
 )
 
 
-def _shown(text: str) -> str:
-    """Text that cannot move the cursor, break the line or turn the writing around."""
-    return "".join(
-        c if c.isprintable() or unicodedata.category(c) == "Zs" else ascii(c)[1:-1] for c in text
-    )
-
-
-def _width(text: str) -> int:
-    """How many places a terminal gives it."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
-
-
 def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
     padded = []
-    for cell, width, is_right in zip(cells, widths, right, strict=True):
-        space = " " * (width - _width(cell))
+    for cell, places, is_right in zip(cells, widths, right, strict=True):
+        space = " " * (places - width(cell))
         padded.append(space + cell if is_right else cell + space)
     return "  ".join(padded)

@@ -14,6 +14,7 @@ import pytest
 from herdbook.adapters import folders, spool
 from herdbook.adapters.halted import halt_only
 from herdbook.entrypoints import hook
+from tests.unit.entrypoints.records import OUT_OF_REACH
 
 HOOK = Path(hook.__file__).resolve()
 QUICK = [sys.executable, "-I", "-S", str(HOOK)]
@@ -27,8 +28,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    # A record that no flush comes to, so that what was spooled stays where the tests look.
-    monkeypatch.setenv("HERDBOOK_RECORD", "postgresql://nobody@127.0.0.1:1/x?connect_timeout=1")
+    monkeypatch.setenv("HERDBOOK_RECORD", OUT_OF_REACH)
     return tmp_path / "state" / "herdbook"
 
 

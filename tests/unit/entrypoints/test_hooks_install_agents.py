@@ -15,6 +15,7 @@ from herdbook.adapters import spool
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.hooks.agents import Site, install, site, uninstall
 from herdbook.entrypoints.hooks.changes import difference, make
+from tests.unit.entrypoints.records import OUT_OF_REACH
 
 NODE = shutil.which("node")
 SETTINGS = '{\n   "permissions": {"allow": ["Bash"]}, // mine\n   "hooks": {}\n}'
@@ -25,8 +26,7 @@ each_agent = pytest.mark.parametrize("target", ["claude-code", "codex"])
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    # A record that no flush comes to, so that what was spooled stays where the tests look.
-    monkeypatch.setenv("HERDBOOK_RECORD", "postgresql://nobody@127.0.0.1:1/x?connect_timeout=1")
+    monkeypatch.setenv("HERDBOOK_RECORD", OUT_OF_REACH)
     root = tmp_path / "app"
     root.mkdir()
     return root

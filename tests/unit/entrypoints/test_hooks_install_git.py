@@ -13,6 +13,7 @@ from herdbook.adapters import spool
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.hooks.changes import make
 from herdbook.entrypoints.hooks.git import HOOKS, KEPT, install, uninstall
+from tests.unit.entrypoints.records import OUT_OF_REACH
 
 PYTHON = f"#!{sys.executable}"
 WITNESS_IN_PYTHON = """
@@ -23,10 +24,6 @@ with open(os.environ["WITNESS"], "a") as file:
     print(*sys.argv[1:2], *last, file=file)
 """
 WITNESS = 'echo "$(basename "$0") $(dirname "$0" | xargs basename) $*" >> "$WITNESS"'
-
-
-OUT_OF_REACH = "postgresql://nobody@127.0.0.1:1/x?connect_timeout=1"
-"""A record that no flush comes to, so that what was spooled stays where the tests look."""
 
 
 class Repository:

@@ -132,10 +132,12 @@ def test_a_hundred_and_fifty_workflows_at_once(
         )
 
 
+@pytest.mark.parametrize("backend", ["lmdb", "duckdb"])
 def test_thirty_worktrees_write_checkpoints_of_their_own(
-    person: Person, places: list[Path]
+    person: Person, places: list[Path], backend: str
 ) -> None:
     """Each has its own store, and the user's global store is not touched, not even its times."""
+    person.chooses(backend)
     outside = person.at(person.home)
     with outside.opened(Area.CHECKPOINTS, create=True) as store:
         uuid = store.uuid

@@ -1,0 +1,1 @@
+"""LangGraph workflows, checkpointed in any store."""

@@ -38,6 +38,9 @@ VARIABLES = {
 WORKFLOW_VARIABLE = "AGENTOS_WORKFLOW_DB"
 """Another program's variable for where workflows keep their checkpoints."""
 
+MOST_POINTS = 1_000_000
+"""No success is worth more, and no skill point takes more."""
+
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.DOTALL)
 _SIZE = re.compile(r"(\d{1,15})\s*([KMGT]i?B?|B)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB, "t": TIB}
@@ -104,6 +107,18 @@ def _seconds(value: object) -> float:
     return float(str(value))
 
 
+def _points(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= MOST_POINTS:
+        raise ValueError
+    return value
+
+
+def _step(value: object) -> int:
+    if value == 0:
+        raise ValueError
+    return _points(value)
+
+
 def _yes_or_no(value: object) -> bool:
     if type(value) is not bool:
         raise ValueError
@@ -123,6 +138,12 @@ KEYS: Mapping[str, tuple[Callable[[object], Any], str]] = {
     "enforce_halt": (_yes_or_no, "whether halted agents are kept from tools: true or false"),
     "flush_after": (_seconds, "how old what hooks left may become: 0 to 86400 seconds"),
     "flush_size": (_size, "how large it may become: bytes, or a text such as '1 MiB'"),
+    "merge_legacy": (_yes_or_no, "whether an agent-tracker's database is merged: true or false"),
+    **{
+        f"experience_{what}": (_points, f"what a {what} that succeeds is worth: 0 to {MOST_POINTS}")
+        for what in ("tool", "command", "commit")
+    },
+    "experience_per_skill_point": (_step, f"how much a skill point takes: 1 to {MOST_POINTS}"),
 }
 """What can be set, how it is checked, and what is allowed."""
 DEFAULTS: Mapping[str, object] = {
@@ -134,7 +155,16 @@ DEFAULTS: Mapping[str, object] = {
     "enforce_halt": True,
     "flush_after": 300.0,
     "flush_size": MIB,
+    "merge_legacy": True,
+    "experience_tool": 1,
+    "experience_command": 2,
+    "experience_commit": 5,
+    "experience_per_skill_point": 10_000,
 }
+PERSONAL = frozenset(
+    {"enforce_halt", "merge_legacy", *(key for key in KEYS if key.startswith("experience_"))}
+)
+"""What holds for a user's whole record, and so no single repository has a say in."""
 
 
 def setting(key: str, value: object, origin: Origin, base: str = "") -> Setting:
@@ -152,10 +182,13 @@ def setting(key: str, value: object, origin: Origin, base: str = "") -> Setting:
 
 
 def chosen(layers: Sequence[Layer], *keys: str) -> Setting | None:
-    """The setting that counts: of the first layer that has any of the keys, the first key."""
+    """The setting that counts: of the first layer that has any of the keys, the first key.
+
+    What is personal is not a repository's to set.
+    """
     for layer in layers:
         for key in keys:
-            if key in layer:
+            if key in layer and not (key in PERSONAL and layer[key].of_repository):
                 return layer[key]
     return None
 

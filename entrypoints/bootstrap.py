@@ -21,6 +21,7 @@ from herdbook.domain.whereabouts import FOLDER, Ground, Place, find_place
 
 if TYPE_CHECKING:
     from herdbook.domain.agents import Agent
+    from herdbook.domain.grading import Experience
     from herdbook.domain.journal import Actor
     from herdbook.ports.store import Store
     from herdbook.ports.unit_of_work import UnitOfWork
@@ -170,6 +171,10 @@ class Here:
                 self.pin()
                 if area is Area.WORK and place.scheme != "memory":
                     register.note(shown_url(place.url), self.space(area))
+                if area is Area.RECORD and self.setting("merge_legacy"):
+                    from herdbook.entrypoints import legacy  # noqa: PLC0415
+
+                    legacy.merge_once(self, store)
             yield store
 
     @contextmanager
@@ -201,7 +206,15 @@ class Here:
         area = area or Area.WORK
         with self.opened(area, create=True) as store:
             if area is not Area.WORK:
-                return run(store, self.space(area), use_case, *args, actor=self.actor, **kwargs)
+                return run(
+                    store,
+                    self.space(area),
+                    use_case,
+                    *args,
+                    actor=self.actor,
+                    experience=self.experience,
+                    **kwargs,
+                )
             self.see(store)
             return run(
                 store,
@@ -246,12 +259,24 @@ class Here:
         for note in place.notes:
             self.warn(note)
         with self.opened_at(place) as store:
-            return read(store, self.space(area), question, *args, **kwargs)
+            rules = self.experience if area is Area.RECORD else None
+            return read(store, self.space(area), question, *args, experience=rules, **kwargs)
 
     def setting(self, key: str) -> Any:
         """The value of a setting that counts."""
         found = chosen(self.layers, key)
         return DEFAULTS[key] if found is None else found.value
+
+    @cached_property
+    def experience(self) -> "Experience | None":
+        """What successes are worth, where the user has set it."""
+        prefix = "experience_"
+        keys = [key for key in DEFAULTS if key.startswith(prefix)]
+        if all(chosen(self.layers, key) is None for key in keys):
+            return None
+        from herdbook.domain.grading import Experience  # noqa: PLC0415
+
+        return Experience(**{key.removeprefix(prefix): self.setting(key) for key in keys})
 
     def pin(self) -> None:
         """Write down who this repository and this worktree are, before anything is kept of them."""

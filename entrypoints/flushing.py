@@ -17,7 +17,6 @@ from herdbook.adapters.git.program import elsewhere
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.events import Event, is_commit, told_hash
 from herdbook.domain.places import Area
-from herdbook.domain.settings import DEFAULTS, chosen
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import tracking
@@ -75,7 +74,7 @@ def flush_if_due(here: Here) -> None:
 
 def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
     """Keep a marker for every session of a halted agent, if halts are to be enforced."""
-    if not enforces_halt(here):
+    if not here.setting("enforce_halt"):
         halted.halt_only({})
         return
 
@@ -84,16 +83,6 @@ def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
 
     found = here.read(Area.RECORD, question)
     halted.halt_only({session: f"{agent}: {REASON}" for session, agent in found.items()})
-
-
-def enforces_halt(here: Here) -> bool:
-    """Whether halted agents are kept from tools: as the user says, whatever a repository says."""
-    layers = [
-        {key: each for key, each in layer.items() if not each.of_repository}
-        for layer in here.layers
-    ]
-    found = chosen(layers, "enforce_halt")
-    return bool(DEFAULTS["enforce_halt"] if found is None else found.value)
 
 
 def located(here: Here, events: Sequence[spool.Event]) -> list[Event]:

@@ -6,6 +6,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from herdbook.domain.claiming import Claim
 from herdbook.domain.errors import InvalidValue
+from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor, Operation
 from herdbook.domain.secret import HIDDEN
 from herdbook.ports.ids import Ids
@@ -29,6 +30,7 @@ def run(
     ids: Ids | None = None,
     actor: Actor = NOBODY,
     operation_id: str | None = None,
+    experience: Experience | None = None,
     **kwargs: Any,
 ) -> R:
     """Run a use case in a write transaction of its own and commit it.
@@ -41,7 +43,14 @@ def run(
     for attempt in range(1, ATTEMPTS + 1):
         begun: UnitOfWork | None = None
         try:
-            with unit_of_work(store, space, ids=ids, actor=actor, operation_id=operation_id) as uow:
+            with unit_of_work(
+                store,
+                space,
+                ids=ids,
+                actor=actor,
+                operation_id=operation_id,
+                experience=experience,
+            ) as uow:
                 begun = uow
                 if operation_id is not None:
                     known = uow.operations.find(operation_id)
@@ -67,12 +76,13 @@ def read(
     question: Callable[Concatenate[UnitOfWork, P], R],
     *args: Any,
     ids: Ids | None = None,
+    experience: Experience | None = None,
     **kwargs: Any,
 ) -> R:
     """Ask a question in a read transaction of its own, again if the connection breaks."""
 
     def ask() -> R:
-        with unit_of_work(store, space, ids=ids, write=False) as uow:
+        with unit_of_work(store, space, ids=ids, write=False, experience=experience) as uow:
             return question(uow, *args, **kwargs)
 
     return insist(ask)

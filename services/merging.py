@@ -11,6 +11,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from herdbook.domain.errors import CycleRefused, StoreUnavailable
+from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.places import area_of
 from herdbook.ports.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
@@ -54,11 +55,13 @@ def merge(
     spaces: Sequence[str] | None = None,
     *,
     actor: Actor = NOBODY,
+    experience: Experience | None = None,
     progress: Progress = silent,
 ) -> MergeReport:
     """Add to the target what only the source has, in one transaction for each space.
 
-    What is added is journalled by the target as its own doing; the source's journal, leases and
+    What is added is journalled by the target as its own doing and counted by its own rules of
+    `experience`; the source's journal, leases and
     answers of operations stay where they are. Merging again adds nothing. From an unfinished copy
     comes what it has; SpaceRefused where the target is one.
     """
@@ -66,7 +69,7 @@ def merge(
     for space in spaces_of(source, target, spaces):
         with source.transaction(space, write=False) as theirs:
             told = _Told(theirs, source.dictionary, space, target, progress)
-            reports.append(insist(partial(_merge_into, target, told, actor)))
+            reports.append(insist(partial(_merge_into, target, told, actor, experience)))
     return MergeReport(
         added=sum(each.added for each in reports),
         kept=sum(each.kept for each in reports),
@@ -91,8 +94,10 @@ class _Told:
         return [kind for kind in referred_first if kind.area is area and not kind.derived]
 
 
-def _merge_into(target: Store, told: _Told, actor: Actor) -> MergeReport:
-    with unit_of_work(target, told.space, actor=actor) as uow:
+def _merge_into(
+    target: Store, told: _Told, actor: Actor, experience: Experience | None
+) -> MergeReport:
+    with unit_of_work(target, told.space, actor=actor, experience=experience) as uow:
         report = _merge_space(uow, told)
         if report.added:
             _commit(uow, target)

@@ -19,12 +19,9 @@ from herdbook.services.tracker_fields import project_of
 def read(here: Here, *, file: str, words: str | None = None) -> dict[str, Any]:
     """Add to the record what it lacks of an agent-tracker's database, which is only looked at."""
     database = here.folder / Path(file).expanduser()
-    if words is None:
-        dictionary = finding.word_list(database, Path.home(), here.variables)
-    else:
-        dictionary = finding.named_word_list(here.folder / Path(words).expanduser())
-    tracker = reading.read(database, dictionary)
-    report = here.run(Area.RECORD, import_tracker, tracker, _projects(here, tracker))
+    named = None if words is None else here.folder / Path(words).expanduser()
+    tracker, projects = told(here, database, named)
+    report = here.run(Area.RECORD, import_tracker, tracker, projects)
     return {
         "source": str(database),
         "target": shown_url(here.place(Area.RECORD).url),
@@ -33,6 +30,16 @@ def read(here: Here, *, file: str, words: str | None = None) -> dict[str, Any]:
         "failed": [asdict(each) for each in report.failed],
         "ok": not report.failed,
     }
+
+
+def told(here: Here, database: Path, words: Path | None = None) -> tuple[Tracker, dict[str, str]]:
+    """What a database tells, and which repositories its projects are."""
+    if words is None:
+        dictionary = finding.word_list(database, Path.home(), here.variables)
+    else:
+        dictionary = finding.named_word_list(words)
+    tracker = reading.read(database, dictionary)
+    return tracker, _projects(here, tracker)
 
 
 def _projects(here: Here, tracker: Tracker) -> dict[str, str]:

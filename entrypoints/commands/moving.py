@@ -26,7 +26,9 @@ def merge(here: Here, *, source: str, target: str) -> dict[str, Any]:
     """Add to a store what another one has and it lacks; nothing there is changed."""
     to = _writable(here, target)
     with here.opened_at(here.place_of(source)) as one, here.opened_at(to, create=True) as other:
-        report = merging.merge(one, other, actor=here.actor, progress=here.progress)
+        report = merging.merge(
+            one, other, actor=here.actor, experience=here.experience, progress=here.progress
+        )
         return {
             "source": one.url,
             "target": other.url,
@@ -53,9 +55,9 @@ def _checked(here: Here, place: Place, *, repair: bool) -> dict[str, Any]:
     with here.opened_at(place) as store:
         repaired = None
         if repair:
-            mended = checking.repair(store)
+            mended = checking.repair(store, experience=here.experience)
             repaired = {"derived": mended.derived, "lookups": mended.lookups}
-        flaws = checking.check(store, progress=here.progress)
+        flaws = checking.check(store, experience=here.experience, progress=here.progress)
         return {
             "url": store.url,
             "exists": True,

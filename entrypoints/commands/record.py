@@ -10,7 +10,7 @@ from herdbook.adapters.urls import shown_url
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.places import Area
-from herdbook.entrypoints import exports, flushing
+from herdbook.entrypoints import exports, flushing, legacy
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.rows import plain
 from herdbook.ports.unit_of_work import UnitOfWork
@@ -171,7 +171,8 @@ def doctor(here: Here) -> dict[str, Any]:
         "store": {"url": shown_url(place.url), "trouble": reason},
         "aside": [each._asdict() for each in spool.set_aside()],
         "halted": halted,
-        "enforce_halt": flushing.enforces_halt(here),
+        "enforce_halt": here.setting("enforce_halt"),
+        "merged": [{**each._asdict(), "told": str(each)} for each in legacy.outcomes()],
         "log": _log(),
     }
 

@@ -1,15 +1,21 @@
-"""The plugin for OpenCode, which appends to the spool itself and starts no process.
+"""The plugin for OpenCode, which appends to the spool itself and starts no process for a tool.
 
-It names no file of this machine, so a project may commit it.
+A tool of a halted session is refused as OpenCode wants it: by an error with the reason. When a
+session is over, and at most every few minutes when one rests, a flush is started and left alone.
+The plugin names no file of this machine, so a project may commit it.
 """
 
 PLUGIN = """\
+import { spawn } from "node:child_process"
 import { randomBytes } from "node:crypto"
-import { closeSync, fstatSync, mkdirSync, openSync, writeSync } from "node:fs"
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
 
 const EVENTS = new Set(["command.executed", "session.created", "session.idle", "session.deleted"])
+const REST = 5 * 60 * 1000
+const LONGEST_MARKER = 200
+let flushedAt = Date.now()
 
 const state = () => {
   const chosen = process.env.XDG_STATE_HOME ?? ""
@@ -53,14 +59,53 @@ const spool = (event, cwd, raw) => {
   }
 }
 
+const marker = (session) =>
+  Array.from(Buffer.from(session), (byte) => {
+    const letter = String.fromCharCode(byte)
+    return /[A-Za-z0-9_-]/.test(letter)
+      ? letter
+      : "%" + byte.toString(16).toUpperCase().padStart(2, "0")
+  }).join("").slice(0, LONGEST_MARKER)
+
+const halted = (session) => {
+  if (!session) return null
+  try {
+    return readFileSync(join(state(), "halted", marker(session)), "utf8")
+  } catch {
+    // No marker: nobody has halted it.
+    return null
+  }
+}
+
+const flush = (cwd) => {
+  flushedAt = Date.now()
+  try {
+    const started = spawn("herdbook", ["flush", "--gently"], {
+      cwd,
+      detached: true,
+      stdio: "ignore",
+    })
+    started.on("error", () => {}) // not installed here: what waits goes on waiting
+    started.unref()
+  } catch {
+    // As above.
+  }
+}
+
 export const Herdbook = async ({ directory }) => {
   const here = directory ?? process.cwd()
   return {
+    "tool.execute.before": async (input) => {
+      const reason = halted(process.env.HERDBOOK_SESSION || input?.sessionID)
+      if (reason !== null) throw new Error(reason)
+    },
     "tool.execute.after": async (input) => {
       spool("tool.execute.after", here, input ?? {})
     },
     event: async ({ event }) => {
       if (EVENTS.has(event?.type)) spool(event.type, here, event)
+      const rests = event?.type === "session.idle" && Date.now() - flushedAt > REST
+      if (rests || event?.type === "session.deleted") flush(here)
     },
   }
 }

@@ -96,6 +96,7 @@ def doctor(answer: dict[str, Any]) -> str:
     if answer["halted"]:
         kept = "kept from tools" if answer["enforce_halt"] else "not kept from tools"
         lines.append(f"halted, {kept}: {plain(', '.join(answer['halted']))}")
+    lines += [plain(each["told"]) for each in answer["merged"]]
     lines += [f"hook.log: {plain(line)}" for line in answer["log"]]
     if answer["ok"]:
         lines.append("all is well")

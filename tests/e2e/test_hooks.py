@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters import spool
-from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.commands.hooks import install, uninstall
 from herdbook.entrypoints.hooks.agents import installed_command
 from tests.e2e.conftest import PROGRAM, Files, Person
 
@@ -137,27 +135,28 @@ def test_installing_for_a_project_and_taking_it_out_changes_nothing(
     targets = ("claude-code", "codex", "opencode", "git")
     (app / "sub").mkdir()
     for target in targets:
-        here = person.at(app / "sub")
-        shown = install(here, target=target, project=True, user=False, preview=True)
+        words = ("hooks", "install", target, "--project")
+        shown = person.asks(app / "sub", *words, "--preview")
         assert (shown["done"], bool(shown["changes"])) == (False, True)
-        done = install(here, target=target, project=True, user=False, preview=False)
+        done = person.asks(app / "sub", *words)
         assert (done["done"], done["changes"]) == (True, shown["changes"])
-        assert (
-            install(here, target=target, project=True, user=False, preview=False)["changes"] == []
-        )
+        assert person.asks(app / "sub", *words)["changes"] == []
     assert (app / ".claude" / "settings.local.json").exists()
     for target in targets:
-        uninstall(person.at(app / "sub"), target=target, project=True, user=False, preview=False)
+        person.runs(app / "sub", "hooks", "uninstall", target, "--project")
     (app / "sub").rmdir()
     assert everything_in(app) == before
 
 
 def test_git_has_no_hooks_of_a_user(person: Person, app: Path) -> None:
     """And nothing is for the project and the user at once."""
-    with pytest.raises(InvalidValue, match="belong to a repository"):
-        install(person.at(app), target="git", project=False, user=True, preview=False)
-    with pytest.raises(InvalidValue, match="not both"):
-        install(person.at(app), target="codex", project=True, user=True, preview=False)
+    for words, reason in (
+        (("git", "--user"), "belong to a repository"),
+        (("codex", "--project", "--user"), "not both"),
+    ):
+        told = person.tries(app, "hooks", "install", *words)
+        assert told.returncode == 2
+        assert reason in told.stderr
     assert list(person.home.iterdir()) == []
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.places import GIB, KIB, MIB, TIB
-from herdbook.domain.settings import DEFAULTS, KEYS, Origin, chosen, setting
+from herdbook.domain.settings import DEFAULTS, KEYS, PERSONAL, Origin, chosen, setting
 
 FILE = Origin("herdbook.toml", 3)
 
@@ -32,6 +32,10 @@ FILE = Origin("herdbook.toml", 3)
         ("enforce_halt", False, False),
         ("flush_after", 60, 60.0),
         ("flush_size", "2 MiB", 2 * MIB),
+        ("merge_legacy", False, False),
+        ("experience_tool", 0, 0),
+        ("experience_commit", 1_000_000, 1_000_000),
+        ("experience_per_skill_point", 1, 1),
     ],
 )
 def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None:
@@ -66,6 +70,12 @@ def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None
         ("enforce_halt", 0),
         ("flush_after", 0),
         ("flush_size", "small"),
+        ("merge_legacy", "no"),
+        ("experience_tool", -1),
+        ("experience_command", 1.5),
+        ("experience_commit", 1_000_001),
+        ("experience_commit", True),
+        ("experience_per_skill_point", 0),
     ],
 )
 def test_a_bad_value_names_the_file_the_key_and_what_is_allowed(key: str, value: object) -> None:
@@ -106,6 +116,15 @@ def test_the_first_layer_that_speaks_of_a_key_decides(keys: list[dict[str, str]]
         assert found is not None
         assert found.origin.rule == str(speaking[0])
         assert found.key == ("work" if "work" in keys[speaking[0]] else "store")
+
+
+@pytest.mark.parametrize("key", sorted(PERSONAL))
+def test_what_is_personal_is_not_a_repositorys_to_set(key: str) -> None:
+    """However trusted its file is; the user's own word behind it counts."""
+    theirs = setting(key, DEFAULTS[key], FILE)._replace(of_repository=True)
+    own = setting(key, DEFAULTS[key], Origin("config.toml"))
+    assert chosen([{key: theirs}], key) is None
+    assert chosen([{key: theirs}, {key: own}], key) == own
 
 
 def test_every_default_can_be_set() -> None:

@@ -6,12 +6,13 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from herdbook.adapters import spool
+from herdbook.adapters import halted, spool
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.hooks.agents import Site, install, site, uninstall
 from herdbook.entrypoints.hooks.changes import difference, make
@@ -253,3 +254,58 @@ if NODE is not None:
         )
         assert idle.raw == {"type": "session.idle", "properties": {"sessionID": "é\n"}}
         assert stat.S_IMODE((spool.folder()).stat().st_mode) == 0o700
+
+    def test_the_plugin_refuses_the_tools_of_a_halted_session(
+        root: Path, variables: dict[str, str]
+    ) -> None:
+        """With the reason as its error, as OpenCode wants it; the tools of others it lets be."""
+        there = site("opencode", root, variables, user=False)
+        make(install("opencode", there))
+        module = root / "plugin.mjs"
+        shutil.copy(there.path, module)
+        halted.halt_only({"sés/1": "otter: it is halted"})
+        script = f"""
+        const {{ Herdbook }} = await import({json.dumps(str(module))})
+        const hooks = await Herdbook({{ directory: "/some/where" }})
+        await hooks["tool.execute.before"]({{ tool: "bash", sessionID: "another" }}, {{}})
+        await hooks["tool.execute.before"]({{ tool: "bash", sessionID: "sés/1" }}, {{}})
+          .catch((error) => console.log(error.message))
+        """
+        told = subprocess.run(
+            [str(NODE), "--input-type=module", "-e", script],
+            check=True,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+        )
+        assert told.stdout == "otter: it is halted\n"
+
+    def test_the_plugin_lets_the_spool_be_flushed_when_a_session_is_over(
+        root: Path, variables: dict[str, str]
+    ) -> None:
+        """By a program that it does not wait for; where there is none, nothing happens."""
+        there = site("opencode", root, variables, user=False)
+        make(install("opencode", there))
+        module = root / "plugin.mjs"
+        shutil.copy(there.path, module)
+        script = f"""
+        const {{ Herdbook }} = await import({json.dumps(str(module))})
+        const hooks = await Herdbook({{ directory: {json.dumps(str(root))} }})
+        await hooks.event({{ event: {{ type: "session.deleted", properties: {{}} }} }})
+        """
+        program = root / "herdbook"
+        for made in (False, True):
+            if made:
+                program.write_text('#!/bin/sh\necho "$@" > told.new; mv told.new told\n')
+                program.chmod(0o700)
+            subprocess.run(
+                [str(NODE), "--input-type=module", "-e", script],
+                check=True,
+                env={**variables, "PATH": f"{root}:/bin:/usr/bin" if made else str(root)},
+            )
+        told = root / "told"
+        for _ in range(300):
+            if told.exists():
+                break
+            time.sleep(0.1)
+        assert told.read_text() == "flush --gently\n"

@@ -1,0 +1,160 @@
+"""What follows from the record, by the installed program: advice, prior art, others' records."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from herdbook.adapters.agent_tracker import finding
+from tests.e2e.conftest import Files, Person
+
+TRACKER = Path(__file__).parents[1] / "fixtures" / "agent-tracker" / "tracker.lmdb"
+ENGINES = ("lmdb", "duckdb", "postgres")
+
+
+@pytest.fixture(params=ENGINES)
+def keeper(request: pytest.FixtureRequest, person: Person) -> Person:
+    """Somebody who keeps everything on one engine, each in turn."""
+    chosen: str = request.param
+    person.chooses(request.getfixturevalue("postgres_url") if chosen == "postgres" else chosen)
+    return person
+
+
+def graded(person: Person, folder: Path, agent: str, task: str, *judged: str) -> None:
+    """Let an agent make a commit, and both parties judge it."""
+    person.git(folder, "commit", "--quiet", "--allow-empty", f"--message={task}")
+    grade, note = judged
+    words = ("--self", grade, "--user", grade, "--user-note", note)
+    person.runs(folder, "grade", agent, "HEAD", *words)
+
+
+def left_by_opencode(person: Person) -> Path:
+    """A database of the agent-tracker where OpenCode leaves it."""
+    place = person.home / finding.DATABASE
+    place.parent.mkdir(parents=True)
+    shutil.copy(TRACKER, place)
+    return place
+
+
+def test_the_record_teaches_what_to_use_and_what_was_done(keeper: Person, app: Path) -> None:
+    """Advice for this project with plain words about how little is known, good and bad apart."""
+    graded(keeper, app, "otter", "retry the claim of a lease", "excellence", "small and clear")
+    graded(keeper, app, "heron", "retry the claim for ever", "bad", "it loops for ever")
+    advice = keeper.asks(app, "advise")
+    assert advice["setups"]
+    assert "too little" in keeper.runs(app, "advise")
+    found = keeper.asks(app, "recall", "retry a claim")
+    assert [each["agent"] for each in found["good"]] == ["otter"]
+    assert [each["agent"] for each in found["mistakes"]] == ["heron"]
+    shown = keeper.runs(app, "recall", "retry a claim")
+    assert shown.index("small and clear") < shown.index("it loops for ever")
+    assert keeper.tries(app, "advise", "--for", "klingon").returncode == 2
+
+
+def test_an_agent_tracker_is_imported_once(keeper: Person, app: Path) -> None:
+    """What came the first time is kept the second; the file stays as it is."""
+    before = TRACKER.read_bytes()
+    first = keeper.tries(app, "import", "agent-tracker", str(TRACKER), "--json")
+    again = keeper.tries(app, "import", "agent-tracker", str(TRACKER), "--json")
+    assert json.loads(first.stdout)["added"] > 400
+    assert json.loads(again.stdout)["added"] == 0
+    agents = [each["agent"] for each in keeper.asks(app, "standing")]
+    assert sorted(agents) == ["brisk-otter", "grey-heron"]
+    assert TRACKER.read_bytes() == before
+    assert keeper.tries(app, "import", "agent-tracker", "nowhere").returncode == 5
+
+
+def test_what_opencode_left_comes_by_itself_and_once(
+    keeper: Person, app: Path, everything_in: Callable[[Path], Files]
+) -> None:
+    """One line says how many entries came, when the record is first written, and not before."""
+    left_by_opencode(keeper)
+    before = everything_in(keeper.home / ".config" / "opencode")
+    assert keeper.asks(app, "standing") == []
+    first = keeper.tries(app, "activity", "add", "begin", "--agent", "otter")
+    assert first.returncode == 0
+    (line,) = first.stderr.splitlines()
+    assert "entries were merged into the record" in line
+    assert len(keeper.asks(app, "standing")) == 2
+    assert keeper.tries(app, "activity", "add", "go on", "--agent", "otter").stderr == ""
+    assert everything_in(keeper.home / ".config" / "opencode") == before
+    assert "merged into the record" in keeper.runs(app, "doctor")
+
+
+def test_what_the_plugins_defect_left_in_a_project_comes_too(person: Person, app: Path) -> None:
+    """Below a folder called `~`; also from a folder inside the project."""
+    place = app / "~" / finding.DATABASE
+    place.parent.mkdir(parents=True)
+    shutil.copy(TRACKER, place)
+    (app / "deep").mkdir()
+    told = person.tries(app / "deep", "bug", "otter")
+    assert "entries were merged into the record" in told.stderr
+    assert len(person.asks(app, "standing")) == 3
+
+
+def test_a_broken_legacy_database_stops_nothing(person: Person, app: Path) -> None:
+    """It is told once, again when the file has changed, and `doctor` knows."""
+    place = person.home / finding.DATABASE
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b"no such database" * 1000)
+    first = person.tries(app, "bug", "otter")
+    assert first.returncode == 0
+    assert "was not merged into the record" in first.stderr
+    assert person.tries(app, "bug", "otter").stderr == ""
+    assert "was not merged" in person.runs(app, "doctor")
+    shutil.copy(TRACKER, place)
+    assert "entries were merged" in person.tries(app, "bug", "otter").stderr
+
+
+def test_the_user_can_keep_legacy_databases_out(person: Person, app: Path) -> None:
+    """By a setting; a repository's word does not count."""
+    left_by_opencode(person)
+    person.chooses("lmdb", "merge_legacy = false")
+    (app / "herdbook.toml").write_text("merge_legacy = true\n")
+    assert person.tries(app, "bug", "otter").stderr == ""
+    assert [each["agent"] for each in person.asks(app, "standing")] == ["otter"]
+
+
+def test_a_projects_own_record_merges_into_the_users(keeper: Person, app: Path) -> None:
+    """Additive, and the second time nothing is added."""
+    own = {"HERDBOOK_RECORD": f"lmdb://{keeper.home}/own.lmdb"}
+    keeper.runs(app, "bug", "otter", **own)
+    keeper.runs(app, "bug", "otter")
+    first = keeper.asks(app, "merge", own["HERDBOOK_RECORD"], "record")
+    again = keeper.asks(app, "merge", own["HERDBOOK_RECORD"], "record")
+    assert (first["added"], again["added"]) == (1, 0)
+    (standing,) = keeper.asks(app, "standing")
+    assert standing["bugs"] == 2
+
+
+def test_successes_are_worth_what_the_user_says(person: Person, app: Path) -> None:
+    """A repository has no say in it; standings can be counted anew after a change."""
+    (app / "herdbook.toml").write_text("experience_tool = 1000\n")
+    person.chooses("lmdb", "experience_tool = 7", "experience_per_skill_point = 10")
+    for _ in range(3):
+        _hooked(person, app)
+    buffered = person.asks(app, "standing", "otter")
+    person.runs(app, "flush")
+    assert person.asks(app, "standing", "otter") == buffered
+    assert (buffered[0]["skill_points"], buffered[0]["experience_points"]) == (2, 7)
+    person.config.write_text("experience_per_skill_point = 100\n")
+    assert person.tries(app, "check", "--area", "record").returncode == 1
+    person.runs(app, "check", "--area", "record", "--repair")
+    (counted,) = person.asks(app, "standing", "otter")
+    assert (counted["skill_points"], counted["experience_points"]) == (1, 21)
+
+
+def _hooked(person: Person, folder: Path, **told: Any) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "herdbook.entrypoints.hook", "PostToolUse"],
+        cwd=folder,
+        env={**person.variables, "HERDBOOK_AGENT": "otter"},
+        input=json.dumps({"session_id": "s1", "hook_event_name": "PostToolUse", **told}),
+        text=True,
+        check=True,
+    )

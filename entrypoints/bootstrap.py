@@ -5,6 +5,7 @@ without any engine, rule or row being loaded.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from herdbook.adapters import folders, register, settings, trust
 from herdbook.adapters.urls import path_of, shown_url
-from herdbook.domain.errors import InvalidValue
+from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.identity import GitFacts, repository_id, worktree_id
 from herdbook.domain.places import Area, space_of
 from herdbook.domain.settings import BACKENDS, DEFAULTS, Layer, chosen
@@ -39,7 +40,11 @@ def no_progress(_: str, __: int, ___: int) -> None:
 
 
 class Here:
-    """One folder, as Herdbook sees it from there."""
+    """One folder, as Herdbook sees it from there.
+
+    What waits for something stops when `enough` says that whoever asked has had enough, and lets
+    time pass with `pause`.
+    """
 
     def __init__(
         self,
@@ -55,6 +60,8 @@ class Here:
         self.arguments = arguments or {}
         self.progress = progress
         self.warn = warn
+        self.enough: Callable[[], bool] = lambda: False
+        self.pause: Callable[[float], object] = time.sleep
 
     @cached_property
     def facts(self) -> GitFacts | None:
@@ -179,25 +186,26 @@ class Here:
 
     @contextmanager
     def opened_at(self, place: Place, *, create: bool = False) -> Iterator["Store"]:
-        """Open the store at a place.
+        """Open the store at a place, for as long as it is used."""
+        with self.open_at(place, create=create) as store:
+            yield store
+
+    def open_at(self, place: Place, *, create: bool = False) -> "Store":
+        """Open the store at a place, for whoever closes it.
 
         The folder of a new one is this user's alone, and `.herdbook` hides itself from git.
         """
         from herdbook.adapters import open_store  # noqa: PLC0415
 
         if create and place.scheme in BACKENDS:
-            folder = path_of(place.url).parent
-            folders.make_private(folder)
-            if folder.name == FOLDER:
-                folders.ignore_itself(folder)
-        with open_store(
+            _make_room(path_of(place.url).parent)
+        return open_store(
             place.url,
             area=place.area,
             size_limit=self.setting("size_limit"),
             patience=self.setting("patience"),
             create=create,
-        ) as store:
-            yield store
+        )
 
     def run(self, area: Area | None, use_case: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         """Run a use case on the store of an area, made if there is none, as whoever acts here."""
@@ -320,6 +328,16 @@ class Here:
             session=self.variables.get("HERDBOOK_SESSION") or None,
             worktree=self.worktree_id,
         )
+
+
+def _make_room(folder: Path) -> None:
+    try:
+        folders.make_private(folder)
+        if folder.name == FOLDER:
+            folders.ignore_itself(folder)
+    except OSError as error:
+        reason = f"the folder cannot be made: {error.strerror}. Nothing was written"
+        raise StoreUnavailable(str(folder), reason) from error
 
 
 def text_of(path: str | Path) -> str:

@@ -64,8 +64,18 @@ def is_due(here: Here) -> bool:
 
 def flush_if_due(here: Here) -> None:
     """Flush what has waited for too long; trouble with it is a warning and stops nobody."""
-    if not is_due(here):
-        return
+    if is_due(here):
+        flush_gently(here)
+
+
+def flush_if_any(here: Here) -> None:
+    """Flush whatever waits, for who is about to learn from the whole record."""
+    if spool.waiting().since is not None:
+        flush_gently(here)
+
+
+def flush_gently(here: Here) -> None:
+    """Flush; trouble with it is a warning and stops nobody."""
     try:
         flush(here)
     except HerdbookError as error:

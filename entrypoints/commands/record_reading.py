@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.languages import LANGUAGES, language_named, main_language
 from herdbook.domain.places import Area
+from herdbook.entrypoints import flushing
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.entrypoints.rows import plain
 from herdbook.services import advice as advising
@@ -27,6 +28,7 @@ class Wanted(NamedTuple):
 def recall(here: Here, *, text: str, project: str | None, limit: int) -> dict[str, Any]:
     """What in the record resembles a task: what went well, mistakes, and what nobody judged."""
     names = (project,) if project is not None else names_of(here)
+    flushing.flush_if_any(here)
     found = here.read(
         Area.RECORD, recalling.recall, text, project=names[0], also=names[1:], limit=limit
     )
@@ -36,6 +38,7 @@ def recall(here: Here, *, text: str, project: str | None, limit: int) -> dict[st
 def advise(here: Here, *, goal: str | None) -> dict[str, Any]:
     """Rank the setups for the next project, for a folder or a language."""
     wanted = _wanted(here, goal)
+    flushing.flush_if_any(here)
     found = here.read(
         Area.RECORD,
         advising.advise,

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from herdbook.domain.places import Area
 from herdbook.entrypoints import hook
 from tests.e2e import conftest
 from tests.e2e.conftest import Person
@@ -156,27 +157,63 @@ def test_the_user_and_no_repository_says_whether_halts_are_enforced(
     assert hooked(person, app, "PreToolUse") == ""
 
 
-def test_a_flush_that_fails_keeps_what_waits_and_says_why(person: Person, app: Path) -> None:
+def in_the_way(person: Person, trouble: str) -> str:
+    """A record that cannot be written, for one reason or another; its URL."""
+    place = person.home / "record"
+    match trouble:
+        case "corrupt":
+            place.mkdir()
+            (place / "data.mdb").write_bytes(b"no store" * 1000)
+        case "full":
+            person.chooses("lmdb", "size_limit = 1")
+        case "no folder":
+            return "lmdb:///dev/null/record"
+        case "read-only":
+            return "duckdb:///proc/record"
+        case "no server":
+            return "postgresql://somebody:hidden@127.0.0.1:1/record"
+    return f"lmdb://{place}"
+
+
+TROUBLES = ("corrupt", "full", "no folder", "read-only", "no server")
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_record_in_trouble_never_harms_a_session(person: Person, app: Path, trouble: str) -> None:
     """For a hook it ends well with one warning; `doctor` tells, and the next flush has it all."""
+    bad = {"HERDBOOK_RECORD": in_the_way(person, trouble)}
+    person.variables |= bad
     hooked(person, app, "PostToolUse")
-    blocked = person.home / "blocked"
-    blocked.mkdir()
-    (blocked / "data.mdb").write_bytes(b"no store" * 1000)
-    bad = {"HERDBOOK_RECORD": f"lmdb://{blocked}"}
-    failed = person.tries(app, "flush", **bad)
+    failed = person.tries(app, "flush")
     assert failed.returncode not in (0, 70)
-    gently = person.tries(app, "flush", "--gently", **bad)
+    gently = person.tries(app, "flush", "--gently")
     assert gently.returncode == 0
     assert gently.stderr.count("herdbook:") == 1
     assert "waits in the spool" in gently.stderr
-    doctor = person.tries(app, "doctor", "--json", **bad)
-    assert doctor.returncode == 1
+    doctor = person.tries(app, "doctor", "--json")
     told = json.loads(doctor.stdout)
     assert told["waiting"]["events"] == 1
-    assert told["store"]["trouble"]
     assert "1 events wait" in told["last_failure"]
+    assert doctor.returncode == 1
+    assert "hidden" not in failed.stderr + gently.stderr + doctor.stdout
+    del person.variables["HERDBOOK_RECORD"]
+    person.config.unlink(missing_ok=True)
     assert person.asks(app, "flush")["applied"] == 1
     assert person.asks(app, "doctor")["ok"] is True
+
+
+def test_a_record_that_others_hold_keeps_nobody_waiting_for_ever(person: Person, app: Path) -> None:
+    """A hook asks no store at all, and a flush gives up in time."""
+    person.chooses("duckdb", "patience = 0.2")
+    hooked(person, app, "PostToolUse")
+    person.runs(app, "flush")
+    with person.at(app).opened(Area.RECORD) as store, store.transaction("record/x", write=True):
+        hooked(person, app, "PostToolUse")
+        gently = person.tries(app, "flush", "--gently")
+        assert gently.returncode == 0
+        assert gently.stderr.count("herdbook:") == 1
+        assert person.tries(app, "doctor").returncode == 1
+    assert person.asks(app, "flush")["applied"] == 1
 
 
 def test_what_is_unknown_is_set_aside_raw_and_shown(person: Person, app: Path) -> None:

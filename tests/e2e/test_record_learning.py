@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -54,6 +53,17 @@ def test_the_record_teaches_what_to_use_and_what_was_done(keeper: Person, app: P
     shown = keeper.runs(app, "recall", "retry a claim")
     assert shown.index("small and clear") < shown.index("it loops for ever")
     assert keeper.tries(app, "advise", "--for", "klingon").returncode == 2
+
+
+def test_what_hooks_left_is_learned_from_at_once(person: Person, app: Path) -> None:
+    """Nobody has to flush before; a record that cannot be written is one warning."""
+    person.git(app, "commit", "--quiet", "--allow-empty", "--message=sort the herd by name")
+    _hooked(person, app, "post-commit")
+    bad = person.tries(app, "recall", "sort the herd", HERDBOOK_RECORD="lmdb:///dev/null/x")
+    assert "waits in the spool" in bad.stderr
+    (found,) = person.asks(app, "recall", "sort the herd")["unjudged"]
+    assert found["agent"] == "otter"
+    assert person.asks(app, "doctor")["waiting"]["events"] == 0
 
 
 def test_an_agent_tracker_is_imported_once(keeper: Person, app: Path) -> None:
@@ -137,7 +147,7 @@ def test_successes_are_worth_what_the_user_says(person: Person, app: Path) -> No
     (app / "herdbook.toml").write_text("experience_tool = 1000\n")
     person.chooses("lmdb", "experience_tool = 7", "experience_per_skill_point = 10")
     for _ in range(3):
-        _hooked(person, app)
+        _hooked(person, app, "PostToolUse")
     buffered = person.asks(app, "standing", "otter")
     person.runs(app, "flush")
     assert person.asks(app, "standing", "otter") == buffered
@@ -149,12 +159,12 @@ def test_successes_are_worth_what_the_user_says(person: Person, app: Path) -> No
     assert (counted["skill_points"], counted["experience_points"]) == (1, 21)
 
 
-def _hooked(person: Person, folder: Path, **told: Any) -> None:
+def _hooked(person: Person, folder: Path, event: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "herdbook.entrypoints.hook", "PostToolUse"],
+        [sys.executable, "-m", "herdbook.entrypoints.hook", event],
         cwd=folder,
         env={**person.variables, "HERDBOOK_AGENT": "otter"},
-        input=json.dumps({"session_id": "s1", "hook_event_name": "PostToolUse", **told}),
+        input=json.dumps({"session_id": "s1", "hook_event_name": event}),
         text=True,
         check=True,
     )

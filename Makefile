@@ -9,9 +9,10 @@ INSTALLED := build/.installed
 LINKS = build/__editable__.herdbook-*/herdbook
 EDITABLE := --no-build-isolation --constraint constraints.txt --editable '.[all]'
 PYTEST := $(BIN)/python -m pytest --numprocesses auto
+CLIENTS := build/clients
 
 .DELETE_ON_ERROR:
-.PHONY: setup test soak check format bench demo docs clean
+.PHONY: setup test clients soak check format bench demo docs clean
 
 setup: $(INSTALLED)
 # Each file of ours is a link in this tree, which is what Python and mypy read. Files come and go
@@ -26,6 +27,13 @@ setup: $(INSTALLED)
 
 test: setup
 	$(PYTEST) $(ARGS)
+
+# Other people's programs against ours: nothing here is skipped, and what is missing is an error.
+clients: setup $(CLIENTS)/.installed
+	@for program in node npm nvim; do command -v $$program >/dev/null || { \
+		echo "make clients needs $$program, which is not installed" >&2; exit 1; }; done
+	HERDBOOK_CLIENTS_NODE_MODULES="$(CURDIR)/$(CLIENTS)/node_modules" \
+		$(BIN)/python -m pytest -o addopts=--import-mode=importlib -ra tests/clients $(ARGS)
 
 soak: setup
 	HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS) || test $$? -eq 5  # 5: there is none yet
@@ -54,6 +62,16 @@ demo: setup
 clean:
 	rm -rf build dist herdbook.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -path './.*' -prune -o -name __pycache__ -prune -exec rm -rf {} +
+
+$(CLIENTS)/.installed: tests/clients/package.json pyproject.toml constraints.txt
+	@mkdir -p $(CLIENTS) && cp tests/clients/package.json $(CLIENTS)/
+	cd $(CLIENTS) && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+ifdef UV
+	uv pip install --quiet --python .venv --constraint constraints.txt --group clients
+else
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group clients
+endif
+	@touch $@
 
 $(INSTALLED): pyproject.toml constraints.txt .venv/pyvenv.cfg
 ifdef UV

@@ -1,6 +1,7 @@
-"""The markers of halted sessions, into which the hook looks before a tool is used.
+"""The markers of halted agents, into which the hook looks before a tool is used.
 
-One small file each, named after the session; what it holds is the reason that the agent is told.
+One small file for each session, and one for the agent: whoever starts a new session under its name
+is halted in it from the first tool on. What a marker holds is the reason that the agent is told.
 """
 
 import os
@@ -24,9 +25,15 @@ def marker(session: str) -> str:
     return "".join(chr(each) if each in _PLAIN else f"%{each:02X}" for each in data)[:_LONGEST]
 
 
-def halt_only(reasons: Mapping[str, str]) -> None:
-    """Let these sessions be halted, each for its reason, and no others."""
-    wanted = {marker(session): reason for session, reason in reasons.items() if session}
+def agent_marker(agent: str) -> str:
+    """The name of an agent's marker, which no session's can be."""
+    return "agent=" + marker(agent)
+
+
+def halt_only(sessions: Mapping[str, str], agents: Mapping[str, str] | None = None) -> None:
+    """Let these sessions and agents be halted, each for its reason, and no others."""
+    wanted = {marker(session): reason for session, reason in sessions.items() if session}
+    wanted |= {agent_marker(agent): reason for agent, reason in (agents or {}).items()}
     there = folder()
     if wanted:
         make_private(there)

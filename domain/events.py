@@ -53,6 +53,7 @@ LONGEST_EVENT_ID = 56
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HASH = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+_TIMED = re.compile(r"ses_|[0-9a-f]{8}-[0-9a-f]{4}-7")
 _GIT = ("post-commit", "post-rewrite", "pre-push")
 
 
@@ -114,7 +115,7 @@ def interpret(event: Event, known: Setup = Setup(), rules: Experience = DEFAULTS
     meaning = Meaning(agent, session, setup)
     if name not in MEANINGS:
         raise InvalidValue("event", f"{event.event!r} is not known; it is kept as it is")
-    if MEANINGS[name] == UNCOUNTED or (agent is None and name in _GIT):
+    if MEANINGS[name] == UNCOUNTED or _failed(event) or (agent is None and name in _GIT):
         return meaning
     if agent is None:
         raise InvalidValue("agent", f"{event.event} names neither an agent nor a session")
@@ -204,7 +205,9 @@ def _commit(event: Event, agent: str, rules: Experience) -> Commit:
 
 
 def _short(session: str) -> str:
-    return f"session-{session[:SHORT]}"
+    # The ids of Codex and OpenCode begin with the time: what tells them apart is their end.
+    short = session[-SHORT:] if _TIMED.match(session) else session[:SHORT]
+    return f"session-{short}"
 
 
 def _host(event: Event) -> str | None:
@@ -220,7 +223,14 @@ def _model(event: Event) -> str | None:
 
 
 def _mode(event: Event) -> AgentMode | None:
-    return AgentMode.PLAN if _fields(event.raw).get("permission_mode") == "plan" else None
+    raw = _fields(event.raw)
+    return AgentMode.PLAN if "plan" in (raw.get("permission_mode"), raw.get("agent")) else None
+
+
+def _failed(event: Event) -> bool:
+    """OpenCode tells of a command that went wrong as of any other, with its exit code beside."""
+    code = _fields(event.raw).get("exit")
+    return isinstance(code, int) and code != 0
 
 
 def _fields(value: object) -> Mapping[str, Any]:

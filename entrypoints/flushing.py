@@ -83,16 +83,20 @@ def flush_gently(here: Here) -> None:
 
 
 def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
-    """Keep a marker for every session of a halted agent, if halts are to be enforced."""
+    """Keep a marker for every halted agent and its sessions, if halts are to be enforced."""
     if not here.setting("enforce_halt"):
         halted.halt_only({})
         return
 
-    def question(uow: UnitOfWork) -> dict[str, str]:
-        return tracking.halted_sessions(uow, list(sessions))
+    def question(uow: UnitOfWork) -> tuple[dict[str, str], list[str]]:
+        agents = [each.agent for each in tracking.standing_with(uow) if not each.active]
+        return tracking.halted_sessions(uow, list(sessions)), agents
 
-    found = here.read(Area.RECORD, question)
-    halted.halt_only({session: f"{agent}: {REASON}" for session, agent in found.items()})
+    found, agents = here.read(Area.RECORD, question)
+    halted.halt_only(
+        {session: f"{agent}: {REASON}" for session, agent in found.items()},
+        {agent: f"{agent}: {REASON}" for agent in agents},
+    )
 
 
 def located(here: Here, events: Sequence[spool.Event]) -> list[Event]:

@@ -165,7 +165,7 @@ def _make_private(folder: str) -> None:
 
 
 def _answer(halted: str, given: bytes) -> None:
-    """Deny what a halted session wants to do; where nobody is halted nothing is parsed."""
+    """Deny what a halted agent or session wants to do; where nobody is, nothing is parsed."""
     try:
         markers = os.listdir(halted)
     except FileNotFoundError:
@@ -180,9 +180,10 @@ def _answer(halted: str, given: bytes) -> None:
         sessions.append(str(told.get("session_id", "")) if isinstance(told, dict) else "")
     except ValueError:
         sessions.append("")
-    for session in filter(None, sessions):
-        if marker(session) in markers:
-            with open(halted + "/" + marker(session), encoding="utf-8") as file:
+    agent = "agent=" + marker(os.environ.get("HERDBOOK_AGENT", ""))
+    for name in (agent, *map(marker, filter(None, sessions))):
+        if name in markers:
+            with open(halted + "/" + name, encoding="utf-8") as file:
                 reason = file.read().strip()
             decision = {
                 "hookEventName": ASKS,

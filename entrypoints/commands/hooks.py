@@ -41,7 +41,11 @@ def _done(
 ) -> dict[str, Any]:
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
-    plan = _plan(here, target, user=user, uninstall=uninstall)
+    return carried_out(target, _plan(here, target, user=user, uninstall=uninstall), preview=preview)
+
+
+def carried_out(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
+    """Show what a plan changes and make it so, if the person at the terminal, if any, agrees."""
     shown = [difference(each) for each in plan.changes]
     asked = bool(shown) and not preview and sys.stdin.isatty() and sys.stderr.isatty()
     agreed = _agrees(shown) if asked else not preview

@@ -4,6 +4,7 @@ What names a file of this machine goes only where nobody else reads it: into the
 settings, or the file of a project that is not committed. Elsewhere stands `herdbook hook`.
 """
 
+import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -27,10 +28,12 @@ _CLAUDE_EVENTS = (
     "Stop",
     "SessionEnd",
 )
-_CODEX_EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
+_CODEX_EVENTS = tuple(each for each in _CLAUDE_EVENTS if each != "PostToolUseFailure")
 _OF_TOOLS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
-_NOBODY_WAITS = ("PostToolUse", "PostToolUseFailure", "SubagentStop")
+_READS_PLAIN_JSON = {"claude-code": "Claude Code", "codex": "Codex"}
 _TIMEOUT = 5
+_TIMEOUT_AT_THE_END = 3
+"""More than this Codex calls a fault, in every session."""
 
 
 class Site(NamedTuple):
@@ -90,7 +93,7 @@ def install(target: str, there: Site) -> Plan:
             base = _without_ours(there.path, now)
             after = _rewritten(there.path, base, lambda text: settings.installed(text, groups))
     changes = [] if after == now else [Change(there.path, now, after, base)]
-    return Plan(changes, _notes(target, there))
+    return Plan(changes, _notes(target, there, after))
 
 
 def uninstall(target: str, there: Site) -> Plan:
@@ -114,8 +117,13 @@ def _without_ours(path: Path, now: bytes | None) -> bytes | None:
     return _rewritten(path, now, settings.uninstalled)
 
 
-def _notes(target: str, there: Site) -> list[str]:
+def _notes(target: str, there: Site, after: bytes) -> list[str]:
     notes = []
+    if target in _READS_PLAIN_JSON and not _is_plain_json(after):
+        notes.append(
+            f"{_READS_PLAIN_JSON[target]} reads plain JSON only: as long as there are comments "
+            "or trailing commas in this file, it runs no hook of it"
+        )
     if target == "codex":
         notes.append("Codex skips new and changed hooks until you trust them: see /hooks there")
     if not there.private and target != "opencode":
@@ -123,13 +131,22 @@ def _notes(target: str, there: Site) -> list[str]:
     return notes
 
 
+def _is_plain_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
+
+
 def _groups(target: str, there: Site) -> dict[str, dict[str, Any]]:
     command = installed_command if there.private else typed_command
     groups = {}
     for event in _CLAUDE_EVENTS if target == "claude-code" else _CODEX_EVENTS:
-        entry: dict[str, Any] = {"type": "command", "command": command(event), "timeout": _TIMEOUT}
-        if target == "claude-code" and event in _NOBODY_WAITS:
-            entry["async"] = True
+        timeout = _TIMEOUT_AT_THE_END if event == "SessionEnd" else _TIMEOUT
+        # Claude Code could go on without waiting (`async`), but what it has not waited for it ends
+        # with itself, and the last tools of a session would be missing.
+        entry = {"type": "command", "command": command(event), "timeout": timeout}
         matcher = {"matcher": "*"} if event in _OF_TOOLS else {}
         groups[event] = {**matcher, "hooks": [entry]}
     return groups

@@ -1,8 +1,8 @@
 """The plugin for OpenCode, which appends to the spool itself and starts no process for a tool.
 
-A tool of a halted session is refused as OpenCode wants it: by an error with the reason. When a
-session is over, and at most every few minutes when one rests, a flush is started and left alone.
-The plugin names no file of this machine, so a project may commit it.
+A tool of a halted agent is refused as OpenCode wants it: by an error with the reason. When a
+session or OpenCode itself is over, and at most every few minutes when a session rests, a flush is
+started and left alone. The plugin names no file of this machine, so a project may commit it.
 """
 
 PLUGIN = """\
@@ -15,7 +15,10 @@ import { join } from "node:path"
 const EVENTS = new Set(["command.executed", "session.created", "session.idle", "session.deleted"])
 const REST = 5 * 60 * 1000
 const LONGEST_MARKER = 200
+const LONGEST_MEMORY = 1000
 let flushedAt = Date.now()
+let waiting = false
+const setups = new Map()
 
 const state = () => {
   const chosen = process.env.XDG_STATE_HOME ?? ""
@@ -53,6 +56,7 @@ const spool = (event, cwd, raw) => {
       },
       raw,
     }
+    waiting = true
     append(Buffer.from("\\n" + JSON.stringify(told) + "\\n"))
   } catch {
     // A record that cannot be kept never disturbs the session.
@@ -68,17 +72,27 @@ const marker = (session) =>
   }).join("").slice(0, LONGEST_MARKER)
 
 const halted = (session) => {
-  if (!session) return null
-  try {
-    return readFileSync(join(state(), "halted", marker(session)), "utf8")
-  } catch {
-    // No marker: nobody has halted it.
-    return null
+  const agent = process.env.HERDBOOK_AGENT
+  const sessions = [process.env.HERDBOOK_SESSION, session].filter(Boolean).map(String)
+  for (const name of [...(agent ? ["agent=" + marker(agent)] : []), ...sessions.map(marker)]) {
+    try {
+      return readFileSync(join(state(), "halted", name), "utf8")
+    } catch {
+      // No marker: nobody has halted it.
+    }
   }
+  return null
+}
+
+const remember = (session, { agent, model }) => {
+  setups.delete(session)
+  if (setups.size >= LONGEST_MEMORY) setups.delete(setups.keys().next().value)
+  setups.set(session, { agent, model: model?.modelID })
 }
 
 const flush = (cwd) => {
   flushedAt = Date.now()
+  waiting = false
   try {
     const started = spawn("herdbook", ["flush", "--gently"], {
       cwd,
@@ -96,16 +110,23 @@ export const Herdbook = async ({ directory }) => {
   const here = directory ?? process.cwd()
   return {
     "tool.execute.before": async (input) => {
-      const reason = halted(process.env.HERDBOOK_SESSION || input?.sessionID)
+      const reason = halted(input?.sessionID)
       if (reason !== null) throw new Error(reason)
     },
-    "tool.execute.after": async (input) => {
-      spool("tool.execute.after", here, input ?? {})
+    "chat.message": async (input, output) => {
+      remember(input?.sessionID, output?.message ?? {})
+    },
+    "tool.execute.after": async (input, output) => {
+      const exit = output?.metadata?.exit
+      spool("tool.execute.after", here, { ...input, exit, ...setups.get(input?.sessionID) })
     },
     event: async ({ event }) => {
       if (EVENTS.has(event?.type)) spool(event.type, here, event)
       const rests = event?.type === "session.idle" && Date.now() - flushedAt > REST
       if (rests || event?.type === "session.deleted") flush(here)
+    },
+    dispose: async () => {
+      if (waiting) flush(here)
     },
   }
 }

@@ -143,6 +143,16 @@ def test_a_halted_agent_is_denied_its_tools_until_it_is_reinstated(
     assert hooked(person, app, "PreToolUse", tool_name="Bash") == ""
 
 
+def test_a_halted_agent_is_denied_its_tools_in_a_session_that_is_new(
+    person: Person, app: Path
+) -> None:
+    """No hook has told of that one yet."""
+    person.runs(app, "bug", "otter")
+    assert "otter" in hooked(person, app, "PreToolUse", session_id="s2")
+    person.runs(app, "reinstate", "otter")
+    assert hooked(person, app, "PreToolUse", session_id="s3") == ""
+
+
 def test_the_user_and_no_repository_says_whether_halts_are_enforced(
     person: Person, app: Path
 ) -> None:

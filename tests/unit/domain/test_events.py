@@ -41,6 +41,13 @@ def test_what_begins_ends_or_fails_counts_nothing(event: str) -> None:
     assert (meaning.agent, meaning.session_id) == ("otter", "s")
 
 
+@pytest.mark.parametrize(("code", "counts"), [(3, False), (-9, False), (0, True), (None, True)])
+def test_a_command_that_ended_with_an_error_is_no_success(code: object, counts: bool) -> None:
+    """OpenCode tells of it as of any other, with its exit code beside."""
+    raw = {"tool": "bash", "sessionID": "s", "exit": code}
+    assert (interpret(told("tool.execute.after", raw)).entry is not None) is counts
+
+
 @pytest.mark.parametrize(
     "raw",
     [
@@ -56,11 +63,28 @@ def test_the_session_is_the_host_s_own_where_it_tells_one(raw: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("01a1e345-78a1-7c82-8746-9bda1e5f360b", "01a1e345-a6da-7bc3-90b0-cfe7e5996da3"),
+        ("ses_e1cb86dd5ffeVvQf5VhypOXGeE", "ses_e1cb7aea2ffe0eUcbtPvA1upGE"),
+        ("90e7efea-86df-4ee2-8541-ede9db020954", "9d24ed89-86df-4ee2-8541-ede9db020954"),
+    ],
+)
+def test_sessions_that_began_in_the_same_minute_are_two_agents(one: str, other: str) -> None:
+    """Also where the ids of a host begin with the time."""
+    first, second = (
+        interpret(told("Stop", {"session_id": each}, env={})).agent for each in (one, other)
+    )
+    assert first != second
+
+
+@pytest.mark.parametrize(
     ("raw", "known", "setup"),
     [
         ({"model": "deep"}, Setup(), Setup(None, "deep")),
         ({"model": {"id": "deep"}}, Setup(), Setup(None, "deep")),
         ({"permission_mode": "plan"}, Setup(), Setup(None, None, AgentMode.PLAN)),
+        ({"agent": "plan", "model": "deep"}, Setup(), Setup(None, "deep", AgentMode.PLAN)),
         ({"transcript_path": "/people/me/.codex/s.jsonl"}, Setup(), Setup("codex")),
         ({"transcript_path": "/people/me/.claude/s.jsonl"}, Setup(), Setup("claude")),
         (None, Setup("codex", "deep", AgentMode.PLAN), Setup("codex", "deep", AgentMode.PLAN)),

@@ -190,6 +190,14 @@ def test_a_session_named_by_its_variable_is_denied_too() -> None:
     assert denial(told) == "this agent is halted"
 
 
+def test_a_halted_agent_is_denied_its_tools_in_a_new_session_too() -> None:
+    """By its variable, HERDBOOK_AGENT; a session that bears its name is not meant."""
+    halt_only({}, {"otter/1": "halted"})
+    named = {**os.environ, "HERDBOOK_AGENT": "otter/1"}
+    assert denial(start("PreToolUse", given=b'{"session_id": "new"}', env=named)) == "halted"
+    assert denial(start("PreToolUse", given=b'{"session_id": "otter/1"}')) is None
+
+
 def test_a_halt_holds_where_nothing_can_be_spooled(state: Path) -> None:
     """A full disk is no way round it."""
     halt_only({"a": "halted"})

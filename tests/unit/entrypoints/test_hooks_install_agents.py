@@ -2,23 +2,20 @@
 
 import json
 import shlex
-import shutil
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from herdbook.adapters import halted, spool
+from herdbook.adapters import spool
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.hooks.agents import Site, install, site, uninstall
 from herdbook.entrypoints.hooks.changes import difference, make
 from tests.unit.entrypoints.records import OUT_OF_REACH
 
-NODE = shutil.which("node")
 SETTINGS = '{\n   "permissions": {"allow": ["Bash"]}, // mine\n   "hooks": {}\n}'
 each_agent = pytest.mark.parametrize("target", ["claude-code", "codex"])
 
@@ -193,6 +190,31 @@ def test_codex_users_are_told_to_trust_the_hooks(root: Path, variables: dict[str
     assert any("trust" in note for note in notes)
 
 
+@each_agent
+def test_who_keeps_remarks_in_the_settings_is_told_that_the_agent_reads_none_of_them(
+    target: str, root: Path, variables: dict[str, str]
+) -> None:
+    """It would be silent; where the file is plain JSON there is nothing to say."""
+    there = site(target, root, variables, user=True)
+    there.path.parent.mkdir(parents=True)
+    for text, told in [(SETTINGS, True), ('{"a": [1,]}', True), ('{"a": [1]}', False)]:
+        there.path.write_text(text)
+        for _ in range(2):
+            plan = install(target, there)
+            assert any("plain JSON" in note for note in plan.notes) is told
+            make(plan)
+
+
+def test_codex_tells_the_end_of_a_session_without_a_complaint(
+    root: Path, variables: dict[str, str]
+) -> None:
+    """Nothing else starts the flush; more than three seconds there it calls a fault."""
+    there = site("codex", root, variables, user=True)
+    make(install("codex", there))
+    assert {"SessionEnd", "SubagentStop"} <= set(commands(there))
+    assert commands(there)["SessionEnd"]["timeout"] <= 3
+
+
 def commands(there: Site) -> dict[str, dict[str, Any]]:
     """The one command of each event."""
     hooks = json.loads(there.path.read_text())["hooks"]
@@ -218,94 +240,8 @@ def test_every_command_that_is_installed_spools_its_event(
     assert all(each.event == each.raw["hook_event_name"] for each in spool.taken())
 
 
-def test_an_agent_waits_only_where_an_answer_counts(root: Path, variables: dict[str, str]) -> None:
-    """PreToolUse is answered, and at its end a session must not outrun its hook."""
+def test_an_agent_waits_for_every_hook(root: Path, variables: dict[str, str]) -> None:
+    """What it does not wait for it ends with itself, and the last tools would not be counted."""
     there = site("claude-code", root, variables, user=False)
     make(install("claude-code", there))
-    waits = {event for event, command in commands(there).items() if not command.get("async")}
-    assert {"PreToolUse", "SessionStart", "SessionEnd"} <= waits
-    assert "PostToolUse" not in waits
-
-
-if NODE is not None:
-
-    def test_the_plugin_spools_what_opencode_tells_it(
-        root: Path, variables: dict[str, str]
-    ) -> None:
-        """The events it knows, from a real JavaScript engine, readable as any other."""
-        there = site("opencode", root, variables, user=False)
-        make(install("opencode", there))
-        module = root / "plugin.mjs"
-        shutil.copy(there.path, module)
-        script = f"""
-        const {{ Herdbook }} = await import({json.dumps(str(module))})
-        const hooks = await Herdbook({{ directory: "/some/where" }})
-        await hooks["tool.execute.after"]({{ tool: "bash", sessionID: "s1", callID: "c" }}, {{}})
-        const properties = {{ sessionID: "é\\n" }}
-        await hooks.event({{ event: {{ type: "session.idle", properties }} }})
-        await hooks.event({{ event: {{ type: "message.part.updated", properties: {{}} }} }})
-        """
-        subprocess.run([str(NODE), "--input-type=module", "-e", script], check=True)
-        tool, idle = spool.taken()
-        assert (tool.event, tool.cwd, tool.raw["tool"]) == (
-            "tool.execute.after",
-            "/some/where",
-            "bash",
-        )
-        assert idle.raw == {"type": "session.idle", "properties": {"sessionID": "é\n"}}
-        assert stat.S_IMODE((spool.folder()).stat().st_mode) == 0o700
-
-    def test_the_plugin_refuses_the_tools_of_a_halted_session(
-        root: Path, variables: dict[str, str]
-    ) -> None:
-        """With the reason as its error, as OpenCode wants it; the tools of others it lets be."""
-        there = site("opencode", root, variables, user=False)
-        make(install("opencode", there))
-        module = root / "plugin.mjs"
-        shutil.copy(there.path, module)
-        halted.halt_only({"sés/1": "otter: it is halted"})
-        script = f"""
-        const {{ Herdbook }} = await import({json.dumps(str(module))})
-        const hooks = await Herdbook({{ directory: "/some/where" }})
-        await hooks["tool.execute.before"]({{ tool: "bash", sessionID: "another" }}, {{}})
-        await hooks["tool.execute.before"]({{ tool: "bash", sessionID: "sés/1" }}, {{}})
-          .catch((error) => console.log(error.message))
-        """
-        told = subprocess.run(
-            [str(NODE), "--input-type=module", "-e", script],
-            check=True,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-        )
-        assert told.stdout == "otter: it is halted\n"
-
-    def test_the_plugin_lets_the_spool_be_flushed_when_a_session_is_over(
-        root: Path, variables: dict[str, str]
-    ) -> None:
-        """By a program that it does not wait for; where there is none, nothing happens."""
-        there = site("opencode", root, variables, user=False)
-        make(install("opencode", there))
-        module = root / "plugin.mjs"
-        shutil.copy(there.path, module)
-        script = f"""
-        const {{ Herdbook }} = await import({json.dumps(str(module))})
-        const hooks = await Herdbook({{ directory: {json.dumps(str(root))} }})
-        await hooks.event({{ event: {{ type: "session.deleted", properties: {{}} }} }})
-        """
-        program = root / "herdbook"
-        for made in (False, True):
-            if made:
-                program.write_text('#!/bin/sh\necho "$@" > told.new; mv told.new told\n')
-                program.chmod(0o700)
-            subprocess.run(
-                [str(NODE), "--input-type=module", "-e", script],
-                check=True,
-                env={**variables, "PATH": f"{root}:/bin:/usr/bin" if made else str(root)},
-            )
-        told = root / "told"
-        for _ in range(300):
-            if told.exists():
-                break
-            time.sleep(0.1)
-        assert told.read_text() == "flush --gently\n"
+    assert not any("async" in command for command in commands(there).values())

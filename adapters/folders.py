@@ -49,7 +49,7 @@ def ignore_itself(folder: Path) -> None:
     mark = folder / ".gitignore"
     if mark.exists():
         return
-    fresh = folder / f".gitignore.{os.getpid()}"
+    fresh = folder / f".gitignore.{os.getpid()}-{os.urandom(4).hex()}"
     fresh.touch(mode=0o600)
     fresh.write_text("*\n")
     fresh.rename(mark)

@@ -38,7 +38,7 @@ def halt_only(sessions: Mapping[str, str], agents: Mapping[str, str] | None = No
     if wanted:
         make_private(there)
     for name, reason in wanted.items():
-        fresh = there.parent / f".halted.{os.getpid()}"
+        fresh = there.parent / f".halted.{os.getpid()}-{os.urandom(4).hex()}"
         fresh.touch(mode=0o600)
         fresh.write_text(reason, encoding="utf-8")
         fresh.replace(there / name)

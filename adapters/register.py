@@ -18,7 +18,7 @@ def note(url: str, space: str) -> None:
     if mark.exists():
         return
     make_private(folder)
-    fresh = folder / f".{mark.name}.{os.getpid()}"
+    fresh = folder / f".{mark.name}.{os.getpid()}-{os.urandom(4).hex()}"
     fresh.touch(mode=0o600)
     fresh.write_text(text)
     fresh.rename(mark)

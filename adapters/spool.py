@@ -244,7 +244,7 @@ def _confirmed(path: Path) -> int:
 
 
 def _confirm(path: Path, end: int) -> None:
-    fresh = path.with_suffix(f".{os.getpid()}")
+    fresh = path.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}")
     fresh.touch(mode=0o600)
     fresh.write_text(str(end))
     fresh.rename(_mark(path))

@@ -24,15 +24,20 @@ class HerdbookError(Exception):
 
 
 class NotFound(HerdbookError, LookupError):
-    """Nothing is kept under that key."""
+    """Nothing is kept under that key; a hint, where there is one, says what may have been meant."""
 
-    def __init__(self, entity: str, key: str) -> None:
+    hint = ""
+
+    def __init__(self, entity: str, key: str, hint: str = "") -> None:
         super().__init__()
         self.entity = entity
         self.key = key
+        if hint:
+            self.hint = hint
 
     def __str__(self) -> str:
-        return f"there is no {self.entity} {self.key!r}"
+        said = f"there is no {self.entity} {self.key!r}"
+        return f"{said}; {self.hint}" if self.hint else said
 
 
 class AlreadyExists(HerdbookError):
@@ -153,6 +158,24 @@ class InvalidValue(HerdbookError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.field}: {self.reason}"
+
+
+class DecodingRefused(HerdbookError, ValueError):
+    """A kept value could only be read by making things that are not allowed."""
+
+    def __init__(self, tag: str, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.tag = tag
+        self.names = names
+
+    def __str__(self) -> str:
+        why = "that cannot be read safely here"
+        if self.names:
+            why = f"it asks for {', '.join(self.names)}, which is not allowed"
+        return (
+            f"a value written as {self.tag!r} was not decoded: {why}. Nothing was run, and the "
+            "value is kept as it is; if you trust where it comes from, allow its classes by name"
+        )
 
 
 class StoreDamaged(HerdbookError):

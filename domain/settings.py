@@ -138,6 +138,7 @@ KEYS: Mapping[str, tuple[Callable[[object], Any], str]] = {
     "enforce_halt": (_yes_or_no, "whether halted agents are kept from tools: true or false"),
     "flush_after": (_seconds, "how old what hooks left may become: 0 to 86400 seconds"),
     "flush_size": (_size, "how large it may become: bytes, or a text such as '1 MiB'"),
+    "message_limit": (_size, "how large a message to `herdbook rpc` may be: bytes, or '16 MiB'"),
     "merge_legacy": (_yes_or_no, "whether an agent-tracker's database is merged: true or false"),
     **{
         f"experience_{what}": (_points, f"what a {what} that succeeds is worth: 0 to {MOST_POINTS}")
@@ -155,6 +156,7 @@ DEFAULTS: Mapping[str, object] = {
     "enforce_halt": True,
     "flush_after": 300.0,
     "flush_size": MIB,
+    "message_limit": 16 * MIB,
     "merge_legacy": True,
     "experience_tool": 1,
     "experience_command": 2,

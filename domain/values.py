@@ -20,6 +20,7 @@ from herdbook.domain.secret import Secret
 LONGEST_ID = 64
 LONGEST_NAME = 500
 LONGEST_TEXT = 16 * 1024 * 1024
+LONGEST_BYTES = 256 * 1024 * 1024
 DEEPEST_DOCUMENT = 100
 INTEGERS = range(-(2**63), 2**63)
 
@@ -147,6 +148,14 @@ def _secret(field: str, value: object) -> Secret:
     return Secret(_text(field, value))
 
 
+def _bytes(field: str, value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise InvalidValue(field, f"must be bytes, not {type(value).__name__}")
+    if len(value) > LONGEST_BYTES:
+        raise InvalidValue(field, f"may have at most {LONGEST_BYTES} bytes, has {len(value)}")
+    return value
+
+
 def _stamp(field: str, value: object) -> Stamp:
     if not isinstance(value, Stamp):
         raise InvalidValue(field, f"must be a clock stamp, not {type(value).__name__}")
@@ -166,6 +175,7 @@ DOCUMENT = Rule("document", _document, object)
 MAPPING = Rule("document", _mapping, dict)
 SECRET = Rule("secret", _secret, Secret)
 STAMP = Rule("stamp", _stamp, Stamp)
+BYTES = Rule("bytes", _bytes, bytes)
 
 Key = Annotated[str, KEY]
 """The id of the row itself: empty until the unit of work gives it one."""
@@ -183,6 +193,7 @@ _PLAIN: dict[object, Rule] = {
     datetime: MOMENT,
     Secret: SECRET,
     Stamp: STAMP,
+    bytes: BYTES,
 }
 
 

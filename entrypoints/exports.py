@@ -108,7 +108,7 @@ def _replace(path: Path, text: str) -> bool:
     if path.is_file() and path.read_bytes() == data:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
         fresh.write_bytes(data)
         fresh.replace(path)

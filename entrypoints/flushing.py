@@ -159,7 +159,7 @@ def _note_failure(reason: str | None) -> None:
         file.unlink(missing_ok=True)
         return
     folders.make_private(file.parent)
-    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    fresh = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
     fresh.touch(mode=0o600)
     fresh.write_text(reason, encoding="utf-8")
     fresh.replace(file)

@@ -117,7 +117,7 @@ def _read(mark: Path) -> Outcome | None:
 
 
 def _keep(here: "Here", mark: Path, outcome: Outcome) -> None:
-    fresh = mark.with_name(f".{mark.name}.{os.getpid()}")
+    fresh = mark.with_name(f".{mark.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
         folders.make_private(mark.parent)
         fresh.touch(mode=0o600)

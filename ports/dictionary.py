@@ -4,11 +4,11 @@ To add a field, add it to its entity with a default and raise `VERSION`; to add 
 kind here and to `DICTIONARY` and raise `VERSION`. Stores upgrade themselves from the difference.
 """
 
-from herdbook.domain import agents, journal, plan, readiness, record, talk
+from herdbook.domain import agents, checkpoints, journal, plan, readiness, record, talk
 from herdbook.domain.places import Area
 from herdbook.ports.kinds import Dictionary, Kind, OnDelete, Reference, Unique
 
-VERSION = 1
+VERSION = 2
 
 
 def _cascade(field: str, target: str) -> Reference:
@@ -283,6 +283,42 @@ ACTIVITIES = Kind(
     lookups=(("agent", "at"), ("project", "at"), ("at",)),
     append_only=True,
 )
+LANES = Kind(
+    "checkpoint_lanes",
+    checkpoints.Lane,
+    prefix="lan",
+    area=Area.CHECKPOINTS,
+    lookups=(("thread",),),
+    append_only=True,
+    journalled=False,
+)
+CHECKPOINTS = Kind(
+    "checkpoints",
+    checkpoints.Checkpoint,
+    prefix="ckp",
+    area=Area.CHECKPOINTS,
+    lookups=(("lane", "place"), ("thread", "place"), ("place",), ("run",)),
+    append_only=True,
+    journalled=False,
+)
+PIECES = Kind(
+    "checkpoint_pieces",
+    checkpoints.Piece,
+    prefix="pce",
+    area=Area.CHECKPOINTS,
+    lookups=(("thread",),),
+    append_only=True,
+    journalled=False,
+)
+WRITES = Kind(
+    "checkpoint_writes",
+    checkpoints.Write,
+    prefix="wrt",
+    area=Area.CHECKPOINTS,
+    lookups=(("checkpoint",), ("thread",)),
+    append_only=True,
+    journalled=False,
+)
 JOURNAL = Kind(
     "journal",
     journal.JournalEntry,
@@ -331,6 +367,10 @@ DICTIONARY = Dictionary(
         COMMITS,
         RETROSPECTIVES,
         ACTIVITIES,
+        LANES,
+        CHECKPOINTS,
+        PIECES,
+        WRITES,
         JOURNAL,
         HEADS,
         OPERATIONS,

@@ -1,9 +1,9 @@
 """The content of a space in a few letters: spaces that hold the same rows have the same digest.
 
 Every row of every kind counts, derived ones and the journal too, as canonical JSON in the order of
-the keys; secrets count as what they are, for nothing but a hash comes out. What two stores say
-differently of the same content does not count: the note that a copy leaves about itself, and the
-head of a space in which nobody has written.
+the keys; secrets count as what they are, for nothing but a hash comes out, and bytes by a hash of
+theirs. What two stores say differently of the same content does not count: the note that a copy
+leaves about itself, and the head of a space in which nobody has written.
 """
 
 import json
@@ -21,7 +21,14 @@ from herdbook.ports.wire import encode
 COPY_NOTE = "herdbook:copy-note"
 """The operation under which a space keeps where it was copied from."""
 
-_write = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode
+
+def _content(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+_write = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_content
+).encode
 
 
 def counts(kind: Kind[Any], row: Any) -> bool:

@@ -125,6 +125,11 @@ class Kind(Generic[E]):
         return frozenset(n for n, column in self.columns.items() if column.type_name == "secret")
 
     @cached_property
+    def raw(self) -> tuple[str, ...]:
+        """The fields that hold bytes, which no JSON carries."""
+        return tuple(n for n, column in self.columns.items() if column.type_name == "bytes")
+
+    @cached_property
     def all_lookups(self) -> tuple[tuple[str, ...], ...]:
         """The declared lookups and those the uniques need, each once."""
         return tuple(dict.fromkeys((*self.lookups, *(each.lookup for each in self.uniques))))

@@ -10,6 +10,8 @@ from herdbook.ports.query import Query, find
 E = TypeVar("E")
 
 PAGE = 1_000
+HEAVY = 50
+"""How many rows with bytes in them make a page: each may be large."""
 
 Progress = Callable[[str, int, int], None]
 """Told of a space how many rows are done, and how many there are in all."""
@@ -24,6 +26,7 @@ def every(read: Reads, query: Query[E]) -> Iterator[E]:
 
 def pages(read: Reads, kind: Kind[E], limit: int = PAGE) -> Iterator[list[E]]:
     """All rows of a kind in the order of their keys, in pages that are never empty."""
+    limit = min(limit, HEAVY) if kind.raw else limit
     query = find(kind, limit=limit)
     while page := read.select(query):
         yield page

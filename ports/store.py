@@ -145,6 +145,20 @@ class Walks(Protocol):
         """All edges that can be reached from the starts."""
 
 
+@runtime_checkable
+class Appends(Protocol):
+    """A session that need not wait for the answer to an insert; an optional capability.
+
+    For engines that are reached over a network.
+    """
+
+    def append(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        """Put in new rows whose keys are known to be free.
+
+        Were one taken after all, the commit would raise AlreadyExists and undo everything.
+        """
+
+
 Finding = tuple[str, str | None, str]
 """What an engine found wrong: the name of a kind, a key where it is about one row, and what."""
 

@@ -140,6 +140,21 @@ class UnitOfWork(Repositories):
         self._note(kind, ((None, row) for row in stamped))
         return stamped
 
+    def append(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
+        """Add new rows whose keys are known to be free, of a kind that refers to nothing.
+
+        As `add`, but an engine may hold them back until somebody asks it something.
+        """
+        # Asking whether it is one of `Appends` would take longer than adding the row.
+        append = getattr(self.session, "append", None)
+        if kind.references or kind.uniques or append is None:
+            return self.add(kind, rows)
+        self._check_area(kind)
+        stamped = [self._stamped(kind, row) for row in rows]
+        append(kind, stamped)
+        self._note(kind, ((None, row) for row in stamped))
+        return stamped
+
     def adopt(self, rows: Mapping[Kind[Any], Sequence[Any]]) -> None:
         """Add rows of several kinds, all or none, that keep their ids, times and versions.
 
@@ -318,8 +333,8 @@ def unit_of_work(
     was running during an upgrade learns of it here.
     """
     with store.transaction(space, write=write) as session:
-        head = session.head
-        if write and head is not None and head.oldest_writer > store.dictionary.version:
+        head = session.head if write else None
+        if head is not None and head.oldest_writer > store.dictionary.version:
             raise StoreTooNew(store.url, head.schema_version, store.dictionary.version)
         yield UnitOfWork(
             session,

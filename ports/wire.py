@@ -1,7 +1,8 @@
 """Rows as JSON-able values and back, by declared type.
 
 One encoding serves the journal, operations' answers and the stores that keep JSON. Secrets are
-masked unless the caller says that it is the store itself that is writing.
+masked, and bytes are told by their number, unless the caller says that it is the store itself that
+is writing: it gets both as they are.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,6 +34,10 @@ def _masked(_: Secret) -> str:
     return HIDDEN
 
 
+def _size(data: bytes) -> int:
+    return len(data)
+
+
 _ENCODERS: dict[str, Encoder] = {
     "moment": moment,
     "stamp": str,
@@ -62,7 +67,8 @@ def _decoder(column: Column) -> Encoder | None:
 @cache
 def _encoding(kind: Kind[Any], *, revealed: bool) -> tuple[tuple[str, Encoder], ...]:
     """The fields that do not go into JSON as they are."""
-    encoders = _ENCODERS if revealed else {**_ENCODERS, "secret": _masked}
+    hiding: dict[str, Encoder] = {"secret": _masked, "bytes": _size}
+    encoders = _ENCODERS if revealed else {**_ENCODERS, **hiding}
     return tuple(
         (name, encoders[each.type_name])
         for name, each in kind.columns.items()

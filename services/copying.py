@@ -249,6 +249,7 @@ def _step(theirs: Session, ours: Session, place: _Place, limit: int) -> _Step:
         ours.replace(kind, [rows[key] for key in changed])
         ours.insert(kind, [rows[key] for key in new])
     size = sum(map(len, wanted_texts.values())) + sum(map(len, found_texts.values()))
+    size += sum(len(vars(row)[name] or b"") for row in (*wanted, *found) for name in kind.raw)
     count = max(len(wanted_texts), len(found_texts), 1)
     following = None
     if end is not None and (found or not place.clearing):

@@ -35,6 +35,7 @@ _TYPES = {
     "flag": "BOOLEAN",
     "moment": "TIMESTAMP",
     "document": "JSON",
+    "bytes": "BLOB",
 }
 DUCKDB = Dialect(
     parameter="?",

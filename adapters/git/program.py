@@ -40,8 +40,13 @@ def elsewhere(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in _OF_ANOTHER_PLACE}
 
 
-def ran(arguments: list[str], environment: Mapping[str, str]) -> tuple[int, bytes, str]:
-    """Run git to its end: exit status, standard output, and the sentence it complained with."""
+def ran(
+    arguments: list[str], environment: Mapping[str, str], patience: float | None = None
+) -> tuple[int, bytes, str]:
+    """Run git to its end: exit status, standard output, and the sentence it complained with.
+
+    One that takes longer than our patience is ended, and StoreBusy raised: only for questions.
+    """
     import subprocess  # noqa: PLC0415 - costs 15 ms, and most answers need no process
 
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_TRACE")}
@@ -52,7 +57,12 @@ def ran(arguments: list[str], environment: Mapping[str, str]) -> tuple[int, byte
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
+            timeout=patience,
         )
+    except subprocess.TimeoutExpired as error:
+        from herdbook.domain.errors import StoreBusy  # noqa: PLC0415 - brings attrs
+
+        raise StoreBusy("git", patience or 0.0, "a git that is slow to answer") from error
     except OSError as error:
         from herdbook.domain.errors import StoreUnavailable  # noqa: PLC0415 - brings attrs
 

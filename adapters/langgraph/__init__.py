@@ -1,1 +1,29 @@
-"""LangGraph workflows, checkpointed in any store."""
+"""LangGraph workflows, checkpointed in any store.
+
+`HerdbookSaver` is what a graph is compiled with. LangGraph's types stay in this package: ports and
+stores see ids, tags and bytes.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from herdbook.adapters.langgraph.saver import HerdbookSaver
+
+__all__ = ["HerdbookSaver"]
+
+_LACK = (
+    "the package langgraph-checkpoint is not installed; `pip install 'herdbook[langgraph]'` "
+    "brings it"
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "HerdbookSaver":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from herdbook.adapters.langgraph.saver import HerdbookSaver  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("langgraph", "langchain_core", "ormsgpack"):
+            raise
+        raise ImportError(_LACK, name="langgraph") from error
+    return HerdbookSaver

@@ -81,6 +81,7 @@ class Environment:
         self._resizing: set[int] = set()
         self._closing = False
         self._writer = threading.Lock()
+        self.naming = threading.Lock()  # held by whoever finds databases by their names
         self._env: Any = None
         self._stranded = False
         self.databases: dict[str, Any] = {}
@@ -278,6 +279,7 @@ class Environment:
         self._stranded = self._env is not None
         self._idle = threading.Condition()
         self._writer = threading.Lock()
+        self.naming = threading.Lock()
         self._running = {}
         self._resizing = set()
         self._closing = False
@@ -294,7 +296,7 @@ def write_sentinel(folder: Path, uuid: str) -> None:
     mark = folder / SENTINEL
     if mark.exists():
         return
-    fresh = folder / f"{SENTINEL}.{os.getpid()}"
+    fresh = folder / f"{SENTINEL}.{os.getpid()}.{threading.get_ident()}"
     try:
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:
@@ -364,6 +366,17 @@ def acquire(folder: Path, *, size_limit: int, patience: float, create: bool) -> 
             _environments[_identity(real)] = shared
         shared.users += 1
         return shared
+
+
+@contextmanager
+def seen(folder: Path) -> Iterator[Environment | None]:
+    """The environment of a folder, if this process has it open; it is left as it is meanwhile.
+
+    LMDB refuses to open a folder twice in a process, also for those who only look.
+    """
+    real = Path(os.path.realpath(folder))
+    with _guard:
+        yield _environments.get(_identity(real))
 
 
 def release(environment: Environment) -> None:

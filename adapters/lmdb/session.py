@@ -38,7 +38,14 @@ _read_json = json.JSONDecoder().raw_decode
 
 
 def _sealed(kind: Kind[Any], row: Any) -> bytes:
-    text = write_json(encode(kind, row, revealed=True)).encode()
+    """A row with its checksum: JSON, and behind a NUL the bytes of which that tells the lengths."""
+    values = encode(kind, row, revealed=True)
+    if not kind.raw:
+        text = write_json(values).encode()
+        return zlib.crc32(text).to_bytes(4, "big") + text
+    raw = [values[name] for name in kind.raw if name in values]
+    values.update((name, len(values[name])) for name in kind.raw if name in values)
+    text = b"".join([write_json(values).encode(), b"\0", *raw])
     return zlib.crc32(text).to_bytes(4, "big") + text
 
 
@@ -73,10 +80,18 @@ class LmdbSession:
         return lambda key: prefix + encode_key(key)
 
     def opened(self, kind: Kind[E], value: bytes) -> E:
-        text = value[4:]
+        text = memoryview(value)[4:] if kind.raw else value[4:]
         if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
             raise StoreDamaged(self._place, f"a row of {kind.name} does not match its checksum")
-        return decode(kind, _read_json(text.decode())[0])
+        if not kind.raw:
+            return decode(kind, _read_json(str(text, "utf-8"))[0])
+        end = value.index(b"\0", 4)
+        values, start = _read_json(value[4:end].decode())[0], end + 1
+        for name in kind.raw:
+            if name in values:
+                end = start + values[name]
+                values[name], start = value[start:end], end
+        return decode(kind, values)
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         at = self._key(kind)

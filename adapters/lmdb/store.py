@@ -113,8 +113,9 @@ def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
 
 def _described(env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
     """Read what the store says of itself; lay out a new one, bring an older one up to date."""
-    _refuse_foreign(env, place)
-    env.keep_open(DATABASES)
+    with env.naming:
+        _refuse_foreign(env, place)
+        env.keep_open(DATABASES)
     with env.transaction(write=False) as txn:
         description = _read_description(txn, env.databases, place)
     if description is None or description["schema_version"] < dictionary.version:

@@ -43,6 +43,12 @@ class _AsText(Loader):
         return bytes(data).decode()
 
 
+class _AsBinaryText(_AsText):
+    """The same for answers in binary form."""
+
+    format = psycopg.pq.Format.BINARY
+
+
 def _text_of(error: psycopg.Error) -> str:
     if error.diag.message_primary:
         return error.diag.message_primary
@@ -93,6 +99,7 @@ class Connections:
         except psycopg.Error as error:
             raise self._unreachable(error) from error
         connection.adapters.register_loader("json", _AsText)
+        connection.adapters.register_loader("json", _AsBinaryText)
         return connection
 
     def _unreachable(self, error: psycopg.Error) -> HerdbookError:

@@ -5,23 +5,26 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 import psycopg
 
 from herdbook.adapters.postgres.connections import Connections
-from herdbook.adapters.sql.dialect import Dialect, Execute, quoted
+from herdbook.adapters.sql.dialect import Dialect, quoted
 from herdbook.adapters.sql.layout import raise_heads, steps, written
 from herdbook.adapters.sql.session import SqlSession, Tables
-from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.errors import AlreadyExists, StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
-from herdbook.ports.kinds import Dictionary
+from herdbook.ports.kinds import Dictionary, Kind
 from herdbook.ports.store import Node, Step
 from herdbook.ports.wire import utc
+
+E = TypeVar("E")
+Statement = tuple[str, list[Any] | None]
 
 TEXT = 'text COLLATE "C"'
 
@@ -44,6 +47,7 @@ POSTGRES = Dialect(
         "flag": "boolean",
         "moment": "timestamptz",
         "document": "json",
+        "bytes": "bytea",
     },
     array_types={
         "id": "text",
@@ -57,6 +61,7 @@ POSTGRES = Dialect(
         "flag": "boolean",
         "moment": "timestamptz",
         "document": "json",
+        "bytes": "bytea",
     },
     moment_to_db=_as_is,
     moment_from_db=utc,
@@ -65,22 +70,76 @@ POSTGRES = Dialect(
 )
 
 
+class _Talk:
+    """One transaction's statements, each batch on one way to the server and back."""
+
+    def __init__(self, connection: psycopg.Connection[Any], place: str) -> None:
+        self._connection = connection
+        self._cursor = connection.cursor(binary=True)
+        self._place = place
+        self._pid = os.getpid()
+
+    def __call__(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
+        """Run statements and give the rows of the last one; an error of any of them is raised."""
+        if os.getpid() != self._pid:
+            raise StoreUnavailable(
+                self._place, "this transaction belongs to the process that was forked"
+            )
+        *earlier, (sql, parameters) = statements
+        try:
+            if not earlier:
+                self._cursor.execute(sql.encode(), parameters)
+            else:
+                with self._connection.pipeline():
+                    for before, given in earlier:
+                        self._connection.execute(before.encode(), given)
+                    self._cursor.execute(sql.encode(), parameters)
+        except psycopg.Error:
+            if earlier:
+                # The driver takes for prepared what the server has skipped behind the error.
+                self._connection.close()
+            raise
+        return self._cursor.fetchall() if self._cursor.description else []
+
+
 class PostgresSession(SqlSession):
-    """A transaction on a Postgres server."""
+    """A transaction on a Postgres server.
+
+    What nobody waits for an answer to is held back and goes to the server with what comes next, at
+    the latest with the commit: every answer costs a way there and back.
+    """
 
     def __init__(
-        self,
-        execute: Execute,
-        tables: Tables,
-        space: str,
-        now: datetime,
-        head: Head | None,
+        self, talk: "_Talk", tables: Tables, space: str, now: datetime, head: Head | None
     ) -> None:
-        super().__init__(execute, tables, space, now)
+        super().__init__(self._run, tables, space, now)
         self.head = head
+        self._talk = talk
+        self._held_back: list[Statement] = []
+
+    def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
+        held_back, self._held_back = self._held_back, []
+        try:
+            return self._talk([*held_back, (sql, parameters)])
+        except psycopg.errors.UniqueViolation as error:
+            raise AlreadyExists(error.diag.table_name or "row", self._space) from error
+
+    def append(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        table = self._tables[kind]
+        self._held_back += [(table.append_one, [self._space, *table.values(row)]) for row in rows]
+
+    def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
+        if kind is not HEADS:
+            super().replace(kind, rows)
+            return
+        # It is there: we hold its lock.
+        table = self._tables[kind]
+        self._held_back += [
+            (table.replace_one, table.replace_one_parameters(self._space, row)) for row in rows
+        ]
 
     def commit(self) -> None:
-        self._execute("COMMIT")
+        self._run("COMMIT")
 
     def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
         """Follow edges with one recursive statement."""
@@ -209,50 +268,41 @@ class PostgresStore:
     def transaction(self, space: str, *, write: bool) -> Iterator[PostgresSession]:
         area_of(space)
         with self._pool().borrowed() as connection:
-            cursor, pid = connection.cursor(), os.getpid()
-
-            def execute(sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-                if os.getpid() != pid:
-                    raise StoreUnavailable(
-                        self.url, "this transaction belongs to the process that was forked"
-                    )
-                cursor.execute(sql.encode(), parameters)
-                return cursor.fetchall() if cursor.description else []
-
+            talk = _Talk(connection, self.url)
             begin = self._begin_writing if write else self._begin_reading
-            now, head = begin(execute, space)
-            yield PostgresSession(execute, self._tables, space, utc(now), head)
+            now, head = begin(talk, space)
+            yield PostgresSession(talk, self._tables, space, utc(now), head)
 
-    def _begin_reading(self, execute: Execute, space: str) -> tuple[datetime, Head | None]:
+    def _begin_reading(self, talk: "_Talk", space: str) -> tuple[datetime, Head | None]:
         heads = self._tables[HEADS]
-        execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        rows = execute(
+        ask = (
             f"SELECT clock_timestamp(), {heads.column_list} FROM (SELECT) AS one "
-            f"LEFT JOIN {heads.name} ON space = %s",
-            [space],
+            f"LEFT JOIN {heads.name} ON space = %s"
         )
-        now, *head = rows[0]
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        now, *head = talk([(begin, None), (ask, [space])])[0]
         return now, heads.row(head) if head[0] is not None else None
 
-    def _begin_writing(self, execute: Execute, space: str) -> tuple[datetime, Head | None]:
+    def _begin_writing(self, talk: "_Talk", space: str) -> tuple[datetime, Head | None]:
         """Lock the space's head: the next writer waits here until this one has ended."""
         heads = self._tables[HEADS]
-        execute("BEGIN")
         # The time is taken outside, so that it is read when the lock is held.
         lock = (
             f"SELECT clock_timestamp(), {heads.column_list} FROM (SELECT {heads.column_list} "
             f"FROM {heads.name} WHERE space = %s FOR UPDATE) AS locked"
         )
-        rows = execute(lock, [space])
+        talk([("BEGIN", None)])
+        rows = talk([(lock, [space])])
         if not rows:
             # No head says yet who may write here; an upgrade waits for this lock, and we for it.
-            ((version,),) = execute(f"SELECT schema_version FROM {self._within}.store FOR SHARE")
+            schema = f"SELECT schema_version FROM {self._within}.store FOR SHARE"
+            ((version,),) = talk([(schema, None)])
             self._refuse_newer(version)
             fresh = HEADS.entity(
                 schema_version=self.dictionary.version, oldest_writer=self.dictionary.oldest_writer
             )
-            execute(heads.insert_one, [space, *heads.values(fresh)])
-            rows = execute(lock, [space])
+            talk([(heads.insert_one, [space, *heads.values(fresh)])])
+            rows = talk([(lock, [space])])
         now, *head = rows[0]
         return now, heads.row(head)
 

@@ -82,6 +82,15 @@ class Table(Generic[E]):
         )
 
     @cached_property
+    def append_one(self) -> str:
+        """Put in one row; that its key is free is known."""
+        values = ", ".join(self.dialect.one(c) for c in self.columns)
+        return (
+            f"INSERT INTO {self.name} (space, {self.column_list}) "
+            f"VALUES ({self.dialect.parameter}, {values})"
+        )
+
+    @cached_property
     def insert_many(self) -> str:
         """Put in rows given as one list per column; tells the keys of those that went in."""
         p = self.dialect.parameter

@@ -51,7 +51,7 @@ def rows(engine: str, url: str) -> dict[str, list[dict[str, Any]]]:
             with lmdb_entries(url, "rows") as entries:
                 for key, value in entries:
                     found.setdefault(key[4:].split(b"\0")[0].decode(), []).append(
-                        json.loads(value[4:])
+                        json.loads(value[4:].partition(b"\0")[0])
                     )
         case "duckdb":
             with duckdb_file(url) as file:

@@ -45,6 +45,7 @@ def value_for(column: Column, number: int) -> Any:
         "document": {"nested": [1, 2.5, None, True, {"deep": f"é{number}"}], "n": -number},
         "secret": Secret(f"s3cr3t-{column.name}-{number}"),
         "stamp": Stamp(_START, number, "node"),
+        "bytes": f"{column.name} {number}\0".encode() + bytes(range(256)),
     }[column.type_name]
 
 

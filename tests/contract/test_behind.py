@@ -47,6 +47,7 @@ COLUMN_TYPES = {
         "flag": "boolean",
         "moment": "timestamp with time zone",
         "document": "json",
+        "bytes": "bytea",
     },
     "duckdb": {
         **dict.fromkeys(("id", "name", "text", "choice", "stamp", "secret"), "VARCHAR"),
@@ -54,6 +55,7 @@ COLUMN_TYPES = {
         "flag": "BOOLEAN",
         "moment": "TIMESTAMP",
         "document": "JSON",
+        "bytes": "BLOB",
     },
 }
 
@@ -74,7 +76,7 @@ def _fill(url: str) -> Rows:
     """Write a full row of every kind, saved once where that can be."""
     added: Rows = {}
     with open_store(url) as store:
-        for area in ("work", "record"):
+        for area in ("work", "record", "checkpoints"):
             with work_in(store, f"{area}/here") as uow:
                 for kind in ENTITIES:
                     if kind.area == area:
@@ -228,22 +230,27 @@ def test_documents_can_be_asked_by_the_engine(engine: str, filled: tuple[str, Ro
 
 @on_lmdb
 def test_lmdb_rows_are_checksum_and_readable_json(filled: tuple[str, Rows]) -> None:
-    """Under space, kind and key lies the row as JSON, behind four bytes that guard it."""
+    """Under space, kind and key lies the row as JSON, its bytes as they are behind a NUL.
+
+    Four bytes before all that guard it.
+    """
     url, rows = filled
     with raw.lmdb_entries(url, "spaces") as entries:
         spaces = {name.decode(): number for name, number in entries}
     with raw.lmdb_entries(url, "rows") as entries:
         kept = dict(entries)
-    assert sorted(spaces) == ["record/here", "work/here"]
+    assert sorted(spaces) == ["checkpoints/here", "record/here", "work/here"]
     for kind, row in rows.items():
         key = b"%s%s\0%s\0" % (
             spaces[space_for(kind, HERE)],
             kind.name.encode(),
             kind.key_of(row).encode(),
         )
-        checksum, text = kept[key][:4], kept[key][4:]
-        assert json.loads(text) == encode(kind, row, revealed=True)
-        assert checksum == zlib.crc32(text).to_bytes(4, "big")
+        checksum, (text, _, data) = kept[key][:4], kept[key][4:].partition(b"\0")
+        values = encode(kind, row, revealed=True)
+        assert data == b"".join(values[name] for name in kind.raw)
+        assert json.loads(text) == values | {name: len(values[name]) for name in kind.raw}
+        assert checksum == zlib.crc32(kept[key][4:]).to_bytes(4, "big")
         assert b"\\u" not in text
 
 

@@ -1,6 +1,7 @@
 """What is to be seen of a store from outside, on every engine that others can see."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,29 @@ def test_a_store_shows_its_size_and_its_schema(engine: str, new_url: Callable[[s
     """Also while somebody has it open and writes in it."""
     url = new_url(engine)
     with open_store(url) as store:
-        while_open = look(url) if engine != "lmdb" else None
+        while_open = look(url)
         assert store.schema_version == DICTIONARY.version
     closed = look(url)
-    for sight in filter(None, (while_open, closed)):
+    for sight in (while_open, closed):
         assert (sight.exists, sight.schema_version) == (True, DICTIONARY.version)
         assert sight.bytes
         assert sight.problem is None
+
+
+@on_shared
+def test_many_look_and_open_at_once(engine: str, new_url: Callable[[str], str]) -> None:
+    """Threads of one process do not stand in each other's way."""
+    url = new_url(engine)
+    open_store(url).close()
+
+    def visit(number: int) -> str | None:
+        if number % 2:
+            return look(url).problem
+        with open_store(url, create=False) as store:
+            return None if store.uuid else "it has no name"
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(visit, range(64))) == {None}
 
 
 def test_a_server_out_of_reach_is_told_and_not_raised() -> None:

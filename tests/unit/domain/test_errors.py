@@ -12,6 +12,7 @@ from herdbook.domain.errors import HerdbookError
 
 EXAMPLES: list[HerdbookError] = [
     errors.NotFound("task", "tsk_1"),
+    errors.NotFound("thread", "issue-1", "issue-17 begins like it"),
     errors.AlreadyExists("task", "tsk_1"),
     errors.AlreadyExists("project", "prj_1", ("name", "url")),
     errors.UnknownReference("task", "tsk_1", "phase_id", "phase", "phs_1"),
@@ -21,6 +22,8 @@ EXAMPLES: list[HerdbookError] = [
     errors.AgentHalted("brave-otter", 0),
     errors.WorktreeInUse("/a/b", "agents are at work in it: brave-otter"),
     errors.InvalidValue("name", "may not be empty"),
+    errors.DecodingRefused("pickle", ()),
+    errors.DecodingRefused("msgpack", ("os.system",)),
     errors.StoreDamaged("/a/b", "its header is cut off"),
     errors.StoreBusy("/a/b", 2.5),
     errors.StoreBusy("/a/b", 2.5, "process 7", datetime(2026, 1, 1, tzinfo=UTC)),
@@ -34,6 +37,7 @@ BUILTINS: list[tuple[type[HerdbookError], type[Exception]]] = [
     (errors.NotFound, LookupError),
     (errors.UnknownReference, LookupError),
     (errors.InvalidValue, ValueError),
+    (errors.DecodingRefused, ValueError),
     (errors.StoreBusy, TimeoutError),
     (errors.StoreUnavailable, OSError),
 ]

@@ -1,0 +1,269 @@
+"""The checkpoint saver that LangGraph's graphs are compiled with."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Self
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_id,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from herdbook.adapters.langgraph.home import home
+from herdbook.adapters.langgraph.listing import Listing, config_of, lane_of
+from herdbook.adapters.langgraph.values import (
+    Allowed,
+    GuardedSerializer,
+    metadata_read,
+    metadata_written,
+)
+from herdbook.domain.checkpoints import Typed
+from herdbook.domain.errors import InvalidValue
+from herdbook.ports import threads
+from herdbook.ports.checkpointing import Keeping
+from herdbook.ports.checkpoints import Checkpoints, Done, Held
+from herdbook.ports.pieces import Offer
+from herdbook.ports.store import Store
+
+ROOM = 64 * 2**20
+
+
+class HerdbookSaver(BaseCheckpointSaver[Any]):
+    """Keeps checkpoints in a Herdbook store.
+
+    `HerdbookSaver()` takes the store and the space of the current folder's checkpoints; a URL or an
+    open store may be named instead, and a space in it (`checkpoints/<owner>`). Only values of known
+    classes come back: `allow` names further ones, as classes or as (module, name). The store is
+    opened when it is first needed; `with` or `close` closes it. Any thread may use it, and any
+    number of processes; `room` is how many bytes of values it may remember.
+    """
+
+    serde: SerializerProtocol
+
+    def __init__(
+        self,
+        place: str | Store | None = None,
+        space: str | None = None,
+        *,
+        allow: Iterable[Allowed] = (),
+        serde: SerializerProtocol | None = None,
+        room: int = ROOM,
+    ) -> None:
+        super().__init__(serde=serde or GuardedSerializer(allow))
+        self._home = home(place, space, room)
+
+    def close(self) -> None:
+        """Close the store, if this saver has opened it; closing twice is no error."""
+        self._home.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def get_next_version(self, current: Any, channel: None) -> Any:
+        """The next version of a channel: a number, or a text for who began with texts."""
+        if not isinstance(current, str):
+            return super().get_next_version(current, channel)
+        number, dot, rest = current.partition(".")
+        try:
+            following = int(number) + 1
+        except ValueError as error:
+            raise InvalidValue("version", f"{current!r} does not begin with a number") from error
+        return f"{following:0{len(number)}}{dot}{rest}"
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        thread_id, namespace = lane_of(config)
+        told_of = get_checkpoint_metadata(config, metadata)
+        run_id = told_of.get("run_id")
+        rest = {name: each for name, each in checkpoint.items() if name != "channel_values"}
+        versions = checkpoint["channel_versions"]
+        values = {
+            name: self._offer(versions.get(name), value, changed=name in new_versions)
+            for name, value in checkpoint["channel_values"].items()
+        }
+        work = partial(
+            Keeping.put,
+            thread_id=thread_id,
+            namespace=namespace,
+            checkpoint_id=checkpoint["id"],
+            parent_id=get_checkpoint_id(config) or None,
+            run_id=None if run_id is None else str(run_id),
+            metadata=metadata_written(told_of, self.serde),
+            state=self._written(rest),
+            values=values,
+        )
+        self._home.write(work)
+        return config_of(config["configurable"]["thread_id"], namespace, checkpoint["id"])
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        thread_id, namespace = lane_of(config)
+        done = [
+            Done(task_id, task_path, WRITES_IDX_MAP.get(channel, at), channel, self._written(value))
+            for at, (channel, value) in enumerate(writes)
+        ]
+        replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
+        checkpoint_id = str(config["configurable"]["checkpoint_id"])
+        self._home.write(
+            lambda kept: kept.put_writes(thread_id, namespace, checkpoint_id, done, replace=replace)
+        )
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        names = lane_of(config)
+        checkpoint_id = get_checkpoint_id(config) or None
+
+        def question(kept: Checkpoints) -> Held | None:
+            row = kept.find(*names, checkpoint_id)
+            return None if row is None else next(kept.held([row], names))
+
+        found = self._home.read(question)
+        return found and self._tuple(found, config["configurable"]["thread_id"])
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph calls it so
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        listing = Listing(config, filter, before, limit)
+        metadata = partial(metadata_read, serializer=self.serde)
+        while not listing.over:
+            for held in self._home.read(partial(listing.next, metadata=metadata)):
+                yield self._tuple(held)
+
+    def delete_thread(self, thread_id: str) -> None:
+        self._home.write(lambda kept: threads.remove_threads(kept.uow, [str(thread_id)]))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        if run_ids:
+            self._home.write(lambda kept: threads.remove_runs(kept.uow, map(str, run_ids)))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        source, target = str(source_thread_id), str(target_thread_id)
+        self._home.write(lambda kept: threads.copy_thread(kept.uow, source, target))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        if isinstance(thread_ids, str):
+            raise InvalidValue("thread_ids", "must be several ids, not one text")
+        names = [str(thread_id) for thread_id in thread_ids]
+        if strategy == "delete":
+            self._home.write(lambda kept: threads.remove_threads(kept.uow, names))
+        elif strategy == "keep_latest":
+            for name in names:
+                self._home.write(partial(_pruned, thread_id=name))
+        else:
+            raise InvalidValue("strategy", f"{strategy!r} is neither keep_latest nor delete")
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await asyncio.to_thread(self.get_tuple, config)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph calls it so
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        listing = Listing(config, filter, before, limit)
+        metadata = partial(metadata_read, serializer=self.serde)
+
+        def following() -> Sequence[CheckpointTuple]:
+            found = self._home.read(partial(listing.next, metadata=metadata))
+            return [self._tuple(held) for held in found]
+
+        while not listing.over:
+            for each in await asyncio.to_thread(following):
+                yield each
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await asyncio.to_thread(self.delete_thread, thread_id)
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await asyncio.to_thread(self.delete_for_runs, run_ids)
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
+
+    def _values(self, values: Mapping[str, Typed]) -> dict[str, Any]:
+        if isinstance(self.serde, GuardedSerializer):
+            return self.serde.loads_all(values)
+        return {name: self.serde.loads_typed(each) for name, each in values.items()}
+
+    def _offer(self, version: Any, value: Any, *, changed: bool) -> Offer:
+        if not changed:
+            return Offer(version, changed, partial(self._written, value))
+        written = self._written(value)  # before others wait for the end of our transaction
+        return Offer(version, changed, lambda: written)
+
+    def _written(self, value: Any) -> Typed:
+        tag, data = self.serde.dumps_typed(value)
+        return Typed(tag, bytes(data))
+
+    def _tuple(self, held: Held, thread_id: Any = None) -> CheckpointTuple:
+        thread_id = held.thread_id if thread_id is None else thread_id
+        read, parent = self.serde.loads_typed, held.parent_id
+        checkpoint: Any = read(held.state)
+        checkpoint["channel_values"] = self._values(held.values)
+        return CheckpointTuple(
+            config_of(thread_id, held.namespace, held.checkpoint_id),
+            checkpoint,
+            metadata_read(held.metadata, self.serde),
+            None if parent is None else config_of(thread_id, held.namespace, parent),
+            [(done.task_id, done.channel, read(done.value)) for done in held.writes],
+        )
+
+
+def _pruned(kept: Keeping, thread_id: str) -> int:
+    return threads.prune(kept.uow, thread_id)

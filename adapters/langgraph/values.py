@@ -1,0 +1,139 @@
+"""Values as bytes and back, without ever running what the bytes ask for.
+
+LangGraph writes objects as the name of their class and what to call it with; whoever can write into
+a store could so have anything called when it is read. Here only classes of a list are made: plain
+ones of the standard library, messages and documents, LangGraph's own, and those that the user has
+allowed. A value that asks for more is refused as a whole and stays in the store as it is.
+"""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import ormsgpack
+from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
+from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_event_listener
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from herdbook.domain.checkpoints import Typed
+from herdbook.domain.errors import DecodingRefused
+
+Allowed = type | tuple[str, str]
+
+PLAIN = frozenset({"null", "bytes", "bytearray"})
+_NAMES = frozenset(
+    name
+    for module, name in (each for each in SAFE_MSGPACK_TYPES if len(each) == 2)  # noqa: PLR2004
+    if module.startswith(("langchain_core.messages", "langchain_core.documents"))
+)
+"""The classes of langchain that JSON may name, under whatever path they had when it was written."""
+
+
+class _Decoding(threading.local):
+    """What the decoder of this thread would not make; it went on with the bare data."""
+
+    blocked: tuple[str, ...] = ()
+
+
+_decoding = _Decoding()
+
+
+def _heard(event: SerdeEvent) -> None:
+    if event["kind"] != "msgpack_unregistered_allowed":
+        names = (event["module"], event["name"], event.get("method"))
+        _decoding.blocked += (".".join(str(name) for name in names if name is not None),)
+
+
+register_serde_event_listener(_heard)
+
+
+class GuardedSerializer(JsonPlusSerializer):
+    """LangGraph's own serializer, with a list of what may be made and an error for all else."""
+
+    def __init__(self, allow: Iterable[Allowed] = ()) -> None:
+        names = [_name(each) for each in allow]
+        super().__init__(
+            pickle_fallback=False,
+            allowed_json_modules=[tuple(f"{m}.{n}".split(".")) for m, n in names] or None,
+            allowed_msgpack_modules=names or None,
+        )
+        self._named = frozenset(names)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """The value behind the bytes; DecodingRefused if it takes more than is allowed."""
+        tag, raw = data
+        if tag in PLAIN:
+            return super().loads_typed(data)
+        if tag not in ("json", "msgpack"):
+            raise DecodingRefused(tag, ())
+        _decoding.blocked = ()
+        try:
+            if tag == "json":
+                value = json.loads(raw, object_hook=self._made)
+            else:
+                value = ormsgpack.unpackb(
+                    raw, ext_hook=self._unpack_ext_hook, option=ormsgpack.OPT_NON_STR_KEYS
+                )
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            raise DecodingRefused(tag, _decoding.blocked) from error
+        if _decoding.blocked:
+            raise DecodingRefused(tag, tuple(dict.fromkeys(_decoding.blocked)))
+        return value
+
+    def loads_all(self, values: Mapping[str, Typed]) -> dict[str, Any]:
+        """Many values at once, by name; quicker than one by one."""
+        unpack, hook = ormsgpack.unpackb, self._unpack_ext_hook
+        found, option = {}, ormsgpack.OPT_NON_STR_KEYS
+        _decoding.blocked = ()
+        try:
+            for name, each in values.items():
+                if each[0] == "msgpack":
+                    found[name] = unpack(each[1], ext_hook=hook, option=option)
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            raise DecodingRefused("msgpack", _decoding.blocked) from error
+        if _decoding.blocked:
+            raise DecodingRefused("msgpack", tuple(dict.fromkeys(_decoding.blocked)))
+        return {
+            name: found[name] if name in found else self.loads_typed(each)
+            for name, each in values.items()
+        }
+
+    def _made(self, value: dict[str, Any]) -> Any:
+        """What a JSON object stands for: itself, or an object of a class that is allowed."""
+        path = value.get("id")
+        if value.get("lc") not in (1, 2) or "type" not in value or not isinstance(path, list):
+            return value
+        names = [str(each) for each in path]
+        module, name = ".".join(names[:-1]), names[-1] if names else ""
+        known = names[:1] in (["langchain"], ["langchain_core"]) and name in _NAMES
+        safe = (module, name) in SAFE_MSGPACK_TYPES or (module, name) in self._named
+        if value["type"] == "constructor" and (known if value["lc"] == 1 else safe):
+            return self._reviver(value)
+        _decoding.blocked += (f"{module}.{name}",)
+        return value
+
+
+def _name(allowed: Allowed) -> tuple[str, str]:
+    if isinstance(allowed, type):
+        return allowed.__module__, allowed.__name__
+    module, name = allowed
+    return module, name
+
+
+def metadata_written(metadata: Mapping[str, Any], serializer: Any) -> Typed:
+    """Metadata as JSON, which everybody can read, or as the serializer writes it."""
+    try:
+        return Typed(
+            "json", json.dumps(metadata, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        )
+    except (TypeError, ValueError):
+        tag, data = serializer.dumps_typed(dict(metadata))
+        return Typed(tag, bytes(data))
+
+
+def metadata_read(metadata: Typed, serializer: Any) -> Any:
+    """The metadata behind `metadata_written`."""
+    if metadata.tag == "json":
+        return json.loads(metadata.data.decode("utf-8", "surrogatepass"))
+    return serializer.loads_typed(metadata)

@@ -10,7 +10,7 @@ with 1. A `screen` turns the answer into what a person reads.
 """
 
 from herdbook.entrypoints.operation import Operation
-from herdbook.entrypoints.table import crew, demo, hooks, places, plan, record, talk
+from herdbook.entrypoints.table import crew, demo, hooks, places, plan, programs, record, talk
 
 OPERATIONS: tuple[Operation, ...] = (
     *places.ROWS,
@@ -19,5 +19,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *talk.ROWS,
     *record.ROWS,
     *hooks.ROWS,
+    *programs.ROWS,
     *demo.ROWS,
 )

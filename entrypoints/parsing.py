@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
@@ -43,10 +43,23 @@ def parsed(operation: Operation, words: Sequence[str]) -> Call:
     """Read the words behind a command; argparse ends the program where they make no sense."""
     parameters = parameters_of(operation)
     given = vars(parser(operation, parameters).parse_args(words))
+    converted = {each.name: _converted(each, given[each.name]) for each in parameters}
+    return Call(
+        given["directory"] or ".",
+        {key: given[f"place_{key}"] for key in PLACES},
+        given["as_json"],
+        arguments_of(operation, parameters, converted),
+    )
+
+
+def arguments_of(
+    operation: Operation, parameters: Sequence[Parameter], converted: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the code of an operation is called with, from the value of each parameter."""
     arguments: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for parameter in parameters:
-        value = _converted(parameter, given[parameter.name])
+        value = converted[parameter.name]
         if not parameter.field:
             arguments[parameter.name] = value
         elif value is not None:
@@ -64,12 +77,7 @@ def parsed(operation: Operation, words: Sequence[str]) -> Call:
         arguments["entity"] = operation.entity
         if any(parameter.field for parameter in parameters):
             arguments["values"] = values
-    return Call(
-        given["directory"] or ".",
-        {key: given[f"place_{key}"] for key in PLACES},
-        given["as_json"],
-        arguments,
-    )
+    return arguments
 
 
 def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
@@ -148,9 +156,9 @@ def _converted(parameter: Parameter, value: Any) -> Any:
     if parameter.kind == "yesno":
         return value == "yes"
     if parameter.kind == "moment":
-        return _moment(parameter.name, value)
+        return as_moment(parameter.name, value)
     if parameter.kind == "duration":
-        return _duration(parameter.name, value)
+        return as_duration(parameter.name, value)
     if parameter.kind == "secret":
         return _secret(parameter.name, value)
     if value == STANDARD_INPUT:
@@ -180,7 +188,8 @@ def _secret(name: str, value: str) -> object:
     return Secret(standard_input(name))
 
 
-def _moment(name: str, value: str) -> object:
+def as_moment(name: str, value: str) -> object:
+    """A time as somebody wrote it."""
     from datetime import datetime  # noqa: PLC0415
 
     try:
@@ -192,7 +201,8 @@ def _moment(name: str, value: str) -> object:
     return moment
 
 
-def _duration(name: str, value: str) -> object:
+def as_duration(name: str, value: str) -> object:
+    """A length of time as somebody wrote it."""
     import re  # noqa: PLC0415
     from datetime import timedelta  # noqa: PLC0415
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from herdbook.adapters.looking import look
 from herdbook.adapters.processes import started_at
+from herdbook.domain.errors import InvalidValue
 from herdbook.domain.places import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.rows import plain
@@ -98,7 +99,7 @@ def journal(
 ) -> Iterator[dict[str, Any]]:
     """The journal from a number on: to its end, or on and on."""
     place = here.place(Area.WORK)
-    if look(place.url).exists is False and not follow:
+    if not follow and place.scheme != "memory" and look(place.url).exists is False:
         return
     with here.opened(Area.WORK, create=follow) as store:
         entries = following.follow(
@@ -108,6 +109,14 @@ def journal(
             stop=following.never if follow else lambda: True,
         )
         yield from (plain(entry) for entry in islice(entries, limit))
+
+
+def since(here: Here, *, seq: int, limit: int) -> list[dict[str, Any]]:
+    """A page of the journal, behind a number."""
+    if limit < 1:
+        raise InvalidValue("limit", f"must be 1 or more, is {limit}")
+    found = here.read(Area.WORK, lambda uow: uow.journal.since(seq, limit=limit))
+    return [plain(entry) for entry in found]
 
 
 def follow(here: Here, *, since: int | None) -> Iterator[dict[str, Any]]:

@@ -23,7 +23,7 @@ def status(here: Here, *, worktree: str | None, all: bool) -> dict[str, Any]:  #
     for note in place.notes:
         here.warn(note)
     spaces = []
-    if look(place.url).exists is False:
+    if place.scheme != "memory" and look(place.url).exists is False:
         if worktree is not None:
             _matching(here, worktree, ())
         spaces.append(_nothing(place, space))

@@ -53,5 +53,11 @@ def listen(here: Here, *, agent: str | None, wait: timedelta | None) -> dict[str
 def _awaited(here: Here, wait: timedelta, question: Callable[..., Any], key: str) -> Any:
     end = time.monotonic() + wait.total_seconds()
     with here.opened(Area.WORK) as store:
-        space = here.space(Area.WORK)
-        return following.until(store, space, question, key, stop=lambda: time.monotonic() >= end)
+        return following.until(
+            store,
+            here.space(Area.WORK),
+            question,
+            key,
+            stop=lambda: here.enough() or time.monotonic() >= end,
+            sleep=here.pause,
+        )

@@ -32,6 +32,11 @@ def piece(answer: dict[str, Any]) -> str:
     return "\n".join(plain(line) for line in lines)
 
 
+def entries(answer: list[dict[str, Any]]) -> str:
+    """Changes, a line each."""
+    return "\n".join(map(entry, answer))
+
+
 def entry(answer: dict[str, Any]) -> str:
     """One change: when, who, what, and the fields that changed."""
     who = answer["agent"] or answer["person"] or "somebody"

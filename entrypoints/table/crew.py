@@ -146,6 +146,23 @@ ROWS: tuple[Operation, ...] = (
         follows=True,
     ),
     Operation(
+        "journal.since",
+        "list the entries of the journal after a number, a page at a time",
+        f"{_CODE}:since",
+        f"{_SCREEN}.crew:entries",
+        "herdbook journal since 100 --limit 50",
+        (
+            Parameter(
+                "seq",
+                "the number; 0 begins at the first",
+                kind="number",
+                positional=True,
+                required=True,
+            ),
+            Parameter("limit", "at most so many", kind="number", default=100),
+        ),
+    ),
+    Operation(
         "journal.follow",
         "print what changes from now on, as it happens",
         f"{_CODE}:follow",

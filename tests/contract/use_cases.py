@@ -62,6 +62,7 @@ MODULES = {
     "grading": RECORD,
     "keeping": (*WORK, *WORK, *RECORD),
     "logs": WORK,
+    "margins": WORK,
     "ordering": WORK,
     "plan_files": WORK,
     "proposals": WORK,

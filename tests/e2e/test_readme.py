@@ -18,15 +18,22 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README.read_text(), re.DOTALL)
 
 
-def test_the_examples_print_what_they_say() -> None:
+def test_the_examples_print_what_they_say(person: Person, app: Path) -> None:
     """Run one after the other in a fresh process, every `print` prints its comment."""
     code = "\n".join(blocks("python"))
     promised = re.findall(r"^\s*print\(.*\)  # (.*)$", code, re.MULTILINE)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=app,
+        env=person.variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     printed = done.stdout.splitlines()
     journal = [line for line in printed if re.match(r"\d+ (add|save|remove) ", line)]
-    assert len(promised) == 4
+    assert len(promised) == 5
     assert [line for line in printed if line not in journal] == promised
     assert len(journal) >= 4
 

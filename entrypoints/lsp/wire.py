@@ -1,0 +1,66 @@
+"""What editors send, taken apart: fields that must be there, paths that URIs stand for."""
+
+import os
+from typing import Any
+from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+
+from herdbook.domain.errors import InvalidValue
+
+
+def field(params: Any, *names: str) -> Any:
+    """A value inside objects; InvalidValue where there is none."""
+    value = params
+    for name in names:
+        if not isinstance(value, dict) or name not in value:
+            raise InvalidValue(".".join(names), "is needed")
+        value = value[name]
+    return value
+
+
+def text(params: Any, *names: str) -> str:
+    """A text inside objects."""
+    value = field(params, *names)
+    if not isinstance(value, str):
+        raise InvalidValue(".".join(names), "must be a text")
+    return value
+
+
+def number(params: Any, *names: str) -> int:
+    """A whole number inside objects."""
+    value = field(params, *names)
+    if type(value) is not int:
+        raise InvalidValue(".".join(names), "must be a whole number")
+    return value
+
+
+def listed(params: Any, *names: str) -> list[Any]:
+    """An array inside objects."""
+    value = field(params, *names)
+    if not isinstance(value, list):
+        raise InvalidValue(".".join(names), "must be an array")
+    return value
+
+
+def offered(params: Any, *names: str) -> Any:
+    """A value inside objects, None where there is none."""
+    value = params
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def path_of(uri: str) -> str | None:
+    """The path that a URI stands for; None for what is no file of this machine."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return None
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return None
+    path = os.fsdecode(unquote_to_bytes(parts.path.encode("utf-8", "surrogatepass")))
+    return path if path.startswith("/") and "\0" not in path else None
+
+
+def uri_of(path: str) -> str:
+    """The URI of a path, whatever bytes it is made of."""
+    return f"file://{quote_from_bytes(os.fsencode(path))}"

@@ -1,0 +1,151 @@
+"""The server: twenty tools and two resources over standard input and output, with the official SDK.
+
+Only the command that serves may import this: the SDK takes a second.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from functools import partial
+from threading import Event
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver.resources import FunctionResource
+from mcp.server.mcpserver.tools import Tool as SdkTool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+
+from herdbook.domain.errors import HerdbookError, NotFound
+from herdbook.entrypoints.mcp import refusals
+from herdbook.entrypoints.mcp.caller import Caller
+from herdbook.entrypoints.mcp.calling import call
+from herdbook.entrypoints.mcp.documents import board, task
+from herdbook.entrypoints.mcp.roots import Roots
+from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
+from herdbook.entrypoints.mcp.tool import Tool
+from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
+
+ERROR = "herdbook/error"
+"""Under which name programs find the error of a refused call."""
+MOST_WAITING = 100
+"""How many calls may wait at once; those that do not wait have threads of their own."""
+_JSON = "application/json"
+_log = logging.getLogger(__name__)
+
+
+class _Tool(SdkTool):
+    """A tool of ours, which checks its arguments itself so that it can say what to do next."""
+
+    async def run(self, arguments: dict[str, Any], *_: Any, **__: Any) -> Any:
+        """Answer one call; it never raises."""
+        return await self.fn(arguments)
+
+
+def server(caller: Caller, version: str) -> MCPServer[Any]:
+    """A server for one client."""
+    made: MCPServer[Any] = MCPServer(
+        "herdbook",
+        title="Herdbook",
+        instructions=INSTRUCTIONS,
+        version=version,
+        tools=[_made(each, caller) for each in TOOLS],
+        resources=[_board(caller)],
+        middleware=[Roots(caller)],
+        subscriptions=False,
+        log_level="ERROR",
+    )
+
+    @made.resource(
+        "herdbook://task/{id}",
+        name="task",
+        title="A task",
+        description="One task with all its fields, and what it waits for.",
+        mime_type=_JSON,
+    )
+    async def read(id: str) -> str:  # noqa: A002 - the name in the address
+        return await _read(partial(task, caller, id))
+
+    return made
+
+
+def _made(tool: Tool, caller: Caller) -> SdkTool:
+    waiting = anyio.CapacityLimiter(MOST_WAITING) if tool.waits else None
+
+    async def answered(arguments: dict[str, Any]) -> CallToolResult:
+        gone = Event()
+        try:
+            return _answered(
+                await to_thread.run_sync(
+                    partial(call, tool, caller, arguments, gone),
+                    # What writes is finished, whether or not somebody still wants to hear of it.
+                    abandon_on_cancel=tool.waits,
+                    limiter=waiting,
+                )
+            )
+        except HerdbookError as error:
+            return _refused(refusals.sentence(tool, error), refusals.as_data(error))
+        except Exception as error:  # noqa: BLE001 - one defect must not end the session
+            _log.exception("%s failed", tool.name)
+            said = refusals.unexpected(error)
+            return _refused(said, {"type": type(error).__name__, "message": said})
+        finally:
+            gone.set()
+
+    return _Tool(
+        fn=answered,
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        parameters=input_schema(tool),
+        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output_schema(tool)),
+        is_async=True,
+        context_kwarg=None,
+        annotations=ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.reads,
+            destructive_hint=False,
+            idempotent_hint=tool.reads or tool.repeatable,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _answered(answer: dict[str, Any]) -> CallToolResult:
+    text = json.dumps(answer, ensure_ascii=False)
+    return CallToolResult(
+        content=[TextContent(type="text", text=text)], structured_content=json.loads(text)
+    )
+
+
+def _refused(said: str, data: dict[str, Any]) -> CallToolResult:
+    # Not as structured content: clients hold that against the schema of what went well.
+    return CallToolResult(
+        content=[TextContent(type="text", text=said)], is_error=True, _meta={ERROR: data}
+    )
+
+
+def _board(caller: Caller) -> FunctionResource:
+    async def read() -> str:
+        return await _read(partial(board, caller))
+
+    return FunctionResource(
+        uri="herdbook://board",
+        name="board",
+        title="The board",
+        description="Initiatives, phases and tasks by state, and who holds what.",
+        mime_type=_JSON,
+        fn=read,
+    )
+
+
+async def _read(question: Callable[[], Any]) -> str:
+    try:
+        return json.dumps(await to_thread.run_sync(question), ensure_ascii=False, indent=1)
+    except NotFound as error:
+        raise ResourceNotFoundError(str(error)) from error
+    except HerdbookError as error:
+        raise ResourceError(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,293 @@
+"""The tools a coding agent gets: chosen from the table, described for a model.
+
+Twenty at most. A model chooses the better the fewer there are, and every description costs it room
+in each conversation.
+"""
+
+from herdbook.entrypoints.mcp.tool import Answer, Shown, Tool
+
+_TASK = "the task's id; left out, the one task you hold"
+_FENCE = "the fence that claim told you; needed only when you finish a review"
+_WAIT = "how long to wait, such as 45s; at most 10m, and your client may give up earlier"
+_TTL = "how long the task stays yours without a heartbeat, such as 10m or 1h"
+_INITIATIVE = Shown("initiative_id", "only of this initiative: its id", called="initiative")
+_PHASE = Shown("phase_id", "only of this phase: its id", called="phase")
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        "introduce",
+        "agent.add",
+        "Introduce yourself",
+        "Say who you are, once, before anything that writes. Leave `name` out to get a new name, "
+        "or to be the agent this session already is; give the name you had to come back as the "
+        "same agent. From then on you act as that agent: your claims, answers and remarks carry "
+        "its name. Next: ready or claim.",
+        (
+            Shown("name", "your name, such as brisk-otter; left out, one is made up"),
+            Shown(
+                "provider",
+                "whose agent you are: claude, codex, opencode …; left out, as your client says",
+            ),
+            Shown("model", "which model you are"),
+            Shown("mode", "what you are here to do"),
+        ),
+        Answer("agents"),
+        repeatable=True,
+    ),
+    Tool(
+        "ready",
+        "task.ready",
+        "See what can be done now",
+        "List the tasks that nobody holds and nothing blocks, most urgent first. Use it to see "
+        "what there is; it gives you nothing to hold. Next: claim, which gives you the first of "
+        "them.",
+        (Shown("limit", "at most so many"), _INITIATIVE, _PHASE),
+        Answer("tasks", key="tasks", many=True),
+        reads=True,
+        personal=False,
+    ),
+    Tool(
+        "claim",
+        "task.claim",
+        "Take a task",
+        "Take the most urgent ready task, so that no other agent works on it. Work only on tasks "
+        "you have claimed. `summaries` tells what came of the tasks this one builds on. A task "
+        "whose status is quality_review is somebody else's work: review it, then complete it to "
+        "let it pass or fail it to send it back, giving `task` and `fence`. The task is yours "
+        "until `lease_until`: call heartbeat before that. Next: do the work, then complete.",
+        (
+            Shown("initiative", "only of this initiative: its id"),
+            Shown("phase", "only of this phase: its id"),
+            Shown("ttl", _TTL),
+        ),
+        Answer(schema="claim"),
+    ),
+    Tool(
+        "heartbeat",
+        "task.heartbeat",
+        "Keep your task",
+        "Say that you are still at work on a task you hold, so that nobody takes it over. Call it "
+        "every few minutes while you work.",
+        (Shown("task", _TASK), Shown("fence", _FENCE), Shown("ttl", _TTL)),
+        Answer("openings"),
+        repeatable=True,
+    ),
+    Tool(
+        "complete",
+        "task.done",
+        "Hand in your task",
+        "Hand in a task you hold, once the work is done and checked. Say in `summary` what the "
+        "agents that build on it must know: files, names, decisions. Next: note what you learned, "
+        "then claim again.",
+        (
+            Shown("task", _TASK),
+            Shown("fence", _FENCE),
+            Shown("summary", "what came of it, in a few sentences", required=True),
+        ),
+        Answer("tasks"),
+    ),
+    Tool(
+        "fail",
+        "task.fail",
+        "Say that it did not work out",
+        "Give a task back that you tried and could not do, or send back work that you reviewed. It "
+        "counts as a failed try; after several the task waits for a person. Call note first, so "
+        "that the next agent knows what you tried.",
+        (Shown("task", _TASK), Shown("fence", _FENCE)),
+        Answer("tasks"),
+    ),
+    Tool(
+        "release",
+        "task.release",
+        "Give a task back untried",
+        "Give a task back that you hold and have not begun, so that another agent can take it. It "
+        "does not count as a failed try.",
+        (Shown("task", _TASK), Shown("fence", _FENCE)),
+        Answer("tasks"),
+    ),
+    Tool(
+        "show_task",
+        "task.show",
+        "Look at a task",
+        "Read all of one task: its description, its status, who has it and what came of it.",
+        (Shown("id", "its id, or the beginning of it", called="task"),),
+        Answer("tasks"),
+        reads=True,
+        personal=False,
+    ),
+    Tool(
+        "note",
+        "activity.add",
+        "Note what you did",
+        "Write down what you did and learned, for agents that get a similar task later: recall "
+        "finds it. Use it when a task is done or given up, and when you decide something.",
+        (
+            Shown("task", "what it was about, in some words"),
+            Shown("actions", "what you did"),
+            Shown("outcome", "how it went: what works, what does not"),
+            Shown("decisions", "what you decided, and why"),
+        ),
+        Answer("activities"),
+        acts="agent",
+    ),
+    Tool(
+        "recall",
+        "recall",
+        "Find earlier work",
+        "Find earlier work that resembles a task: what went well and what was a mistake. Use it "
+        "right after claim, before you begin.",
+        (
+            Shown("text", "the task, in some words"),
+            Shown("limit", "at most so many of each"),
+        ),
+        Answer(schema="recall"),
+        reads=True,
+        personal=False,
+    ),
+    Tool(
+        "ask",
+        "conversation.add",
+        "Ask another agent",
+        "Ask another agent a question, for instance about code it wrote; status tells who is "
+        "there. With `wait` you get the answer if it comes in time. To ask the person, use "
+        "message.",
+        (
+            Shown("question", "the question, with all that is needed to answer it"),
+            Shown("to", "the name or the id of the agent you ask"),
+            Shown("task", "the id of the task it is about"),
+            Shown("wait", _WAIT),
+        ),
+        Answer("conversations"),
+        acts="agent",
+    ),
+    Tool(
+        "listen",
+        "conversation.listen",
+        "Hear what you are asked",
+        "Get the oldest question that another agent asked you and that you have not answered; null "
+        "if there is none. Call it now and then while you work. Next: answer.",
+        (Shown("wait", _WAIT),),
+        Answer("conversations", key="question"),
+        reads=True,
+        acts="agent",
+    ),
+    Tool(
+        "answer",
+        "conversation.answer",
+        "Answer a question",
+        "Answer a question that listen gave you. The first answer stands.",
+        (
+            Shown("conversation_id", "the id of the question", called="question"),
+            Shown("text", "your answer"),
+        ),
+        Answer("conversations"),
+    ),
+    Tool(
+        "message",
+        "message.add",
+        "Write to the person or an agent",
+        "Write to the person who runs you, or to another agent. Leave `to` out to write to the "
+        "person. Set `requires_response` when you cannot go on without an answer; it comes to your "
+        "inbox. To answer a message of your inbox give its id as `in_reply_to`, which also takes "
+        "it out of your inbox.",
+        (
+            Shown("content", "what you want to say"),
+            Shown("recipient_id", "an agent's name or id; left out, the person", called="to"),
+            Shown("parent_message_id", "the id of the message you answer", called="in_reply_to"),
+            Shown("requires_response", "you need an answer"),
+        ),
+        Answer("messages"),
+        acts="sender_id",
+    ),
+    Tool(
+        "inbox",
+        "message.inbox",
+        "Read your messages",
+        "List the messages to you that you have not answered, oldest first. Look here when you "
+        "begin, and after you asked the person something. Next: message with `in_reply_to`.",
+        (Shown("limit", "at most so many"),),
+        Answer("messages", key="messages", many=True),
+        reads=True,
+        acts="agent_id",
+    ),
+    Tool(
+        "propose",
+        "proposal.add",
+        "Propose a change of the plan",
+        "Propose to change the plan: a new task or phase, or other words for one that is there. "
+        "Use it for work you found that is not part of your task. A person accepts it or turns it "
+        "down; go on with your own task meanwhile.",
+        (
+            Shown("initiative", "the id of the initiative it belongs to"),
+            Shown("target_type", "what you want to add or change"),
+            Shown("target_id", "the whole id of what you want to change; left out, something new"),
+            Shown("title", "what to call it"),
+            Shown("summary", "why, in a sentence or two"),
+            Shown("content", "the whole text: what is to be done, and how to see that it is"),
+        ),
+        Answer("proposals"),
+        acts="agent",
+    ),
+    Tool(
+        "review",
+        "review.threads",
+        "Read remarks on the code",
+        "List the remarks of reviewers on the changes of a phase, each with its replies, oldest "
+        "first. Use it when you work on a phase that was reviewed. Next: change the code, then "
+        "resolve.",
+        (
+            Shown("phase_id", "the id of the phase; a task says which is its own", called="phase"),
+            Shown("resolved", "true: only what is dealt with; false: only what is left to do"),
+        ),
+        Answer(key="threads", many=True, schema="thread"),
+        reads=True,
+        personal=False,
+    ),
+    Tool(
+        "comment",
+        "review.add",
+        "Remark on a line of code",
+        "Leave a remark at a line of a phase's changes, as a reviewer does, or reply to one by "
+        "giving it as `in_reply_to` with the same place. Say what is wrong and what would be "
+        "right.",
+        (
+            Shown("phase", "the id of the phase whose changes you look at"),
+            Shown("file_path", "the file, from the repository's root on"),
+            Shown("line_number", "the line; of a removed line, its number before"),
+            Shown("line_type", "whether the change added the line, removed it, or left it"),
+            Shown("body", "your remark"),
+            Shown("parent_comment", "the id of the remark you reply to", called="in_reply_to"),
+        ),
+        Answer("review_comments"),
+        acts="author",
+    ),
+    Tool(
+        "resolve",
+        "review.resolve",
+        "Mark a remark as dealt with",
+        "Mark a remark and its replies as dealt with, once the code is changed or the question is "
+        "answered.",
+        (Shown("comment_id", "the id of the remark", called="comment"),),
+        Answer("review_comments"),
+        repeatable=True,
+    ),
+    Tool(
+        "status",
+        "status",
+        "See who works on what",
+        "Show which agents are at work in which worktrees, on which tasks, since when and what "
+        "they wait for, and how many tasks are ready, held and waiting.",
+        (Shown("worktree", "only this worktree: its id, path or branch"),),
+        Answer(schema="status"),
+        reads=True,
+        personal=False,
+    ),
+)
+
+INSTRUCTIONS = """\
+Herdbook keeps the plan that you share with other coding agents and with the person you work for.
+Call introduce once. Then, task by task: claim, recall, do the work (heartbeat every few minutes,
+listen and inbox now and then), complete, note. Work only on tasks you have claimed.
+When a tool refuses, its text says what to do next. What you cannot do with these tools is the
+person's to do: say so with message, and go on with another task.
+"""

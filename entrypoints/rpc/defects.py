@@ -1,0 +1,20 @@
+"""What should not have happened: told to the client in one sentence, to a developer in full."""
+
+import os
+import sys
+
+from herdbook.entrypoints.rpc.messages import INTERNAL_ERROR, RpcError
+
+
+def noted(error: BaseException) -> RpcError:
+    """The answer to a request that met a defect; where it was goes to standard error, if wanted."""
+    if os.environ.get("HERDBOOK_DEBUG"):
+        import traceback  # noqa: PLC0415 - for what should not happen
+
+        traceback.print_exception(error, file=sys.stderr)
+    return RpcError(
+        INTERNAL_ERROR,
+        f"this should not have happened ({type(error).__name__}). Nothing is known to be lost; a "
+        "server started with HERDBOOK_DEBUG=1 writes to standard error where it was",
+        {"type": "Defect"},
+    )

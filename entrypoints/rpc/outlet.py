@@ -1,0 +1,121 @@
+"""The way out to the client: one message at a time, whoever speaks.
+
+What a language server, or anything else that lives inside the server, needs to know:
+
+- On `initialize` the server imports `herdbook.entrypoints.lsp.server` and makes
+  `Language(here, outlet)`. `here` is a `bootstrap.Here` whose stores stay open: use `here.read` and
+  `here.run` as any command does, from any thread. What it knows of git and of settings is from that
+  moment; `outlet.here()` gives one that knows what holds now, and costs next to nothing.
+- `outlet.notify(method, params)` sends a notification. It may be called from any thread. It waits
+  while the client reads nothing, and does nothing once the client is gone (`outlet.gone`).
+- `outlet.request(method, params)` sends a request under an id of our own and gives a
+  `concurrent.futures.Future`. Its result is the client's `result`; its exception is an
+  `messages.RpcError` with the client's `code`, `message` and `data`, or `CancelledError` when the
+  server ends first. Never wait for it in `notice` or while holding a lock that `notice` takes: the
+  thread that calls `notice` is the one that reads the answer.
+- `language.methods[name](params)` is called in a worker thread for a request, several at once.
+  What it returns is the result. It may raise a `HerdbookError`, which gets its own code, or an
+  `RpcError` with any code. Anything else is answered as a defect, without its traceback.
+- `language.notice(name, params)` is called for a notification, in the order in which messages came
+  and before the next one is read, so it must be quick; what it raises is logged.
+- `params` are what the client sent: a dict, a list, or None where there were none.
+- `language.close()` is called once, when nothing else will be; all threads it began end there.
+"""
+
+import os
+import select
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from herdbook.entrypoints.rpc.framing import framed
+from herdbook.entrypoints.rpc.messages import RpcError, told
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from herdbook.entrypoints.bootstrap import Here
+
+
+class Outlet:
+    """Writes messages to a descriptor, each whole, in the framing that the client speaks."""
+
+    def __init__(self, descriptor: int, here: "Callable[[], Here]") -> None:
+        self.here = here
+        self.headers = False
+        self._descriptor = descriptor
+        self._writing = threading.Lock()
+        self._gone = threading.Event()
+        self._asked: dict[str, Future[Any]] = {}
+        self._counted = 0
+        self._mutex = threading.Lock()
+        self.when_gone: Callable[[], None] = lambda: None
+
+    @property
+    def gone(self) -> bool:
+        """Whether the client reads no longer."""
+        return self._gone.is_set()
+
+    def send(self, message: Any) -> None:
+        """Send a message; it waits while the client reads nothing."""
+        data = framed(told(message), headers=self.headers)
+        with self._writing:
+            if self.gone or self._is_written(data):
+                return
+            self._gone.set()
+        self.when_gone()
+
+    def _is_written(self, data: bytes) -> bool:
+        """Whether somebody was there for all of it."""
+        try:
+            self._write(data)
+        except OSError:
+            return False
+        return True
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[os.write(self._descriptor, left) :]
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(self._descriptor, select.POLLOUT)
+                poll.poll()
+
+    def notify(self, method: str, params: Any) -> None:
+        """Tell the client something."""
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def request(self, method: str, params: Any) -> "Future[Any]":
+        """Ask the client something."""
+        from concurrent.futures import Future  # noqa: PLC0415 - 15 ms that only editors need
+
+        future: Future[Any] = Future()
+        with self._mutex:
+            self._counted += 1
+            own = f"herdbook-{self._counted}"
+            self._asked[own] = future
+        self.send({"jsonrpc": "2.0", "id": own, "method": method, "params": params})
+        if self.gone:
+            self.break_off()
+        return future
+
+    def settle(self, response: dict[str, Any]) -> None:
+        """Take in what the client answered; an answer to nothing is let go."""
+        key = response.get("id")
+        with self._mutex:
+            future = self._asked.pop(key, None) if isinstance(key, str) else None
+        if future is None or not future.set_running_or_notify_cancel():
+            return
+        if "error" in response:
+            future.set_exception(RpcError.read(response["error"]))
+        else:
+            future.set_result(response.get("result"))
+
+    def break_off(self) -> None:
+        """Expect no answers any more."""
+        with self._mutex:
+            waiting, self._asked = list(self._asked.values()), {}
+        for future in waiting:
+            future.cancel()

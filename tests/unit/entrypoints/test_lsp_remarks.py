@@ -1,0 +1,304 @@
+"""Remarks of reviews in an editor's margin: which are shown, where, and while somebody types."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from herdbook.domain.places import Area
+from herdbook.domain.plan import Initiative, LineType, Phase
+from herdbook.entrypoints.lsp.diagnostics import GONE, WAS_GONE
+from herdbook.services import reviewing
+from tests.unit.adapters.git_repositories import git
+from tests.unit.entrypoints.lsp_editor import (
+    TEXT,
+    Editor,
+    change,
+    phase_of,
+    remarked,
+    repository,
+)
+
+
+@pytest.fixture
+def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    return repository(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def editor(root: Path) -> Iterator[Editor]:
+    with Editor(root) as opened:
+        yield opened
+
+
+def test_a_remark_stands_at_its_line_with_its_replies(editor: Editor, root: Path) -> None:
+    """Its range is what the line says, and its code is the remark's id."""
+    here = editor.here()
+    first = remarked(here, phase_of(here), 2)
+    here.run(Area.WORK, reviewing.reply, first.id, "because", author="brisk-otter")
+    editor.begin()
+    uri = editor.open(root / "a.py")
+    (shown,) = editor.sees(uri, "you: why?\nbrisk-otter: because")
+    places = {"start": {"line": 1, "character": 0}, "end": {"line": 1, "character": 3}}
+    assert shown["range"] == places
+    assert (shown["code"], shown["source"], shown["severity"]) == (first.id, "herdbook", 3)
+
+
+def test_files_that_are_not_open_are_shown_as_well(editor: Editor, root: Path) -> None:
+    """Lines behind the end of the file are its last line, and a file that is gone keeps them."""
+    here = editor.here()
+    phase = phase_of(here)
+    remarked(here, phase, 99)
+    remarked(here, phase, 7, "gone", path="b.py")
+    editor.begin()
+    (last,) = editor.sees((root / "a.py").as_uri(), "you: why?")
+    (gone,) = editor.sees((root / "b.py").as_uri(), "you: gone")
+    assert last["range"]["start"] == {"line": 4, "character": 0}
+    assert gone["range"]["start"] == {"line": 6, "character": 0}
+
+
+def test_nothing_outside_the_worktree_is_read_or_shown(
+    editor: Editor, root: Path, tmp_path: Path
+) -> None:
+    """Neither by a name that leads out nor by a link that does."""
+    (tmp_path / "secret").write_text("s3cr3t\n")
+    (root / "link").symlink_to(tmp_path / "secret")
+    here = editor.here()
+    phase = phase_of(here)
+    for path in ("../secret", str(tmp_path / "secret"), "link", "a/../../secret", "x\ty", "."):
+        remarked(here, phase, 1, path=path)
+    remarked(here, phase, 1, "seen")
+    editor.begin()
+    editor.sees((root / "a.py").as_uri(), "you: seen")
+    shown = {params["uri"] for name, params in editor.told if name.endswith("publishDiagnostics")}
+    assert shown <= {(root / name).as_uri() for name in ("a.py", "x\ty")}
+
+
+def test_only_remarks_on_the_initiative_of_the_branch_are_shown(editor: Editor, root: Path) -> None:
+    """Another branch that is checked out later brings its own remarks."""
+    here = editor.here()
+    remarked(here, phase_of(here, branch="main"), 1, "of main")
+    remarked(here, phase_of(here, branch="side"), 2, "of side")
+    editor.begin()
+    uri = editor.open(root / "a.py")
+    editor.sees(uri, "you: of main")
+    git(root, "switch", "--quiet", "-c", "side")
+    editor.say("didSave", uri)
+    editor.sees(uri, "you: of side")
+
+
+def test_remarks_move_with_their_lines(editor: Editor, root: Path) -> None:
+    """A question right behind a change sees it, and so is the editor told again."""
+    here = editor.here()
+    phase = phase_of(here)
+    remarked(here, phase, 2, "two")
+    remarked(here, phase, 4, "four")
+    editor.begin()
+    uri = editor.open(root / "a.py")
+    assert editor.lines(uri) == [1, 3]
+    editor.type(uri, change((0, 0), (0, 0), "zero\n"), change((3, 5), (3, 5), "\nmore"))
+    assert editor.lines(uri) == [2, 5]
+    editor.waits(
+        lambda: [each["range"]["start"]["line"] for each in editor.shown(uri) or []] == [2, 5]
+    )
+    assert editor.told[-1][1].get("version") == 2
+
+
+def test_a_remark_on_a_removed_line_stands_at_the_next_one_and_says_so(
+    editor: Editor, root: Path
+) -> None:
+    """It comes back when the removal is taken back."""
+    here = editor.here()
+    remarked(here, phase_of(here), 2)
+    editor.begin()
+    uri = editor.open(root / "a.py")
+    editor.sees(uri, "you: why?")
+    editor.type(uri, change((1, 0), (2, 0), ""))
+    (shown,) = editor.sees(uri, f"you: why?\n({GONE})")
+    assert shown["range"]["end"] == {"line": 1, "character": 5}
+    editor.type(uri, change((1, 0), (1, 0), "two\n"))
+    editor.sees(uri, "you: why?")
+
+
+def test_a_whole_new_text_keeps_remarks_at_their_lines(editor: Editor, root: Path) -> None:
+    """Also where the editor sends no range."""
+    here = editor.here()
+    remarked(here, phase_of(here), 4)
+    editor.begin()
+    uri = editor.open(root / "a.py")
+    assert editor.lines(uri) == [3]
+    editor.type(uri, {"text": "new\n" + TEXT.replace("two\n", "")})
+    assert editor.lines(uri) == [3]
+    editor.type(uri, {"text": "four"})
+    assert editor.lines(uri) == [0]
+    editor.type(uri, {"text": ""})
+    assert editor.lines(uri) == [0]
+
+
+def test_a_remark_on_the_old_side_is_found_by_the_phases_base(editor: Editor, root: Path) -> None:
+    """Its line is counted in the file as it was before the phase."""
+    base = git(root, "rev-parse", "HEAD").strip()
+    (root / "a.py").write_text("zero\none\nthree\nfour\nfive\n")
+    here = editor.here()
+    phase = phase_of(here, merge_base=base)
+    remarked(here, phase, 2, "needed", kind=LineType.REMOVED)
+    editor.begin()
+    uri = editor.open(root / "a.py")
+    (shown,) = editor.sees(uri, f"you: needed\n({WAS_GONE})")
+    assert shown["range"]["end"] == {"line": 2, "character": 5}
+
+
+def test_what_was_typed_before_a_file_was_closed_still_counts(editor: Editor, root: Path) -> None:
+    """Opened again, and while it is closed, a remark stands where its line does."""
+    here = editor.here()
+    remarked(here, phase_of(here), 2)
+    editor.begin()
+    uri = editor.open(root / "a.py")
+    editor.sees(uri, "you: why?")
+    editor.type(uri, change((0, 0), (0, 0), "zero\n"))
+    assert editor.lines(uri) == [2]
+    (root / "a.py").write_text("zero\n" + TEXT)
+    editor.say("didSave", uri)
+    editor.say("didClose", uri)
+    assert editor.lines(uri) == [2]
+    editor.open(root / "a.py", "minus\nzero\n" + TEXT)
+    assert editor.lines(uri) == [3]
+
+
+def test_a_remark_that_comes_while_somebody_types_is_counted_in_the_saved_text(
+    editor: Editor, root: Path
+) -> None:
+    """Whoever made it has not seen what was not saved."""
+    here = editor.here()
+    phase = phase_of(here)
+    editor.begin()
+    uri = editor.open(root / "a.py")
+    editor.type(uri, change((0, 0), (0, 0), "zero\n"))
+    remarked(here, phase, 2)
+    (shown,) = editor.sees(uri, "you: why?")
+    assert shown["range"]["start"]["line"] == 2
+
+
+@pytest.mark.parametrize(
+    ("offered", "chosen", "ends"),
+    [
+        ((), "utf-16", (2, 5)),
+        (("utf-16", "utf-8"), "utf-8", (2, 8)),
+        (("utf-32",), "utf-16", (2, 5)),
+    ],
+)
+def test_places_are_counted_as_agreed(
+    editor: Editor, root: Path, offered: tuple[str, ...], chosen: str, ends: tuple[int, int]
+) -> None:
+    """In UTF-8 where the editor offers it, else in UTF-16; both ways, and with CRLF."""
+    here = editor.here()
+    remarked(here, phase_of(here), 1)
+    answer = editor.begin(*offered)
+    assert answer["capabilities"]["positionEncoding"] == chosen
+    uri = editor.open(root / "a.py", "  🐄é\r\nb")
+    (found,) = editor.ask("textDocument/diagnostic", uri)["items"]
+    assert found["range"]["start"]["character"] == ends[0]
+    assert found["range"]["end"]["character"] == ends[1]
+    behind_cow = 4 if chosen == "utf-16" else 6
+    editor.type(uri, change((0, 2), (0, behind_cow), "x"))
+    (found,) = editor.ask("textDocument/diagnostic", uri)["items"]
+    assert found["range"]["end"]["character"] == (4 if chosen == "utf-16" else 5)
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        pytest.param(("textDocument/didOpen", None), id="nothing"),
+        pytest.param(("textDocument/didOpen", {"textDocument": {"uri": 7}}), id="no uri"),
+        pytest.param(
+            (
+                "textDocument/didChange",
+                {"textDocument": {"uri": "file:///x"}, "contentChanges": []},
+            ),
+            id="not open",
+        ),
+        pytest.param(("workspace/didChangeWorkspaceFolders", {"event": 1}), id="no event"),
+    ],
+)
+def test_what_makes_no_sense_is_logged_and_harms_nothing(
+    editor: Editor, root: Path, notice: tuple[str, Any]
+) -> None:
+    """The server goes on as before."""
+    here = editor.here()
+    remarked(here, phase_of(here), 1)
+    editor.begin()
+    before = len(editor.logged())
+    editor.language.notice(*notice)
+    assert len(editor.logged()) > before
+    uri = editor.open(root / "a.py")
+    assert editor.lines(uri) == [0]
+
+
+@pytest.mark.parametrize(
+    "uri", ["untitled:one", "file://elsewhere/a", "git:/a?b", "file:", "\ud800"]
+)
+def test_what_is_no_file_here_has_no_remarks(editor: Editor, uri: str) -> None:
+    """Whatever the editor calls it, nothing is complained of."""
+    editor.begin()
+    document = {"uri": uri, "version": 1, "text": "x"}
+    editor.language.notice("textDocument/didOpen", {"textDocument": document})
+    assert editor.lines(uri) == []
+    assert editor.actions(uri, 0) == []
+    assert editor.ask("textDocument/codeLens", uri) == []
+    assert editor.logged() == []
+
+
+def test_an_editor_in_another_worktree_sees_that_one(
+    editor: Editor, root: Path, tmp_path: Path
+) -> None:
+    """Its own initiative, from the store that all worktrees share."""
+    side = tmp_path / "side"
+    git(root, "worktree", "add", "--quiet", "-b", "side", side)
+    here = editor.here()
+    remarked(here, phase_of(here, branch="main"), 1, "of main")
+    remarked(here, phase_of(here, branch="side"), 2, "of side")
+    folders = [{"uri": each.as_uri(), "name": each.name} for each in (side, root)]
+    editor.begin(workspaceFolders=folders)
+    editor.sees(editor.open(side / "a.py"), "you: of side")
+    editor.sees(editor.open(root / "a.py"), "you: of main")
+
+
+def test_folders_come_and_go(editor: Editor, root: Path, tmp_path: Path) -> None:
+    """What is remarked on one that comes is shown, and no longer when it goes."""
+    side = tmp_path / "side"
+    git(root, "worktree", "add", "--quiet", "-b", "side", side)
+    here = editor.here()
+    remarked(here, phase_of(here, branch="side"), 2, "of side")
+    editor.begin()
+    uri, folder = (side / "a.py").as_uri(), {"uri": side.as_uri(), "name": "side"}
+    folders = "workspace/didChangeWorkspaceFolders"
+    editor.language.notice(folders, {"event": {"added": [folder], "removed": []}})
+    editor.sees(uri, "you: of side")
+    editor.language.notice(folders, {"event": {"added": [], "removed": [folder]}})
+    editor.waits(lambda: editor.shown(uri) == [])
+
+
+def test_without_a_repository_and_a_store_an_editor_is_told_nothing(
+    editor: Editor, root: Path, tmp_path: Path
+) -> None:
+    """No store is made because somebody looks."""
+    del root
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.py").write_text(TEXT)
+    editor.begin(root=outside)
+    uri = editor.open(outside / "a.py")
+    assert editor.lines(uri) == []
+    assert editor.logged() == []
+    assert not (editor.folder / ".herdbook").exists()
+
+
+def test_two_initiatives_without_a_branch_show_nothing(editor: Editor, root: Path) -> None:
+    """Nobody could say which of them is meant."""
+    here = editor.here()
+    remarked(here, phase_of(here), 1)
+    other = here.run(Area.WORK, lambda uow: uow.initiatives.add(Initiative(name="other")))
+    here.run(Area.WORK, lambda uow: uow.phases.add(Phase(initiative_id=other.id, name="p")))
+    editor.begin()
+    assert editor.lines(editor.open(root / "a.py")) == []

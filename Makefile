@@ -33,7 +33,7 @@ clients: setup $(CLIENTS)/.installed
 	@for program in node npm nvim; do command -v $$program >/dev/null || { \
 		echo "make clients needs $$program, which is not installed" >&2; exit 1; }; done
 	HERDBOOK_CLIENTS_NODE_MODULES="$(CURDIR)/$(CLIENTS)/node_modules" \
-		$(BIN)/python -m pytest -o addopts=--import-mode=importlib -ra tests/clients $(ARGS)
+		$(PYTEST) --dist loadfile tests/clients $(ARGS)
 
 soak: setup
 	HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS) || test $$? -eq 5  # 5: there is none yet
@@ -51,6 +51,8 @@ format: setup
 bench: setup
 	$(BIN)/python -m benchmarks.commands
 	$(BIN)/python -m benchmarks.hooks
+	$(BIN)/python -m benchmarks.rpc
+	$(BIN)/python -m benchmarks.checkpoints
 	$(BIN)/python -m benchmarks.stores $(ARGS)
 
 docs: setup

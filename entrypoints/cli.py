@@ -4,14 +4,13 @@ import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.entrypoints import failures
 from herdbook.entrypoints.bootstrap import Here, Progress, no_progress
-from herdbook.entrypoints.operation import Operation
+from herdbook.entrypoints.operation import Operation, code_of
 from herdbook.entrypoints.parsing import Call, named, parsed
 
 COMPLETE = "--complete"
@@ -66,10 +65,10 @@ def _run(words: list[str]) -> int:
 
 def _call(operation: Operation, call: Call) -> int:
     here = Here(Path(call.folder), os.environ, call.places, progress=_progress(), warn=_say)
-    answer = _code(operation.code)(here, **call.arguments)
+    answer = code_of(operation.code)(here, **call.arguments)
     if isinstance(answer, Iterator):
         if operation.live and not call.as_json and sys.stdout.isatty():
-            return _exit_code(_code(operation.live)(answer))
+            return _exit_code(code_of(operation.live)(answer))
         return _follow(operation, answer, as_json=call.as_json)
     _print(operation, answer, as_json=call.as_json, indent=2)
     return _exit_code(answer)
@@ -99,14 +98,9 @@ def _print(operation: Operation, answer: Any, *, as_json: bool, indent: int | No
 
         print(json.dumps(answer, ensure_ascii=False, indent=indent, default=str))
         return
-    text = _code(operation.screen)(answer)
+    text = code_of(operation.screen)(answer)
     if text:
         print(text)
-
-
-def _code(name: str) -> Any:
-    module, _, function = name.partition(":")
-    return getattr(import_module(module), function)
 
 
 def _guided(words: list[str]) -> int:

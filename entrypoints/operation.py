@@ -1,6 +1,7 @@
 """What an operation is, and how the rows of the table are made."""
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 
 class Parameter(NamedTuple):
@@ -56,6 +57,12 @@ class Operation(NamedTuple):
     def words(self) -> tuple[str, ...]:
         """The words that call it on the command line."""
         return tuple(self.name.split("."))
+
+
+def code_of(name: str) -> Any:
+    """The function that a row names as `module:function`, imported now."""
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)
 
 
 def noun(

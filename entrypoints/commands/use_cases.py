@@ -1,12 +1,12 @@
 """Use cases called by name, with what was typed: ids by their beginnings, agents by who acts."""
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.places import Area
 from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.operation import code_of
 from herdbook.entrypoints.rows import plain
 from herdbook.ports.dictionary import DICTIONARY
 from herdbook.ports.unit_of_work import UnitOfWork
@@ -27,8 +27,7 @@ def call(
     `refers` says which arguments name rows, and of which kind; an agent that nobody named is the
     one that acts.
     """
-    module, _, function = use_case.partition(":")
-    code = getattr(import_module(module), function)
+    code = code_of(use_case)
 
     def inside(uow: UnitOfWork) -> Any:
         return code(uow, **resolved(here, uow, refers, arguments))

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from datetime import timedelta
-from importlib import import_module
 from threading import Event
 from typing import Any
 
@@ -16,6 +15,7 @@ from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.caller import Caller
 from herdbook.entrypoints.mcp.schemas import shaped
 from herdbook.entrypoints.mcp.tool import Tool, operation_of
+from herdbook.entrypoints.operation import code_of
 from herdbook.entrypoints.parsing import arguments_of, parameters_of
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import crew
@@ -60,9 +60,8 @@ def refuse_halted(here: Here, name: str) -> None:
 
 def _done(tool: Tool, here: Here, values: Mapping[str, Any]) -> Any:
     operation = operation_of(tool)
-    module, _, function = operation.code.partition(":")
-    code = getattr(import_module(module), function)
-    return code(here, **arguments_of(operation, parameters_of(operation), values))
+    given = arguments_of(operation, parameters_of(operation), values)
+    return code_of(operation.code)(here, **given)
 
 
 def _introduced(tool: Tool, caller: Caller, values: dict[str, Any]) -> dict[str, Any]:

@@ -25,23 +25,12 @@ class Shown(NamedTuple):
         return self.called or self.parameter
 
 
-class Answer(NamedTuple):
-    """What a tool answers: a row of a `kind`, or something with a `schema` of its own.
-
-    Under a `key` where it is a list (`many`), or may be nothing at all.
-    """
-
-    kind: str = ""
-    key: str = ""
-    many: bool = False
-    schema: str = ""
-
-
 class Tool(NamedTuple):
     """One tool: its operation, when a model is to use it, and what it gives.
 
-    What only `reads` asks nobody who they are, unless it is `personal`. The name of the agent that
-    acts is filled into the parameter `acts`. What is `repeatable` does no more when done twice.
+    What is no object by itself is given `under` a name. What only `reads` asks nobody who they are,
+    unless it is `personal`. The name of the agent that acts is filled into the parameter `acts`.
+    What is `repeatable` does no more when done twice.
     """
 
     name: str
@@ -49,7 +38,7 @@ class Tool(NamedTuple):
     title: str
     description: str
     shown: tuple[Shown, ...]
-    answer: Answer
+    under: str = ""
     reads: bool = False
     personal: bool = True
     acts: str = ""

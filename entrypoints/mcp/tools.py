@@ -4,7 +4,7 @@ Twenty at most. A model chooses the better the fewer there are, and every descri
 in each conversation.
 """
 
-from herdbook.entrypoints.mcp.tool import Answer, Shown, Tool
+from herdbook.entrypoints.mcp.tool import Shown, Tool
 
 _TASK = "the task's id; left out, the one task you hold"
 _FENCE = "the fence that claim told you; needed only when you finish a review"
@@ -31,7 +31,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("model", "which model you are"),
             Shown("mode", "what you are here to do"),
         ),
-        Answer("agents"),
         repeatable=True,
     ),
     Tool(
@@ -42,7 +41,7 @@ TOOLS: tuple[Tool, ...] = (
         "what there is; it gives you nothing to hold. Next: claim, which gives you the first of "
         "them.",
         (Shown("limit", "at most so many"), _INITIATIVE, _PHASE),
-        Answer("tasks", key="tasks", many=True),
+        under="tasks",
         reads=True,
         personal=False,
     ),
@@ -60,7 +59,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("phase", "only of this phase: its id"),
             Shown("ttl", _TTL),
         ),
-        Answer(schema="claim"),
     ),
     Tool(
         "heartbeat",
@@ -69,7 +67,6 @@ TOOLS: tuple[Tool, ...] = (
         "Say that you are still at work on a task you hold, so that nobody takes it over. Call it "
         "every few minutes while you work.",
         (Shown("task", _TASK), Shown("fence", _FENCE), Shown("ttl", _TTL)),
-        Answer("openings"),
         repeatable=True,
     ),
     Tool(
@@ -84,7 +81,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("fence", _FENCE),
             Shown("summary", "what came of it, in a few sentences", required=True),
         ),
-        Answer("tasks"),
     ),
     Tool(
         "fail",
@@ -94,7 +90,6 @@ TOOLS: tuple[Tool, ...] = (
         "counts as a failed try; after several the task waits for a person. Call note first, so "
         "that the next agent knows what you tried.",
         (Shown("task", _TASK), Shown("fence", _FENCE)),
-        Answer("tasks"),
     ),
     Tool(
         "release",
@@ -103,7 +98,6 @@ TOOLS: tuple[Tool, ...] = (
         "Give a task back that you hold and have not begun, so that another agent can take it. It "
         "does not count as a failed try.",
         (Shown("task", _TASK), Shown("fence", _FENCE)),
-        Answer("tasks"),
     ),
     Tool(
         "show_task",
@@ -111,7 +105,6 @@ TOOLS: tuple[Tool, ...] = (
         "Look at a task",
         "Read all of one task: its description, its status, who has it and what came of it.",
         (Shown("id", "its id, or the beginning of it", called="task"),),
-        Answer("tasks"),
         reads=True,
         personal=False,
     ),
@@ -127,7 +120,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("outcome", "how it went: what works, what does not"),
             Shown("decisions", "what you decided, and why"),
         ),
-        Answer("activities"),
         acts="agent",
     ),
     Tool(
@@ -140,7 +132,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("text", "the task, in some words"),
             Shown("limit", "at most so many of each"),
         ),
-        Answer(schema="recall"),
         reads=True,
         personal=False,
     ),
@@ -157,7 +148,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("task", "the id of the task it is about"),
             Shown("wait", _WAIT),
         ),
-        Answer("conversations"),
         acts="agent",
     ),
     Tool(
@@ -167,7 +157,7 @@ TOOLS: tuple[Tool, ...] = (
         "Get the oldest question that another agent asked you and that you have not answered; null "
         "if there is none. Call it now and then while you work. Next: answer.",
         (Shown("wait", _WAIT),),
-        Answer("conversations", key="question"),
+        under="question",
         reads=True,
         acts="agent",
     ),
@@ -180,7 +170,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("conversation_id", "the id of the question", called="question"),
             Shown("text", "your answer"),
         ),
-        Answer("conversations"),
     ),
     Tool(
         "message",
@@ -196,7 +185,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("parent_message_id", "the id of the message you answer", called="in_reply_to"),
             Shown("requires_response", "you need an answer"),
         ),
-        Answer("messages"),
         acts="sender_id",
     ),
     Tool(
@@ -206,7 +194,7 @@ TOOLS: tuple[Tool, ...] = (
         "List the messages to you that you have not answered, oldest first. Look here when you "
         "begin, and after you asked the person something. Next: message with `in_reply_to`.",
         (Shown("limit", "at most so many"),),
-        Answer("messages", key="messages", many=True),
+        under="messages",
         reads=True,
         acts="agent_id",
     ),
@@ -225,7 +213,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("summary", "why, in a sentence or two"),
             Shown("content", "the whole text: what is to be done, and how to see that it is"),
         ),
-        Answer("proposals"),
         acts="agent",
     ),
     Tool(
@@ -239,7 +226,7 @@ TOOLS: tuple[Tool, ...] = (
             Shown("phase_id", "the id of the phase; a task says which is its own", called="phase"),
             Shown("resolved", "true: only what is dealt with; false: only what is left to do"),
         ),
-        Answer(key="threads", many=True, schema="thread"),
+        under="threads",
         reads=True,
         personal=False,
     ),
@@ -258,7 +245,6 @@ TOOLS: tuple[Tool, ...] = (
             Shown("body", "your remark"),
             Shown("parent_comment", "the id of the remark you reply to", called="in_reply_to"),
         ),
-        Answer("review_comments"),
         acts="author",
     ),
     Tool(
@@ -268,7 +254,6 @@ TOOLS: tuple[Tool, ...] = (
         "Mark a remark and its replies as dealt with, once the code is changed or the question is "
         "answered.",
         (Shown("comment_id", "the id of the remark", called="comment"),),
-        Answer("review_comments"),
         repeatable=True,
     ),
     Tool(
@@ -278,7 +263,6 @@ TOOLS: tuple[Tool, ...] = (
         "Show which agents are at work in which worktrees, on which tasks, since when and what "
         "they wait for, and how many tasks are ready, held and waiting.",
         (Shown("worktree", "only this worktree: its id, path or branch"),),
-        Answer(schema="status"),
         reads=True,
         personal=False,
     ),

@@ -9,13 +9,14 @@ from herdbook.entrypoints.rpc import messages
 from herdbook.entrypoints.rpc.codes import CODES
 from herdbook.entrypoints.rpc.methods import Method, called, methods
 from herdbook.entrypoints.rpc.own import OWN
-from herdbook.entrypoints.rpc.schemas import (
+from herdbook.entrypoints.schemas import (
     FLAG,
+    INTEGER,
     NOTHING,
-    NUMBER,
     OBJECT,
     TEXT,
     Schema,
+    an_object,
     of_answer,
     of_parameter,
     of_row,
@@ -31,11 +32,7 @@ PROTOCOL = {
 }
 _ANSWERS: dict[str, Schema] = {
     "rpc.discover": OBJECT,
-    "journal.subscribe": {
-        "type": "object",
-        "properties": {"subscription": TEXT, "seq": NUMBER},
-        "required": ["subscription", "seq"],
-    },
+    "journal.subscribe": an_object({"subscription": TEXT, "seq": INTEGER}),
     "journal.unsubscribe": FLAG,
     "shutdown": NOTHING,
 }
@@ -51,7 +48,7 @@ def document() -> dict[str, Any]:
             "version": version().split()[-1],
         },
         "methods": [
-            *(_method(each, of_answer(each.operation)) for each in methods().values()),
+            *(_method(each, of_answer(each.operation, _reference)) for each in methods().values()),
             *(_method(Method(each), _ANSWERS[each.name]) for each in OWN),
         ],
         "components": {
@@ -59,6 +56,11 @@ def document() -> dict[str, Any]:
             "errors": {**_protocol(), **{_named(each): _error(each) for each in CODES}},
         },
     }
+
+
+def _reference(name: str) -> Schema:
+    """A row, by the name of its kind."""
+    return {"$ref": f"#/components/schemas/{DICTIONARY.kinds[name].entity.__name__}"}
 
 
 def _method(method: Method, answer: Schema) -> dict[str, Any]:

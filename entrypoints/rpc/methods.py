@@ -6,13 +6,12 @@ input does that on the command line only; here such a parameter is refused.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from importlib import import_module
 from itertools import islice
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.operation import Operation, Parameter
+from herdbook.entrypoints.operation import Operation, Parameter, code_of
 from herdbook.entrypoints.operations import OPERATIONS
 from herdbook.entrypoints.parsing import arguments_of, as_duration, as_moment, parameters_of, shown
 from herdbook.entrypoints.rpc.codes import invalid
@@ -214,12 +213,6 @@ def _default(parameter: Parameter) -> Any:
 def called(parameter: Parameter) -> str:
     """What a parameter is called over JSON-RPC: as on the command line, in snake_case."""
     return shown(parameter).replace("-", "_")
-
-
-def code_of(name: str) -> Any:
-    """The function that a row names."""
-    module, _, function = name.partition(":")
-    return getattr(import_module(module), function)
 
 
 @cache

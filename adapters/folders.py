@@ -44,12 +44,20 @@ def make_private(folder: Path) -> None:
             each.mkdir(mode=0o700, exist_ok=True)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Put a text in the place of a file at once, for this user alone, whoever else does the same.
+
+    The draft stands beside the folder's files, hidden, under a name that no other has.
+    """
+    fresh = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    fresh.touch(mode=0o600)
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(path)
+
+
 def ignore_itself(folder: Path) -> None:
     """Keep a folder out of git's sight without a word in the repository's own files."""
     mark = folder / ".gitignore"
     if mark.exists():
         return
-    fresh = folder / f".gitignore.{os.getpid()}-{os.urandom(4).hex()}"
-    fresh.touch(mode=0o600)
-    fresh.write_text("*\n")
-    fresh.rename(mark)
+    write_private(mark, "*\n")

@@ -4,11 +4,10 @@ One small file for each session, and one for the agent: whoever starts a new ses
 is halted in it from the first tool on. What a marker holds is the reason that the agent is told.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from herdbook.adapters.folders import make_private, state_folder
+from herdbook.adapters.folders import make_private, state_folder, write_private
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _LONGEST = 200
@@ -38,10 +37,7 @@ def halt_only(sessions: Mapping[str, str], agents: Mapping[str, str] | None = No
     if wanted:
         make_private(there)
     for name, reason in wanted.items():
-        fresh = there.parent / f".halted.{os.getpid()}-{os.urandom(4).hex()}"
-        fresh.touch(mode=0o600)
-        fresh.write_text(reason, encoding="utf-8")
-        fresh.replace(there / name)
+        write_private(there / name, reason)
     for each in there.iterdir() if there.is_dir() else ():
-        if each.name not in wanted:
+        if each.name not in wanted and not each.name.startswith("."):  # another's draft
             each.unlink(missing_ok=True)

@@ -4,10 +4,9 @@ One small file each, named by its content: any number of processes may add to it
 """
 
 import json
-import os
 from hashlib import sha256
 
-from herdbook.adapters.folders import make_private, state_folder
+from herdbook.adapters.folders import make_private, state_folder, write_private
 
 
 def note(url: str, space: str) -> None:
@@ -18,10 +17,7 @@ def note(url: str, space: str) -> None:
     if mark.exists():
         return
     make_private(folder)
-    fresh = folder / f".{mark.name}.{os.getpid()}-{os.urandom(4).hex()}"
-    fresh.touch(mode=0o600)
-    fresh.write_text(text)
-    fresh.rename(mark)
+    write_private(mark, text)
 
 
 def known() -> list[tuple[str, str]]:

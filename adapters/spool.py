@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from herdbook.adapters.folders import make_private, state_folder
+from herdbook.adapters.folders import make_private, state_folder, write_private
 from herdbook.domain.errors import StoreUnavailable
 
 EVENTS, ASIDE = "events.jsonl", "aside.jsonl"
@@ -244,10 +244,7 @@ def _confirmed(path: Path) -> int:
 
 
 def _confirm(path: Path, end: int) -> None:
-    fresh = path.with_suffix(f".{os.getpid()}-{os.urandom(4).hex()}")
-    fresh.touch(mode=0o600)
-    fresh.write_text(str(end))
-    fresh.rename(_mark(path))
+    write_private(_mark(path), str(end))
 
 
 def _append(path: Path, data: bytes) -> None:

@@ -4,7 +4,6 @@ A flush that fails leaves the spool as it is and writes down why, for `herdbook 
 """
 
 import json
-import os
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -159,7 +158,4 @@ def _note_failure(reason: str | None) -> None:
         file.unlink(missing_ok=True)
         return
     folders.make_private(file.parent)
-    fresh = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    fresh.touch(mode=0o600)
-    fresh.write_text(reason, encoding="utf-8")
-    fresh.replace(file)
+    folders.write_private(file, reason)

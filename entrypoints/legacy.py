@@ -6,7 +6,6 @@ here is told in one line and stops nothing; `herdbook import agent-tracker` does
 """
 
 import json
-import os
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -117,12 +116,9 @@ def _read(mark: Path) -> Outcome | None:
 
 
 def _keep(here: "Here", mark: Path, outcome: Outcome) -> None:
-    fresh = mark.with_name(f".{mark.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
         folders.make_private(mark.parent)
-        fresh.touch(mode=0o600)
-        fresh.write_text(json.dumps(outcome._asdict()), encoding="utf-8")
-        fresh.replace(mark)
+        folders.write_private(mark, json.dumps(outcome._asdict()))
     except OSError as error:
         # It will be done again the next time, which adds nothing to what is there.
         here.warn(f"{mark.parent} cannot be written: {error.strerror}")

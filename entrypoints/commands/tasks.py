@@ -27,7 +27,7 @@ def claim(
     ttl: timedelta,
 ) -> dict[str, Any]:
     """Give the most urgent ready task to an agent; NotFound if there is nothing to do for it."""
-    refuse_halted(here, agent)
+    refuse_halted(here, agent_name(here, agent))
 
     def take(uow: UnitOfWork) -> Claim | None:
         return claiming.claim(
@@ -49,9 +49,8 @@ def claim(
     }
 
 
-def refuse_halted(here: Here, agent: str | None) -> None:
+def refuse_halted(here: Here, name: str) -> None:
     """Refuse what a halted agent may not do; where the record is out of reach, say so and allow."""
-    name = agent_name(here, agent)
     try:
         standing = here.read(Area.RECORD, lambda uow: uow.standings.of_agent(name))
     except HerdbookError as error:

@@ -7,14 +7,14 @@ settings, or the file of a project that is not committed. Elsewhere stands `herd
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints import hook
 from herdbook.entrypoints.hooks import settings
-from herdbook.entrypoints.hooks.changes import Change, Plan, content, remembered
+from herdbook.entrypoints.hooks.changes import Change, Plan, content, remembered, rewritten
 from herdbook.entrypoints.hooks.opencode import PLUGIN
 from herdbook.entrypoints.hooks.sealed import is_sealed, sealed
 
@@ -87,11 +87,11 @@ def install(target: str, there: Site) -> Plan:
         groups = _groups(target, there)
         base, after = (
             now,
-            _rewritten(there.path, now, lambda text: settings.installed(text, groups)),
+            rewritten(there.path, now, lambda text: settings.installed(text, groups)),
         )
         if after != now:
             base = _without_ours(there.path, now)
-            after = _rewritten(there.path, base, lambda text: settings.installed(text, groups))
+            after = rewritten(there.path, base, lambda text: settings.installed(text, groups))
     changes = [] if after == now else [Change(there.path, now, after, base)]
     return Plan(changes, _notes(target, there, after))
 
@@ -114,7 +114,7 @@ def _without_ours(path: Path, now: bytes | None) -> bytes | None:
     unchanged, before = remembered(path, now)
     if unchanged or now is None:
         return before if unchanged else None
-    return _rewritten(path, now, settings.uninstalled)
+    return rewritten(path, now, settings.uninstalled)
 
 
 def _notes(target: str, there: Site, after: bytes) -> list[str]:
@@ -150,15 +150,6 @@ def _groups(target: str, there: Site) -> dict[str, dict[str, Any]]:
         matcher = {"matcher": "*"} if event in _OF_TOOLS else {}
         groups[event] = {**matcher, "hooks": [entry]}
     return groups
-
-
-def _rewritten(path: Path, now: bytes | None, rewrite: Callable[[str], str]) -> bytes:
-    try:
-        return rewrite((now or b"").decode()).encode()
-    except UnicodeDecodeError as error:
-        raise InvalidValue(str(path), "is not text in UTF-8. Nothing was changed") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidValue(str(path), f"{error}. Nothing was changed") from error
 
 
 def _changed(path: Path) -> InvalidValue:

@@ -7,12 +7,13 @@ folder: as long as nobody changes it, uninstalling gives back exactly what was t
 import difflib
 import json
 import os
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from herdbook.adapters.folders import make_private, state_folder
-from herdbook.domain.errors import StoreUnavailable
+from herdbook.adapters.folders import make_private, state_folder, write_private
+from herdbook.domain.errors import InvalidValue, StoreUnavailable
 
 
 class Change(NamedTuple):
@@ -46,6 +47,16 @@ def content(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise StoreUnavailable(str(path), f"it cannot be read ({error.strerror})") from error
+
+
+def rewritten(path: Path, now: bytes | None, rewrite: Callable[[str], str]) -> bytes:
+    """The bytes of a file with its text rewritten; InvalidValue where that is not understood."""
+    try:
+        return rewrite((now or b"").decode()).encode()
+    except UnicodeDecodeError as error:
+        raise InvalidValue(str(path), "is not text in UTF-8. Nothing was changed") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(str(path), f"{error}. Nothing was changed") from error
 
 
 def difference(change: Change) -> str:
@@ -124,10 +135,7 @@ def _remember(change: Change, made: list[str]) -> None:
         "folders": made or _folders(change.path),
     }
     make_private(record.parent)
-    fresh = record.with_name(f".{record.name}.{os.getpid()}")
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(told))
-    fresh.replace(record)
+    write_private(record, json.dumps(told))
 
 
 def _record(path: Path) -> Path:

@@ -6,11 +6,11 @@ from datetime import timedelta
 from threading import Event
 from typing import Any
 
-from herdbook.domain.errors import AgentHalted, AlreadyExists, HerdbookError, InvalidValue
-from herdbook.domain.grading import is_halted
+from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.domain.places import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.commands import crew as crew_commands
+from herdbook.entrypoints.commands.tasks import refuse_halted
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.caller import Caller
 from herdbook.entrypoints.mcp.schemas import shaped
@@ -45,17 +45,6 @@ def call(tool: Tool, caller: Caller, given: Mapping[str, Any], gone: Event) -> d
         raise InvalidValue("wait", "is at most 10m; call again to wait for longer")
     here.enough, here.pause = gone.is_set, gone.wait
     return shaped(tool, _done(tool, here, values))
-
-
-def refuse_halted(here: Here, name: str) -> None:
-    """Refuse an agent that is halted; where the record is out of reach, say so and allow."""
-    try:
-        standing = here.read(Area.RECORD, lambda uow: uow.standings.of_agent(name))
-    except HerdbookError as error:
-        here.warn(f"the record cannot be asked whether {name} is halted, so it may go on: {error}")
-        return
-    if is_halted(standing.skill_points):
-        raise AgentHalted(name, standing.skill_points)
 
 
 def _done(tool: Tool, here: Here, values: Mapping[str, Any]) -> Any:

@@ -5,13 +5,13 @@ shared, so it names `herdbook`, wherever that is.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.places import Area
-from herdbook.entrypoints.hooks.changes import Change, Plan, content, remembered
+from herdbook.entrypoints.hooks.changes import Change, Plan, content, remembered, rewritten
 from herdbook.entrypoints.hooks.jsonc import Part, parsed, with_member, without_member
 from herdbook.entrypoints.mcp import toml_text
 
@@ -60,7 +60,7 @@ def install(target: str, there: Site) -> Plan:
     now = content(there.path)
     wanted = entry(target, there)
     put = _toml_with if target == "codex" else _json_with
-    after = _rewritten(there.path, now, lambda text: put(text, wanted))
+    after = rewritten(there.path, now, lambda text: put(text, wanted))
     if after == now:
         return Plan([], _notes(target, there))
     base = _without_ours(target, there.path, now)
@@ -102,7 +102,7 @@ def _without_ours(target: str, path: Path, now: bytes | None) -> bytes | None:
     if unchanged or now is None:
         return before if unchanged else None
     take = _toml_without if target == "codex" else _json_without
-    return _rewritten(path, now, take)
+    return rewritten(path, now, take)
 
 
 def is_ours(found: object) -> bool:
@@ -174,12 +174,3 @@ def _servers(text: str) -> Part | None:
     if servers is not None and not isinstance(servers.value, dict):
         raise ValueError(f"has `{_SERVERS}` that are not an object")
     return servers
-
-
-def _rewritten(path: Path, now: bytes | None, rewrite: Callable[[str], str]) -> bytes:
-    try:
-        return rewrite((now or b"").decode()).encode()
-    except UnicodeDecodeError as error:
-        raise InvalidValue(str(path), "is not text in UTF-8. Nothing was changed") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidValue(str(path), f"{error}. Nothing was changed") from error

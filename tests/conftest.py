@@ -1,6 +1,7 @@
 """What holds for every test: none may be skipped, and how hard Hypothesis looks."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Whoever runs tests in the background of a shell hands this on to every program they start,
+    # and those that are to end by Ctrl-C would never end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class NoSkips:

@@ -34,12 +34,16 @@ FIRST_REPLY, PER_CALL, GROWTH = 200.0, 3.0, 8.0
 """The bars: milliseconds over a bare interpreter, times the use case, MiB that may be added."""
 
 
+ECHO = "import os\nwhile told := os.read(0, 65536): os.write(1, told)"
+"""A server that does nothing: what it takes is the price of two pipes and two switches."""
+
+
 class Pipes:
     """A server, and its two pipes."""
 
-    def __init__(self, program: str, root: Path, variables: dict[str, str]) -> None:
+    def __init__(self, command: list[str], root: Path, variables: dict[str, str]) -> None:
         self.process = subprocess.Popen(
-            [program, "rpc"],
+            command,
             cwd=root,
             env=variables,
             stdin=subprocess.PIPE,
@@ -76,7 +80,7 @@ def first_reply(program: str, root: Path, variables: dict[str, str], question: b
         subprocess.run([sys.executable, "-c", "pass"], check=True, env=variables)
         bare = time.perf_counter() - start
         start = time.perf_counter()
-        pipes = Pipes(program, root, variables)
+        pipes = Pipes([program, "rpc"], root, variables)
         assert b'"result"' in pipes.ask(question)
         over.append((time.perf_counter() - start - bare) * 1_000)
         pipes.close()
@@ -142,16 +146,18 @@ def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     question = line("task.show", 1, id=task_id)
     reply = first_reply(program, root, variables, question)
     print(f"first reply: {reply:+.1f} ms over bare, {judged(reply, FIRST_REPLY)}")
-    pipes = Pipes(program, root, variables)
-    pipes.ask(question)
+    pipes = Pipes([program, "rpc"], root, variables)
+    answer = pipes.ask(question)
+    floor = Pipes([sys.executable, "-c", ECHO], root, variables)
     space = here.space(Area.WORK)
-    within, pings, bursts, clients = [], [], [], []
+    within, pings, floors, bursts, clients = [], [], [], [], []
     with here.opened(Area.WORK) as store, Client.spawn(root, variables=variables) as herd:
         for _ in range(ROUNDS):
             within.append(
                 timed(lambda: as_data(TASKS, read(store, space, keeping.named, TASKS, task_id)))
             )
             pings.append(timed(lambda: pipes.ask(question)))
+            floors.append(timed(lambda: floor.ask(answer)))
             bursts.append(pipelined(pipes, task_id, CALLS))
             clients.append(timed(lambda: herd.call("task.show", id=task_id)))
     base, asked = statistics.median(within), statistics.median(pings)
@@ -159,12 +165,14 @@ def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     print(f"task.show in-process on an open store: {base:.0f} µs (medians of {ROUNDS} x {CALLS})")
     print(f"task.show, asked and answered in turn: {asked:.0f} µs")
     print(f"  {ratio:.2f} times in-process, {judged(ratio, PER_CALL)}")
+    print(f"  of which a server that echoes takes {statistics.median(floors):.0f} µs")
     print(f"task.show, sent without a pause: {statistics.median(bursts):.0f} µs")
     print(f"task.show by the Python client: {statistics.median(clients):.0f} µs")
     first, second = grown(pipes, task_id), grown(pipes, task_id)
     print(f"{MANY:,} requests without a pause: {first:+.1f} MiB")
     print(f"  {MANY:,} more: {second:+.1f} MiB, {judged(second, GROWTH)}")
     pipes.close()
+    floor.close()
 
 
 if __name__ == "__main__":

@@ -52,6 +52,8 @@ def _run(words: list[str]) -> int:
     except HerdbookError as error:
         _tell(error, as_json=as_json)
         return failures.exit_code(error)
+    except BrokenPipeError:
+        raise
     except Exception as error:
         if os.environ.get("HERDBOOK_DEBUG"):
             raise

@@ -43,21 +43,9 @@
 
 (defun herdbook-execute (command &rest params)
   "Give a COMMAND such as \"claim\" with PARAMS, a property list; what it answers."
-  (prog1 (herdbook-request :workspace/executeCommand
-                           (list :command (concat "herdbook." command)
-                                 :arguments (if params (vector params) [])))
-    (herdbook--wake (eglot-current-server))))
-
-(defun herdbook--wake (server)
-  "Let SERVER say something more.
-Before Emacs 30, what comes right behind an answer waits for the next message."
-  (when (< emacs-major-version 30)
-    (run-with-timer
-     0.3 nil
-     (lambda ()
-       (when (jsonrpc-running-p server)
-         (jsonrpc-async-request server :task.list '(:limit 1)
-                                :success-fn #'ignore :error-fn #'ignore))))))
+  (herdbook-request :workspace/executeCommand
+                    (list :command (concat "herdbook." command)
+                          :arguments (if params (vector params) []))))
 
 (defun herdbook-remark ()
   "The id of the remark at this line."

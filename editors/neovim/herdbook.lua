@@ -40,6 +40,7 @@ local function show_lenses(buffer)
     return vim.lsp.codelens.enable(true, { bufnr = buffer })
   end
   vim.lsp.codelens.refresh({ bufnr = buffer })
+  -- Such a Neovim cannot be told to ask again, so what others do is asked for when nothing is typed.
   vim.api.nvim_create_autocmd({ "BufEnter", "BufWritePost", "CursorHold" }, {
     group = "herdbook",
     buffer = buffer,

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.places import MIB
@@ -16,13 +16,19 @@ from herdbook.entrypoints.rpc.server import Server
 from herdbook.entrypoints.rpc.service import Service
 
 
-def serve(here: Here) -> dict[str, Any] | None:
-    """Serve the program at the other end of standard input and output until it has had enough."""
+def serve(here: Here) -> NoReturn:
+    """Serve the program at the other end of standard input and output until it has had enough.
+
+    Then all is answered, written and closed, and the process ends as it stands: to take it apart,
+    or to wait for a thread that has asked git something, takes longer than editors wait.
+    """
     incoming, outgoing = private_streams()
     gc.enable()  # unlike a command, this goes on
     gc.freeze()
     server = server_at(here.folder, here.variables, incoming, outgoing, here.arguments)
-    return None if server.run() == 0 else {"ok": False}
+    code = server.run()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def server_at(

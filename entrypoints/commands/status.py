@@ -1,5 +1,6 @@
 """Who works on what, over all worktrees: `status`."""
 
+import os
 from typing import Any
 
 from herdbook.adapters import register
@@ -92,7 +93,7 @@ def _space(here: Here, store: Store, space: str, worktree: str | None) -> dict[s
 
 def _matching(here: Here, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
     """The ids of the worktrees somebody means by an id, a path or a branch."""
-    path = text_of((here.folder / asked).resolve())
+    path = _real(here, asked)
     found = {
         each.id
         for each in worktrees
@@ -106,6 +107,14 @@ def _matching(here: Here, asked: str, worktrees: tuple[Worktree, ...]) -> set[st
     if not found:
         raise NotFound("worktree", asked)
     return found
+
+
+def _real(here: Here, asked: str) -> str | None:
+    """The path that somebody means; None for what no path can say."""
+    try:
+        return text_of(os.path.realpath(here.folder / asked))
+    except ValueError:  # a NUL, or half a character
+        return None
 
 
 def _row(row: Row, found: Status, worktrees: dict[str, Worktree]) -> dict[str, Any]:

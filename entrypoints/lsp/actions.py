@@ -29,7 +29,6 @@ OPERATIONS: Mapping[str, str] = {
     UNRESOLVE: "review.unresolve",
 }
 COMMANDS = (*OPERATIONS, DISMISS, REPLY, SHOW)
-ABOUT_REMARKS = frozenset({RESOLVE, UNRESOLVE, REPLY})
 
 
 def actions(
@@ -126,8 +125,8 @@ def _reply(here: Here, params: Any) -> Any:
         raise InvalidValue("comment_id", "is needed")
     if not isinstance(body, str) or not body.strip():
         reason = (
-            "is needed, and this editor did not ask for it; set up its Herdbook client as "
-            f"docs/editors.md says, or type: herdbook review reply {comment} 'your reply'"
+            "is needed, and this editor did not ask for it; type: herdbook review reply "
+            f"{comment} 'your reply', or set up its Herdbook client as docs/editors.md says"
         )
         raise InvalidValue("body", reason)
     given = {"comment_id": comment, "body": body}

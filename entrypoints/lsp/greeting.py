@@ -7,6 +7,8 @@ from herdbook.domain.positions import Encoding
 from herdbook.entrypoints.lsp import actions, wire
 
 INCREMENTAL = 2
+HIDING = ("helix",)
+"""Editors that write the refusal of a command to their log, where nobody sees it."""
 
 
 class Guest(NamedTuple):
@@ -14,6 +16,7 @@ class Guest(NamedTuple):
 
     encoding: Encoding
     refreshes_lenses: bool
+    hides_refusals: bool
     folders: list[str]
 
 
@@ -22,7 +25,12 @@ def guest(params: Any) -> Guest:
     offered = wire.offered(params, "capabilities", "general", "positionEncodings")
     utf_8 = isinstance(offered, list) and Encoding.UTF8 in offered
     refreshes = wire.offered(params, "capabilities", "workspace", "codeLens", "refreshSupport")
-    return Guest(Encoding.UTF8 if utf_8 else Encoding.UTF16, refreshes is True, _folders(params))
+    return Guest(
+        Encoding.UTF8 if utf_8 else Encoding.UTF16,
+        refreshes is True,
+        wire.offered(params, "clientInfo", "name") in HIDING,
+        _folders(params),
+    )
 
 
 def _folders(params: Any) -> list[str]:

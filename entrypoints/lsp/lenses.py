@@ -4,10 +4,11 @@ Git is asked in a thread of its own. An editor that asks waits for it a moment; 
 told as it was known, and the editor is asked to ask again.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as TooLate
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ from herdbook.services.margins import Hand
 
 WAITS = 1.0
 """For so many seconds an editor waits for git."""
+SOON = 0.1
+"""For so many seconds git is waited for at the end."""
 FRESH = 2.0
 """What git said is good for so many seconds."""
 MOST_DIFFS = 500
@@ -46,10 +49,10 @@ class Lenses:
         self._late = late
         self._mutex = threading.Lock()
         self._pool = ThreadPoolExecutor(1, "herdbook-lenses")
-        self._looking: Future[list[At]] | None = None
+        self._looks: list[Future[list[At]]] = []
         self._known: list[At] = []
         self._until = 0.0
-        self._forgotten = 0
+        self._forgotten = self._begun = self._saves = 0
         self._over = False
         self._diffs: dict[tuple[str, str], frozenset[str]] = {}
         self._unsaved: dict[str, tuple[float, frozenset[str]]] = {}
@@ -60,35 +63,52 @@ class Lenses:
             self._until = 0.0
             self._forgotten += 1
 
+    def saved(self, path: str) -> None:
+        """Ask git again the next time what is not committed where a file was saved."""
+        with self._mutex:
+            for tree in list(self._unsaved):
+                if path.startswith(f"{os.path.realpath(tree)}/"):
+                    del self._unsaved[tree]
+            self._saves += 1
+        self.forget()
+
     def of(self, name: str, waits: float = WAITS) -> list[dict[str, Any]]:
         """What stands above a file: a line for each agent that changes it."""
         return [lens(each.hand) for each in self._all(waits) if name in each.paths]
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread, or let it end with the git that it waits for."""
         self._over = True
-        self._pool.shutdown(cancel_futures=True)
+        with self._mutex:
+            looks = list(self._looks)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        if not wait(looks, SOON).not_done:
+            self._pool.shutdown()
 
     def _all(self, waits: float) -> list[At]:
         with self._mutex:
             if time.monotonic() < self._until:
                 return self._known
-            looking = self._looking
-            if looking is None:
-                looking = self._looking = self._pool.submit(self._look)
+            self._looks = [each for each in self._looks if not each.done()]
+            if not self._looks or self._is_outdated(self._looks[-1]):
+                self._looks.append(self._pool.submit(self._look))
+            looking = self._looks[-1]
         try:
             return looking.result(waits)
+        except CancelledError:  # this is closed, and nobody will look any more
+            return self._known
         except TooLate:
             looking.add_done_callback(lambda _: self._late())
             return self._known
 
+    def _is_outdated(self, looking: "Future[list[At]]") -> bool:
+        """Whether something has changed since a look was begun, which it may not have seen."""
+        return looking.running() and self._begun != self._forgotten
+
     def _look(self) -> list[At]:
-        forgotten = self._forgotten
-        try:
-            found = self._at_work(self._see())
-        finally:
-            with self._mutex:
-                self._looking = None
+        with self._mutex:
+            forgotten = self._begun = self._forgotten
+        found = self._at_work(self._see())
         with self._mutex:
             self._known = found
             if forgotten == self._forgotten:
@@ -126,11 +146,20 @@ class Lenses:
             if len(self._diffs) >= MOST_DIFFS:
                 self._diffs.clear()
             self._diffs[base or "", head] = committed
-        until, uncommitted = self._unsaved.get(tree.path, (0.0, frozenset()))
-        if time.monotonic() >= until:
-            uncommitted = changes.uncommitted(tree.path, variables) or frozenset()
-            self._unsaved[tree.path] = time.monotonic() + FRESH, uncommitted
-        return committed | uncommitted
+        return committed | self._uncommitted(variables, tree)
+
+    def _uncommitted(self, variables: Mapping[str, str], tree: GitWorktree) -> frozenset[str]:
+        with self._mutex:
+            saves = self._saves
+            until, known = self._unsaved.get(tree.path, (0.0, frozenset()))
+        if time.monotonic() < until:
+            return known
+        found = changes.uncommitted(tree.path, variables) or frozenset()
+        with self._mutex:
+            # A save that came while git looked may be one that it has not seen.
+            if saves == self._saves:
+                self._unsaved[tree.path] = time.monotonic() + FRESH, found
+        return found
 
 
 def _base(here: Here, tree: GitWorktree, hand: Hand) -> str | None:

@@ -1,5 +1,6 @@
 """Tells the editor which remarks stand where, and again whenever that is otherwise."""
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ Shown = tuple[str, list[dict[str, Any]]]
 
 
 class Publisher:
-    """Publishes remarks; used by one thread, but for `diagnostics`."""
+    """Publishes remarks, one thread at a time, so that the last word on a file is the newest."""
 
     def __init__(
         self,
@@ -28,6 +29,7 @@ class Publisher:
         self._room_of = room_of
         self._notify = notify
         self._shown: dict[str, Shown] = {}
+        self._publishing = threading.Lock()
 
     def diagnostics(self, path: str) -> list[dict[str, Any]]:
         """The unresolved remarks of a file."""
@@ -35,17 +37,18 @@ class Publisher:
 
     def publish(self, path: str) -> None:
         """Tell what stands beside a file, if the editor does not know it."""
-        uri, version, found = self._now(path)
-        if self._shown.get(path, (uri, [])) == (uri, found):
-            return
-        told: dict[str, Any] = {"uri": uri, "diagnostics": found}
-        if version is not None:
-            told["version"] = version
-        self._notify(PUBLISH, told)
-        if found:
-            self._shown[path] = (uri, found)
-        else:
-            self._shown.pop(path, None)
+        with self._publishing:
+            uri, version, found = self._now(path)
+            if self._shown.get(path, (uri, [])) == (uri, found):
+                return
+            told: dict[str, Any] = {"uri": uri, "diagnostics": found}
+            if version is not None:
+                told["version"] = version
+            self._notify(PUBLISH, told)
+            if found:
+                self._shown[path] = (uri, found)
+            else:
+                self._shown.pop(path, None)
 
     def publish_all(self, rooms: Sequence[Room]) -> None:
         """Tell what stands beside all files that are open, have remarks or had some."""

@@ -16,6 +16,7 @@ from herdbook.entrypoints.lsp.errands import Errands
 from herdbook.entrypoints.lsp.lenses import SHOW
 from herdbook.entrypoints.lsp.publishing import Publisher
 from herdbook.entrypoints.lsp.room import Room
+from herdbook.entrypoints.rpc.messages import RpcError
 
 R = TypeVar("R")
 
@@ -43,7 +44,8 @@ class Language:
         self._outlet = outlet
         self._buffers = Buffers()
         self._rooms: dict[str, Room] = {}
-        self._refreshes = False
+        self._roots: dict[str, str] = {}
+        self._refreshes = self._hides_refusals = False
         self._errands = Errands(self._failed)
         self._publisher = Publisher(self._buffers, self._room_of, outlet.notify)
         self.methods: Mapping[str, Callable[[Any], Any]] = {
@@ -82,6 +84,7 @@ class Language:
         guest = greeting.guest(params)
         self._buffers.encoding = guest.encoding
         self._refreshes = guest.refreshes_lenses
+        self._hides_refusals = guest.hides_refusals
         for folder in guest.folders:
             self._enter(folder)
         if not self._rooms:
@@ -112,6 +115,9 @@ class Language:
         if path is not None:
             self._buffers.save(path)
             self._publish(path)
+            for room in list(self._rooms.values()):
+                room.lenses.saved(path)
+            self._late()
 
     def _did_close(self, params: Any) -> None:
         _, path = _document(params)
@@ -128,10 +134,8 @@ class Language:
 
         def move() -> None:
             for each in left:
-                room = None if each is None else self._room_of(f"{each}/anything")
-                if room is not None:
-                    del self._rooms[room.workspace.root]
-                    room.close()
+                if each is not None:
+                    self._leave(each)
             for each in come:
                 room = None if each is None else self._enter(each)
                 if room is not None:
@@ -170,16 +174,33 @@ class Language:
     def _execute(self, params: Any) -> Any:
         command = wire.text(params, "command")
         arguments = wire.offered(params, "arguments")
-        here = self._acting_room(arguments).workspace.look()
-        answer, sentence = actions.execute(here, command, arguments)
+        try:
+            here = self._acting_room(arguments).workspace.look()
+            answer, sentence = actions.execute(here, command, arguments)
+        except (HerdbookError, RpcError) as error:
+            if self._hides_refusals:
+                said = error.message if isinstance(error, RpcError) else str(error)
+                self._show(said, ERROR)
+            raise
         if sentence is not None:
-            self._outlet.notify("window/showMessage", {"type": INFO, "message": sentence})
+            self._show(sentence, INFO)
         if command != SHOW:
-            # The journal will tell as well; who gave the command need not wait for it.
-            for room in list(self._rooms.values()):
-                room.forget()
-            self._publish_all()
+            self._publish_own()
         return answer
+
+    def _publish_own(self) -> None:
+        """Show what a command has changed, before its answer.
+
+        The journal will tell as well, but behind it, and there are editors that leave what comes
+        right behind an answer until something else comes.
+        """
+        rooms = list(self._rooms.values())
+        for room in rooms:
+            room.forget()
+        try:
+            self._publisher.publish_all(rooms)
+        except Exception as error:  # noqa: BLE001 - the command is done, whatever is shown of it
+            self._failed(error)
 
     def _acting_room(self, arguments: Any) -> Room:
         """Where a command is meant: where the remark it names is shown, else the first folder."""
@@ -201,11 +222,18 @@ class Language:
         except (HerdbookError, OSError) as error:
             self._failed(error)
             return None
+        self._roots[os.path.realpath(folder or self._here.folder)] = room.workspace.root
         known = self._rooms.setdefault(room.workspace.root, room)
         if known is not room:
             room.close()
             return None
         return room
+
+    def _leave(self, folder: str) -> None:
+        """Show the worktree of a folder no longer, unless another folder lies in it."""
+        root = self._roots.pop(os.path.realpath(folder), None)
+        if root is not None and root not in self._roots.values():
+            self._rooms.pop(root).close()
 
     def _room(self, folder: str | None) -> Room:
         own = Room(self._outlet.here, self._buffers, self._late)
@@ -255,6 +283,9 @@ class Language:
         except HerdbookError as error:
             self._failed(error)
             return None
+
+    def _show(self, sentence: str, kind: int) -> None:
+        self._outlet.notify("window/showMessage", {"type": kind, "message": sentence})
 
     def _failed(self, error: BaseException) -> None:
         sentence = str(error) if isinstance(error, HerdbookError) else repr(error)

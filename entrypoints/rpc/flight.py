@@ -4,6 +4,7 @@ import threading
 from collections.abc import Hashable
 
 from herdbook.entrypoints.rpc.messages import CANCELLED, INVALID_REQUEST, Id, Request, RpcError
+from herdbook.entrypoints.rpc.methods import Method
 
 SHUTDOWN = "shutdown"
 
@@ -13,14 +14,10 @@ class Ticket:
 
     def __init__(self, request: Request) -> None:
         self.request = request
+        self.method: Method | None = None
         self.cancelled = False
         self.refused: RpcError | None = None
         self.stop: threading.Event | None = None
-
-    @property
-    def waits(self) -> bool:
-        """Whether it may take as long as it was told to."""
-        return self.stop is not None
 
     def refuse_cancelled(self) -> None:
         """Raise what is answered to a request that was called off."""
@@ -53,7 +50,7 @@ class Flight:
 
     def end(self, ticket: Ticket) -> None:
         """Let a request go; from here on its id may come again."""
-        with self._landed:
+        with self._mutex:
             self._unnamed.discard(ticket)
             if self._tickets.get(ticket.request.id) is ticket:
                 del self._tickets[ticket.request.id]

@@ -100,9 +100,9 @@ def read(payload: bytes) -> Message | Batch:
 def encoded(message: Any) -> bytes:
     """A message as bytes, on one line."""
     try:
-        return _text(message, ensure_ascii=False).encode()
+        return _OPEN.encode(message).encode()
     except UnicodeEncodeError:
-        return _text(message, ensure_ascii=True).encode()
+        return _PLAIN.encode(message).encode()
 
 
 def told(message: Any) -> bytes:
@@ -184,7 +184,7 @@ def _message(value: Any, *, suspicious: bool) -> Message:
 
 def _has_halves(value: Any) -> bool:
     try:
-        _text(value, ensure_ascii=False).encode()
+        _OPEN.encode(value).encode()
     except UnicodeEncodeError:
         return True
     return False
@@ -206,10 +206,6 @@ def _float(digits: str) -> float:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_constant, parse_float=_float)
-
-
-def _text(message: Any, *, ensure_ascii: bool) -> str:
-    return (_PLAIN if ensure_ascii else _OPEN).encode(message)
 
 
 def _encoder(*, ensure_ascii: bool) -> json.JSONEncoder:

@@ -168,7 +168,8 @@ def checked(parameter: Parameter, value: Any) -> Any:
         from herdbook.domain.secret import Secret  # noqa: PLC0415
 
         return Secret(text)
-    return _CONVERTERS.get(kind, _as_it_is)(name, text)
+    convert = _CONVERTERS.get(kind)
+    return text if convert is None else convert(name, text)
 
 
 _WORDS = {
@@ -176,10 +177,6 @@ _WORDS = {
     "duration": "a length of time: 90s, 5m, 2h, or a number of seconds",
     "secret": "a text",
 }
-
-
-def _as_it_is(_: str, value: str) -> object:
-    return value
 
 
 _CONVERTERS: Mapping[str, Callable[[str, str], object]] = {

@@ -6,8 +6,9 @@ What a language server, or anything else that lives inside the server, needs to 
   `Language(here, outlet)`. `here` is a `bootstrap.Here` whose stores stay open: use `here.read` and
   `here.run` as any command does, from any thread. What it knows of git and of settings is from that
   moment; `outlet.here()` gives one that knows what holds now, and costs next to nothing.
-- `outlet.notify(method, params)` sends a notification. It may be called from any thread. It waits
-  while the client reads nothing, and does nothing once the client is gone (`outlet.gone`).
+- `outlet.notify(method, params)` sends a notification; None stands for no parameters. It may be
+  called from any thread. It waits while the client reads nothing, and does nothing once the client
+  is gone (`outlet.gone`).
 - `outlet.request(method, params)` sends a request under an id of our own and gives a
   `concurrent.futures.Future`. Its result is the client's `result`; its exception is an
   `messages.RpcError` with the client's `code`, `message` and `data`, or `CancelledError` when the
@@ -38,23 +39,21 @@ if TYPE_CHECKING:
 
 
 class Outlet:
-    """Writes messages to a descriptor, each whole, in the framing that the client speaks."""
+    """Writes messages to a descriptor, each whole, in the framing that the client speaks.
+
+    `gone` tells whether the client reads no longer.
+    """
 
     def __init__(self, descriptor: int, here: "Callable[[], Here]") -> None:
         self.here = here
         self.headers = False
         self._descriptor = descriptor
         self._writing = threading.Lock()
-        self._gone = threading.Event()
+        self.gone = False
         self._asked: dict[str, Future[Any]] = {}
         self._counted = 0
         self._mutex = threading.Lock()
         self.when_gone: Callable[[], None] = lambda: None
-
-    @property
-    def gone(self) -> bool:
-        """Whether the client reads no longer."""
-        return self._gone.is_set()
 
     def send(self, message: Any) -> None:
         """Send a message; it waits while the client reads nothing."""
@@ -62,18 +61,11 @@ class Outlet:
         with self._writing:
             if self.gone or self._is_written(data):
                 return
-            self._gone.set()
+            self.gone = True
         self.when_gone()
 
     def _is_written(self, data: bytes) -> bool:
         """Whether somebody was there for all of it."""
-        try:
-            self._write(data)
-        except OSError:
-            return False
-        return True
-
-    def _write(self, data: bytes) -> None:
         left = memoryview(data)
         while left:
             try:
@@ -82,10 +74,13 @@ class Outlet:
                 poll = select.poll()
                 poll.register(self._descriptor, select.POLLOUT)
                 poll.poll()
+            except OSError:
+                return False
+        return True
 
     def notify(self, method: str, params: Any) -> None:
         """Tell the client something."""
-        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+        self.send({"jsonrpc": "2.0", "method": method, **_given(params)})
 
     def request(self, method: str, params: Any) -> "Future[Any]":
         """Ask the client something."""
@@ -96,7 +91,7 @@ class Outlet:
             self._counted += 1
             own = f"herdbook-{self._counted}"
             self._asked[own] = future
-        self.send({"jsonrpc": "2.0", "id": own, "method": method, "params": params})
+        self.send({"jsonrpc": "2.0", "id": own, "method": method, **_given(params)})
         if self.gone:
             self.break_off()
         return future
@@ -119,3 +114,8 @@ class Outlet:
             waiting, self._asked = list(self._asked.values()), {}
         for future in waiting:
             future.cancel()
+
+
+def _given(params: Any) -> dict[str, Any]:
+    """What a message says of its parameters: nothing where there are none."""
+    return {} if params is None else {"params": params}

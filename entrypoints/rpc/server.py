@@ -39,7 +39,8 @@ class Server:
         self._framer = Framer(limit)
         self._frames: deque[Frame] = deque()
         self._at_end = False
-        self._mutex = threading.Condition()
+        self._mutex = threading.RLock()
+        self._news = threading.Condition(self._mutex)
         self._queue: deque[Job] = deque()
         self._turn = 0
         self._answers = False
@@ -57,7 +58,7 @@ class Server:
         self._over.wait()
         self._service.stop()
         with self._mutex:
-            self._mutex.wait_for(
+            self._news.wait_for(
                 lambda: not (self._queue or self._busy or self._waiting) or self._outlet.gone
             )
         self._service.close()
@@ -68,7 +69,7 @@ class Server:
         self._over.set()
         self._wake.set()
         with self._mutex:
-            self._mutex.notify_all()
+            self._news.notify_all()
 
     def _leave_the_rest(self) -> None:
         """Read no more, behind what is being read; called by the one who reads."""
@@ -141,10 +142,10 @@ class Server:
             with self._mutex:
                 if not self._queue:
                     self._busy -= 1
-                    self._mutex.notify_all()
+                    self._news.notify_all()
                     return
                 job = self._queue.popleft()
-                self._mutex.notify_all()
+                self._news.notify_all()
             job()
 
     def _is_queued(self, job: Job) -> bool:
@@ -152,7 +153,7 @@ class Server:
         if self._busy < MOST_BUSY:  # whoever else changes it makes it less
             return False
         with self._mutex:
-            self._mutex.wait_for(lambda: len(self._queue) < QUEUE or self._outlet.gone)
+            self._news.wait_for(lambda: len(self._queue) < QUEUE or self._outlet.gone)
             if not self._busy:
                 return False
             self._queue.append(job)
@@ -219,7 +220,7 @@ class Server:
         finally:
             with self._mutex:
                 self._waiting -= 1
-                self._mutex.notify_all()
+                self._news.notify_all()
 
     def _answer_one(self, entry: Entry) -> None:
         answer = entry.answer()

@@ -61,7 +61,8 @@ class Service:
         try:
             if message.method == "initialize":
                 self._initialize()
-            if self._waits(message):
+            ticket.method = methods().get(message.method)
+            if ticket.method is not None and ticket.method.waits(message.params):
                 ticket.stop = threading.Event()
         except RpcError as error:
             ticket.refused = error
@@ -99,10 +100,6 @@ class Service:
             module = import_module(LANGUAGE)
             self._language = module.Language(self._premises.here(), self._outlet)
 
-    def _waits(self, request: Request) -> bool:
-        method = methods().get(request.method)
-        return method is not None and method.waits(request.params)
-
     def call(self, ticket: Ticket) -> Any:
         """Do what a request asks for; its result."""
         if ticket.refused is not None:
@@ -111,21 +108,17 @@ class Service:
         name, params = ticket.request.method, ticket.request.params
         if self._is_shut:
             raise RpcError(INVALID_REQUEST, "this server was told to shut down")
-        if method := methods().get(name):
-            answer = method(self._here(ticket), params)
-            if answer is None and ticket.waits:
+        if ticket.method is not None:
+            here = self._premises.here()
+            if ticket.stop is None:
+                return ticket.method(here, params)
+            answer = ticket.method(_patient(here, ticket.stop), params)
+            if answer is None:
                 ticket.refuse_cancelled()
             return answer
         if own := self._own.get(name):
             return getattr(self, f"_{name.replace('.', '_')}")(ticket, **own.arguments(params))
         return self._language_method(name)(params)
-
-    def _here(self, ticket: Ticket) -> Here:
-        here = self._premises.here()
-        if ticket.stop is not None:
-            here = copy.copy(here)
-            here.enough, here.pause = ticket.stop.is_set, ticket.stop.wait
-        return here
 
     def _language_method(self, name: str) -> Callable[[Any], Any]:
         if self._language is not None and name in self._language.methods:
@@ -184,19 +177,22 @@ class Service:
             here.warn(f"{error}. What the hooks left is safe and waits in the spool")
 
 
+def _patient(here: Here, stop: threading.Event) -> Here:
+    """A folder for what waits: it stops waiting when it is told to."""
+    waiting = copy.copy(here)
+    waiting.enough, waiting.pause = stop.is_set, stop.wait
+    return waiting
+
+
 class Entry:
-    """One message, and its answer."""
+    """One message, and its answer; `waits` if that may take as long as the client said."""
 
     def __init__(self, service: Service, ticket: Ticket | None, refusal: Refusal | None) -> None:
         self._service = service
         self._ticket = ticket
         self._refusal = refusal
         self._result: Any = None
-
-    @property
-    def waits(self) -> bool:
-        """Whether answering may take as long as the client said."""
-        return self._ticket is not None and self._ticket.waits
+        self.waits = ticket is not None and ticket.stop is not None
 
     @property
     def comes_last(self) -> bool:
@@ -205,7 +201,7 @@ class Entry:
 
     def refuse_waiting(self, most: int) -> None:
         """Answer that too many wait already, if this one is to wait."""
-        if self._ticket is not None and self._ticket.waits:
+        if self._ticket is not None and self.waits:
             self._ticket.refused = RpcError(TOO_MANY, f"{most} requests wait already, and no more")
 
     def answer(self) -> dict[str, Any] | None:

@@ -191,15 +191,17 @@ function SCENES.lens()
   at_line(2)
   elsewhere("claim", "--agent", "brisk-otter")
   vim.api.nvim_buf_set_lines(0, -1, -1, false, { "# hej" })
+  local document = vim.lsp.util.make_text_document_params(0)
+  local before = answer(function(done) -- so that git's answer of before the save is known
+    herdbook.request("textDocument/codeLens", { textDocument = document }, done)
+  end)
   vim.cmd("write")
   local lens
   wait("a lens with the task", function()
-    vim.cmd("doautocmd CursorHold") -- nobody is idle here, and the recipe asks when somebody is
-    vim.wait(500)
     lens = vim.lsp.codelens.get(0)[1]
     return lens and lens.command.title:find("greet in Danish", 1, true)
   end)
-  return { line = lens.range.start.line, title = lens.command.title }
+  return { before = before.result, line = lens.range.start.line, title = lens.command.title }
 end
 
 local function main()

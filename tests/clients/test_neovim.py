@@ -122,8 +122,9 @@ def test_what_another_process_does_is_shown(plays: Plays) -> None:
 
 
 def test_above_a_file_stand_the_agents_that_change_it(plays: Plays, reviewed: Reviewed) -> None:
-    """A code lens above the first line names the agent that changes the file, and its task."""
+    """Right behind a save, a code lens above the first line names the agent and its task."""
     facts = plays("lens")
+    assert facts["before"] == []
     assert facts["line"] == 0
     assert facts["title"].startswith("brisk-otter: greet in Danish")
     assert reviewed.task[:8] in facts["title"]

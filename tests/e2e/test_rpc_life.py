@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -84,6 +85,41 @@ def test_the_end_of_input_finishes_what_was_begun(person: Person, app: Path) -> 
         assert pipes.process.wait(SECONDS) == 0
         assert pipes.err.read() == b""
     assert len(person.asks(app, "task", "list", "--limit", "1000")) == 100
+
+
+SLOW_GIT = """#!/bin/sh
+case " $* " in
+*" status "*)
+    echo $$ > "$SLOW.fresh" && mv "$SLOW.fresh" "$SLOW"
+    while [ -e "$SLOW" ]; do sleep 0.05; done
+    ;;
+esac
+exec "$GIT" "$@"
+"""
+
+
+def test_exit_does_not_wait_for_git(person: Person, app: Path, tmp_path: Path) -> None:
+    """Whoever is shown above a file matters to nobody any more."""
+    person.runs(app, "agent", "add", "otter")
+    person.runs(app, "task", "add", "x")
+    person.runs(app, "claim", "--agent", "otter")
+    slow, git = tmp_path / "slow", tmp_path / "bin" / "git"
+    git.parent.mkdir()
+    git.write_text(SLOW_GIT)
+    git.chmod(0o755)
+    real, path = shutil.which("git") or "", f"{git.parent}:{person.variables['PATH']}"
+    with Pipes(person, app, headers=True, PATH=path, GIT=real, SLOW=str(slow)) as pipes:
+        pipes.call("initialize", 1, rootUri=app.as_uri(), capabilities={})
+        document = {"uri": (app / "a.py").as_uri()}
+        pipes.send(request("textDocument/codeLens", 2, textDocument=document))
+        until(slow.exists)
+        pipes.send(request("shutdown", 3))
+        until(lambda: pipes.receive().get("id") == 3)
+        pipes.send(request("exit"))
+        assert pipes.process.wait(SECONDS) == 0
+        asked = psutil.Process(int(slow.read_text()))
+        slow.unlink()
+        until(lambda: not asked.is_running() or asked.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_what_the_hooks_left_is_flushed_at_the_end_if_it_is_due(person: Person, app: Path) -> None:

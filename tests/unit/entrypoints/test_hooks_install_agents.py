@@ -5,6 +5,7 @@ import shlex
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +246,19 @@ def test_an_agent_waits_for_every_hook(root: Path, variables: dict[str, str]) ->
     there = site("claude-code", root, variables, user=False)
     make(install("claude-code", there))
     assert not any("async" in command for command in commands(there).values())
+
+
+def test_two_threads_may_install_at_once(root: Path, variables: dict[str, str]) -> None:
+    """What is remembered of a file is written whole by each, and the last word is one of theirs."""
+    there = site("claude-code", root, variables, user=False)
+    plan = install("claude-code", there)
+
+    def again(_: int) -> None:
+        for _ in range(50):
+            make(plan)
+
+    make(plan)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(again, range(8)))
+    make(uninstall("claude-code", there))
+    assert everything(root) == []

@@ -28,21 +28,23 @@ def test_a_worktree_is_shown_until_its_last_folder_goes(
     inner.mkdir()
     with Editor(root) as editor:
         here = editor.here()
-        remarked(here, phase_of(here), 2)
+        phase = phase_of(here)
+        remarked(here, phase, 2, "first")
         if later:
             editor.begin(workspaceFolders=[_folder(root)])
             editor.language.notice(FOLDERS, _event(added=(inner,)))
         else:
             editor.begin(workspaceFolders=[_folder(root), _folder(inner)])
         uri = editor.open(root / "a.py")
-        editor.sees(uri, "you: why?")
+        editor.sees(uri, "you: first")
         editor.language.notice(FOLDERS, _event(removed=(root,)))
+        remarked(here, phase, 3, "second")
+        editor.sees(uri, "you: first", "you: second")
         editor.language.notice(FOLDERS, _event(added=(root,)))
         editor.language.notice(FOLDERS, _event(removed=(inner, tmp_path)))
-        editor.say("didClose", uri)
-        editor.open(root / "a.py")
-        assert editor.lines(uri) == [1]
+        remarked(here, phase, 4, "third")
+        editor.sees(uri, "you: first", "you: second", "you: third")
         editor.language.notice(FOLDERS, _event(removed=(root,)))
         editor.waits(lambda: editor.shown(uri) == [])
         shown = [params["diagnostics"] for name, params in editor.told if "publish" in name]
-        assert [len(each) for each in shown] == [1, 0]
+        assert [len(each) for each in shown] == [1, 2, 3, 0]

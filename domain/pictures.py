@@ -42,7 +42,7 @@ def blob(kind: str, data: bytes) -> Blob:
     return Blob(kind, len(data), blake2b(data, digest_size=DIGEST).hexdigest())
 
 
-def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
+def differences(before: object, after: object, path: str = "") -> Iterator[Difference]:
     """Every place at which two pictures differ, as deep as can be."""
     if same(before, after):
         return
@@ -89,20 +89,20 @@ def _common(one: Sequence[Any], other: Sequence[Any]) -> int:
     return next(unlike, min(len(one), len(other)))
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: object, other: object) -> bool:
     """Whether two pictures show the same; 1, 1.0 and True are three different things."""
     if type(one) is not type(other):
         return False
-    if isinstance(one, dict):
+    if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
-    if isinstance(one, float) and math.isnan(one):
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
-    return bool(one == other)
+    return one == other
 
 
-def step(path: str, key: Any) -> str:
+def step(path: str, key: object) -> str:
     """The path to a field of what a path leads to."""
     if isinstance(key, str) and key and SAFE.issuperset(key) and not key[0].isdigit():
         return f"{path}.{key}" if path else key

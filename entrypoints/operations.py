@@ -10,7 +10,17 @@ with 1. A `screen` turns the answer into what a person reads.
 """
 
 from herdbook.entrypoints.operation import Operation
-from herdbook.entrypoints.table import crew, demo, hooks, places, plan, programs, record, talk
+from herdbook.entrypoints.table import (
+    checkpoints,
+    crew,
+    demo,
+    hooks,
+    places,
+    plan,
+    programs,
+    record,
+    talk,
+)
 
 OPERATIONS: tuple[Operation, ...] = (
     *places.ROWS,
@@ -18,6 +28,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *crew.ROWS,
     *talk.ROWS,
     *record.ROWS,
+    *checkpoints.ROWS,
     *hooks.ROWS,
     *programs.ROWS,
     *demo.ROWS,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from herdbook import services
 from herdbook.domain.agents import Agent
+from herdbook.domain.checkpoints import Typed
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.places import Area
 from herdbook.domain.plan import (
@@ -28,8 +29,11 @@ from herdbook.domain.plan import (
 )
 from herdbook.domain.record import Account
 from herdbook.domain.talk import Message, Party
+from herdbook.ports.checkpointing import Keeping
+from herdbook.ports.checkpoints import Done
 from herdbook.ports.derive import differences
 from herdbook.ports.ids import Ids
+from herdbook.ports.pieces import Offer
 from herdbook.ports.store import Store
 from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services import change_sets
@@ -56,7 +60,7 @@ _numbers = itertools.count(1)
 choices = st.lists(st.integers(0, 30), min_size=7, max_size=7)
 steps = st.tuples(st.sampled_from([*TRIED, *OFTEN * 3, *["keeping.add"] * 4]), choices)
 programs = st.lists(st.lists(steps, min_size=1, max_size=2), min_size=5, max_size=25)
-working = steps.filter(lambda step: areas_of(USE_CASES[step[0]]) != (Area.RECORD,))
+working = steps.filter(lambda step: Area.WORK in areas_of(USE_CASES[step[0]]))
 Transaction = list[tuple[str, list[int]]]
 
 
@@ -103,6 +107,20 @@ def _begun(uow: UnitOfWork) -> None:
             )
 
 
+def _checkpointed(keeping: Keeping) -> None:
+    """Two threads of three steps each, with what was written since the last one."""
+    said = {"metadata": Typed("json", b"{}"), "state": Typed("json", b"{}")}
+    for thread in ("one", "two"):
+        for number in range(3):
+            before = f"{thread} {number - 1}" if number else None
+            offer = Offer(number, changed=True, write=lambda: Typed("bytes", b"x" * 5_000))
+            keeping.put(
+                thread, "", f"{thread} {number}", parent_id=before, values={"x": offer}, **said
+            )
+        done = Done("task", "", 0, "x", Typed("null", b""))
+        keeping.put_writes(thread, "", f"{thread} 2", [done])
+
+
 class Spaces:
     """A space of each area with something in it, and ids by which a program does the same again."""
 
@@ -111,12 +129,15 @@ class Spaces:
         ids = itertools.count(1)
         self.store = store
         self.ids: Ids = lambda: f"{next(ids):020x}"
-        self.names = {area: f"{area}/use-cases-{number}" for area in (Area.WORK, Area.RECORD)}
+        self.names = {area: f"{area}/use-cases-{number}" for area in Area}
         with self.begin(Area.WORK) as uow:
             _begun(uow)
             uow.commit()
         with self.begin(Area.RECORD) as uow:
             uow.accounts.add_all([Account(email="x"), Account(email="y", credentials="z")])
+            uow.commit()
+        with self.begin(Area.CHECKPOINTS) as uow:
+            _checkpointed(Keeping(uow))
             uow.commit()
 
     def begin(self, area: Area, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:

@@ -15,6 +15,7 @@ from enum import Enum
 from types import ModuleType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from herdbook.domain.checkpoints import id_at, told
 from herdbook.domain.claiming import LEASE
 from herdbook.domain.errors import NotFound
 from herdbook.domain.events import Event
@@ -29,6 +30,7 @@ from herdbook.ports.dictionary import (
     DICTIONARY,
     ERRANDS,
     INITIATIVES,
+    LANES,
     MESSAGES,
     PHASES,
     PROJECTS,
@@ -36,6 +38,7 @@ from herdbook.ports.dictionary import (
     REVIEW_COMMENTS,
     TASKS,
 )
+from herdbook.ports.dictionary import CHECKPOINTS as KEPT
 from herdbook.ports.kinds import Kind
 from herdbook.ports.query import find
 from herdbook.ports.unit_of_work import UnitOfWork
@@ -47,13 +50,14 @@ from tests.contract.trackers import tracked
 E = TypeVar("E")
 UseCase = Callable[..., Any]
 
-WORK, RECORD = (Area.WORK,), (Area.RECORD,)
+WORK, RECORD, CHECKPOINTS = (Area.WORK,), (Area.RECORD,), (Area.CHECKPOINTS,)
 MODULES = {
     "accounts": RECORD,
     "advice": RECORD,
     "agent_tracker": RECORD,
     "board": WORK,
     "change_sets": WORK,
+    "checkpoints": CHECKPOINTS,
     "claiming": WORK,
     "crew": WORK,
     "depending": WORK,
@@ -221,12 +225,17 @@ def _events(call: Call) -> list[Event]:
     ]
 
 
+def _thread_id(call: Call) -> str:
+    return told(call.row(LANES).thread_id)
+
+
 BY_NAME: dict[str, Choose] = {
     "account_id": _key(ACCOUNTS),
     "after": lambda _: None,
     "agent_id": _key(AGENTS),
     "change_set_id": _key(CHANGE_SETS),
     "chat_session_id": _key(CHAT_SESSIONS),
+    "checkpoint_id": lambda call: id_at(call.row(KEPT).place),
     "comment_id": _key(REVIEW_COMMENTS),
     "conversation_id": _key(CONVERSATIONS),
     "errand_id": _key(ERRANDS),
@@ -240,6 +249,7 @@ BY_NAME: dict[str, Choose] = {
     "max_retries": lambda _: 1,
     "message_id": _key(MESSAGES),
     "name": lambda call: call.one_of(["otter", "heron", "vole"]),
+    "other_id": lambda call: id_at(call.row(KEPT).place),
     "others": _others,
     "parent_message_id": _key(MESSAGES),
     "phase_id": _key(PHASES),
@@ -251,11 +261,14 @@ BY_NAME: dict[str, Choose] = {
     "sender_id": _key(AGENTS),
     "sessions": lambda call: [(f"s{call.number()}", f"agent {call.number()}")],
     "skill_points": lambda call: call.number() + 1,
+    "source": _thread_id,
     "started_at_of": lambda call: {0: call.uow.now}.get,
     "target_id": lambda call: call.row(call.one_of([PHASES, TASKS])).id,
     "task_id": _task_id,
     "tasks": lambda call: [call.row(TASKS)],
     "text": lambda call: str(_key(call.chosen["kind"])(call)) if "kind" in call.chosen else "text",
+    "thread_id": _thread_id,
+    "thread_ids": lambda call: [_thread_id(call) for _ in range(1 + call.number() % 2)],
     "texts": lambda call: call.keys(call.chosen["kind"]),
     "to_agent_id": _key(AGENTS),
     "tracker": lambda call: tracked(call.number()),

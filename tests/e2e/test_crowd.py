@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.journal import Operation
 from herdbook.domain.places import Area
 from herdbook.domain.plan import TaskStatus
 from herdbook.ports.query import find
@@ -130,35 +129,3 @@ def test_a_hundred_and_fifty_workflows_at_once(
             f"\n{engine}: {len(seconds)} workflows (add, claim, complete) in {took:.0f} s with "
             f"start-up, p50 {statistics.median(seconds) * 1_000:.0f} ms, p99 {p99 * 1_000:.0f} ms\n"
         )
-
-
-@pytest.mark.parametrize("backend", ["lmdb", "duckdb"])
-def test_thirty_worktrees_write_checkpoints_of_their_own(
-    person: Person, places: list[Path], backend: str
-) -> None:
-    """Each has its own store, and the user's global store is not touched, not even its times."""
-    person.chooses(backend)
-    outside = person.at(person.home)
-    with outside.opened(Area.CHECKPOINTS, create=True) as store:
-        uuid = store.uuid
-    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in stores_in(person.data)}
-    assert before
-    told = at_once(person, "tests.e2e.checkpointer", places)
-    assert len({each["uuid"][0] for each in told} | {uuid}) == len(places) + 1
-    for place, each in zip(places, told, strict=True):
-        here = person.at(place)
-        with here.opened(Area.CHECKPOINTS) as store:
-            assert store.uuid == each["uuid"][0]
-            assert store.spaces() == [f"checkpoints/{here.worktree_id}"]
-            kept: Operation | None = read(
-                store, store.spaces()[0], lambda uow: uow.operations.find("step 9")
-            )
-            assert kept is not None
-            assert kept.result == {"worktree": here.worktree_id}
-    after = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in stores_in(person.data)}
-    assert after == before
-
-
-def stores_in(folder: Path) -> list[Path]:
-    """Every file of the stores in a folder."""
-    return sorted(path for path in folder.rglob("*") if path.is_file())

@@ -1,0 +1,91 @@
+"""MessagePack read in plain Python: what another library writes comes back, nonsense is refused."""
+
+from contextlib import suppress
+from typing import Any
+
+import ormsgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from herdbook.adapters.msgpack import DEEPEST, Reader, Unreadable, end_of, entries_of, map_of
+
+sizes = st.sampled_from([0, 1, 2, 4, 8, 15, 16, 17, 31, 32, 255, 256, 70_000])
+leaves = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | sizes.map(lambda size: "ü" * size)
+    | sizes.map(bytes)
+    | st.builds(ormsgpack.Ext, st.integers(0, 127), sizes.map(bytes))
+)
+values = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=3), inner, max_size=20)
+    ),
+    max_leaves=20,
+)
+
+
+class Seen(Reader):
+    """Tells extensions as what they are."""
+
+    def extension(self, kind: int, body: bytes, _: int) -> Any:
+        """A kind and bytes."""
+        return "extension", kind, body
+
+
+@given(values)
+def test_every_value_is_read_as_others_read_it(value: Any) -> None:
+    """Of all sizes and kinds, to its last byte."""
+    data = ormsgpack.packb(value)
+    other = ormsgpack.unpackb(data, ext_hook=lambda kind, body: ("extension", kind, body))
+    assert Seen(data).only() == other
+    assert end_of(data, 0) == len(data)
+
+
+@given(st.dictionaries(st.text(max_size=3), values, max_size=40))
+def test_a_map_taken_apart_and_put_together_is_the_same(value: dict[str, Any]) -> None:
+    """Byte by byte, and each part is a value of its own."""
+    data = ormsgpack.packb(value)
+    entries = list(entries_of(data))
+    assert map_of(entries) == data
+    assert [Seen(key).only() for key, _ in entries] == list(value)
+
+
+@pytest.mark.parametrize("count", [0, 15, 16, 65_535, 65_536])
+def test_maps_of_all_sizes_can_be_made(count: int) -> None:
+    """With the head that their number of entries takes."""
+    data = ormsgpack.packb({str(number): None for number in range(count)})
+    assert map_of(list(entries_of(data))) == data
+
+
+@given(st.binary() | values.map(ormsgpack.packb).flatmap(lambda data: st.just(data[:-1])))
+def test_nonsense_is_unreadable_and_nothing_worse(data: bytes) -> None:
+    """Whatever the bytes, there is a value, or an error that says why not."""
+    with suppress(Unreadable):
+        Seen(data).only()
+    with suppress(Unreadable):
+        assert end_of(data, 0) <= len(data)
+    with suppress(Unreadable):
+        assert map_of(list(entries_of(data)))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\x91" * (DEEPEST + 2) + b"\x01", "deeper than"),
+        (b"\xdd\xff\xff\xff\xff", "4294967295 values should follow"),
+        (b"\xc1", "nothing begins with"),
+        (b"\x01\x02", "1 bytes are left"),
+        (b"\xa1\xff", "not Unicode"),
+        (b"\xd4\x05\x00", "kind 0x5"),
+    ],
+)
+def test_what_is_wrong_is_said(data: bytes, reason: str) -> None:
+    """In words that say what was met."""
+    with pytest.raises(Unreadable, match=reason):
+        Reader(data).only()

@@ -4,12 +4,14 @@ LMDB is compared with the SQLite saver, Postgres with the Postgres saver on the 
 the same steps of the same workflow, as durable as ours: SQLite keeps its write-ahead log and syncs
 it at every commit (`synchronous = FULL`). Every side has one saver for the whole run, as a program
 has, and reads what it has just put, as a graph's next run does; `cold` are the reads of a saver
-whose store is open and that has seen nothing yet. Run with `python -m benchmarks.checkpoints`;
+whose store is open and that has seen nothing yet. The `floor` tells how long the engines
+themselves take to make some bytes last. Run with `python -m benchmarks.checkpoints`;
 sizes are those on disk after 200 steps.
 """
 
 import argparse
 import itertools
+import os
 import sqlite3
 import statistics
 import sys
@@ -21,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import psycopg
 from attrs import field, frozen
 from langgraph.checkpoint.postgres import PostgresSaver
@@ -166,6 +169,42 @@ def on_server() -> Iterator[tuple[Side, Side]]:
         )
 
 
+def floors(number: int) -> None:
+    """Print what it takes to make a step last at all: bytes of it, in the engine without us.
+
+    LMDB gets what a step adds to a store of ours, SQLite what its saver writes at 10 KB.
+    """
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        environment = stack.enter_context(lmdb.open(f"{folder}/raw", map_size=2**30))
+        connection = sqlite3.connect(f"{folder}/raw.db")
+        stack.callback(connection.close)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("CREATE TABLE kept (id TEXT PRIMARY KEY, data BLOB)")
+
+        def put(data: bytes) -> None:
+            with environment.begin(write=True) as transaction:
+                transaction.put(os.urandom(8), data)
+
+        def insert(data: bytes) -> None:
+            connection.execute("INSERT INTO kept VALUES (?, ?)", (os.urandom(8).hex(), data))
+            connection.commit()
+
+        ours = Side("raw lmdb", None, list, int)
+        peer = Side("raw sqlite", None, list, int)
+        for _ in range(number // STRETCH + 1):
+            for _ in range(STRETCH):
+                ours.timed("put", partial(put, os.urandom(2_500)))
+            for _ in range(STRETCH):
+                peer.timed("put", partial(insert, os.urandom(10_000)))
+        own, other = ours.median("put"), peer.median("put")
+        print(
+            f"{'floor':9} {'one row and a commit':21} {'put':16} {own * 1e6:8.0f} µs "
+            f"{other * 1e6:9.0f} µs {other / own:7.2f} x",
+            flush=True,
+        )
+
+
 def compare(opened: Callable[[], Any], state: str, number: int, missed: list[str]) -> None:
     """Print how both sides did with one state, on stores of their own."""
     shape, size = STATES[state]
@@ -201,6 +240,7 @@ def main() -> int:
     chosen = arguments.parse_args()
     missed: list[str] = []
     print(f"{'engine':9} {'state':21} {'what':16} {'ours':>11} {'peer':>12} {'faster':>9}  bar")
+    floors(chosen.steps)
     for opened in (on_files, on_server):
         for state in chosen.states:
             compare(opened, state, chosen.steps, missed)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from herdbook.domain.checkpoints import (
     Checkpoint,
     Lane,
+    Piece,
     Typed,
     Write,
     checkpoint_key,
@@ -23,14 +24,15 @@ from herdbook.domain.extents import bytes_of
 from herdbook.ports.checkpoints import Checkpoints, Done, Known
 from herdbook.ports.dictionary import CHECKPOINTS, LANES, PIECES, WRITES
 from herdbook.ports.pieces import (
+    TABLE,
     Base,
     Channel,
     Offer,
     compose,
     packed,
-    piece_of,
     read_values,
 )
+from herdbook.ports.recent import NOTHING
 from herdbook.ports.shelf import Shelf
 from herdbook.ports.unit_of_work import UnitOfWork
 
@@ -38,9 +40,15 @@ from herdbook.ports.unit_of_work import UnitOfWork
 class Keeping(Checkpoints):
     """The checkpoints of a unit of work's space, to be added to."""
 
-    def __init__(self, uow: UnitOfWork, shelf: Shelf | None = None) -> None:
+    def __init__(
+        self,
+        uow: UnitOfWork,
+        shelf: Shelf | None = None,
+        recent: Mapping[str, Checkpoint] = NOTHING,
+    ) -> None:
         super().__init__(uow, shelf, uow.space)
         self.uow = uow
+        self._recent = recent
 
     def put(
         self,
@@ -53,24 +61,28 @@ class Keeping(Checkpoints):
         metadata: Typed,
         state: Typed,
         values: Mapping[str, Offer],
+        new: bool = False,
     ) -> None:
         """Keep a checkpoint, in the place of one with the same id.
 
         A value that is offered as unchanged is taken over from the parent if that has it in this
-        version, and from the offer if not.
+        version, and from the offer if not. Who knows that the id is new may say so, and need not
+        wait for it to be looked for; AlreadyExists, at the latest at the commit, if it is not.
         """
         lane = lane_key(thread_id, namespace)
         thread, place = thread_key(thread_id), place_of(checkpoint_id)
         parent = None if parent_id is None else place_of(parent_id)
-        keys = [checkpoint_key(lane, checkpoint_id)]
-        if parent_id is not None and parent_id != checkpoint_id:
-            keys.append(checkpoint_key(lane, parent_id))
-        before, *earlier = self.uow.get(CHECKPOINTS, keys)
-        base = before or next(iter(earlier), None)
+        key = checkpoint_key(lane, checkpoint_id)
+        before = None if new else self.uow.get(CHECKPOINTS, [key])[0]
+        base = before
+        if base is None and parent_id is not None and parent_id != checkpoint_id:
+            base = self._recent.get(lane)
+            if base is None or base.place != parent:
+                base = self.uow.get(CHECKPOINTS, [checkpoint_key(lane, parent_id)])[0]
         channels = self._composed(thread, values, base)
-        state_packed, data = packed(state.data)
+        state_packed, data = packed(state.data, TABLE)
         row = Checkpoint(
-            id=keys[0],
+            id=key,
             thread=thread,
             lane=lane,
             place=place,
@@ -93,15 +105,18 @@ class Keeping(Checkpoints):
     def _composed(self, thread: str, offers: Mapping[str, Offer], base: Checkpoint | None) -> bytes:
         """What a checkpoint says of its channels; what is new of their values has been added."""
         known = self._known(base) if base else None
-        values, fresh, written = compose(offers, self._base(known) if known else None)
+        piece = self.uow.new_id(PIECES)
+        values, fresh, written = compose(offers, self._base(known) if known else None, piece)
         if fresh:
-            (added,) = self.uow.append(PIECES, [piece_of(thread, fresh)])
-            self.shelf.put(added.id, fresh, len(fresh))
-            values = values.renamed({**{name: name for name in values.pieces}, "": added.id})
+            is_packed, data = packed(fresh)
+            row = Piece(id=piece, thread=thread, size=len(fresh), packed=is_packed, data=data)
+            self.uow.append(PIECES, [row])
+            self.shelf.put(piece, fresh, len(fresh))
         channels = values.written()
         at_hand = {**known.content, **written} if known else written
         if at_hand.keys() >= offers.keys():
-            at_hand = {name: at_hand[name] for name in offers}
+            if list(at_hand) != list(offers):
+                at_hand = {name: at_hand[name] for name in offers}
             self.shelf.put(channels, Known(values, at_hand), values.size + len(channels))
         return channels
 
@@ -114,7 +129,7 @@ class Keeping(Checkpoints):
         def value(channel: Channel) -> bytes:
             if channel.name in known.content:
                 return known.content[channel.name].data
-            cut = list(known.values.stretch.cut(channel.start, channel.size))
+            cut = known.values.stretch.cut(channel.start, channel.size)
             return bytes_of(cut, self.pieces(piece for piece, _, _ in cut))
 
         return Base(known.values, value, self.pieces)

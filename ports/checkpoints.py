@@ -29,7 +29,7 @@ from herdbook.ports.pieces import (
     read_values,
     unpacked,
 )
-from herdbook.ports.query import Query, Range, any_of, between, find
+from herdbook.ports.query import Query, Range, between, find
 from herdbook.ports.shelf import Shelf
 
 PAGE = 50
@@ -124,6 +124,10 @@ class Checkpoints:
         namespace may have one), `before` leaves out that id and those above it, and `after` is the
         last one of the page before.
         """
+        if thread_id is not None and namespace is not None and before is checkpoint_id is None:
+            lane = ("lane", lane_key(thread_id, namespace))
+            newest = _newest()._replace(equals=(lane,), limit=limit)
+            return self.read.select(newest if after is None else newest.following(after))
         where: dict[str, Any] = {}
         if thread_id is not None and namespace is not None:
             where["lane"] = lane_key(thread_id, namespace)
@@ -160,10 +164,12 @@ class Checkpoints:
         if len(keys) == 1:
             query = _since()._replace(equals=(("checkpoint", keys[0]),))
         else:
-            query = find(WRITES, {"checkpoint": any_of(keys)})
-        for row in self.read.select(query) if keys else ():
+            # The keys are digests that we have made: there is nothing to check.
+            query = _since()._replace(equals=(), several=("checkpoint", tuple(found)))
+        rows = self.read.select(query) if keys else []
+        for row in rows:
             found[row.checkpoint].append(_done(row))
-        for each in found.values():
+        for each in found.values() if rows else ():
             each.sort(key=lambda done: (done.task_path, done.task_id, done.number))
         return found
 

@@ -159,6 +159,20 @@ class Appends(Protocol):
         """
 
 
+@runtime_checkable
+class Asks(Protocol):
+    """A store that can be asked something at once; an optional capability.
+
+    For engines that are reached over a network.
+    """
+
+    def asking(self, space: str) -> AbstractContextManager[Session]:
+        """Begin a read transaction that sees what was committed when it is first asked something.
+
+        It saves the way to the server and back that it takes to see an earlier moment.
+        """
+
+
 Finding = tuple[str, str | None, str]
 """What an engine found wrong: the name of a kind, a key where it is about one row, and what."""
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
+from herdbook.domain.clock import Stamp
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooNew
 from herdbook.domain.grading import Experience
@@ -62,6 +63,8 @@ class UnitOfWork(Repositories):
 
             self._promises = promises
         self._over = False
+        self.left_at: Stamp | None = None
+        """The clock of the space behind this transaction, once that has been committed."""
         self._tx = self._ids()
         self._appended = 0
         self._known: dict[str, dict[Any, Any]] = {}
@@ -247,6 +250,7 @@ class UnitOfWork(Repositories):
             self.session.replace(HEADS, [head])
         self._over = True
         self.session.commit()
+        self.left_at = head.clock
 
     def act_as(self, agent: str) -> None:
         """Let the journal tell that this agent did it."""

@@ -54,7 +54,8 @@ class DuckDBSession(SqlSession):
     def __init__(
         self, attachment: Attachment, tables: Tables, space: str, now: datetime, place: str
     ) -> None:
-        super().__init__(self._run, tables, space, now)
+        super().__init__(self._run, tables, space)
+        self.now = now
         self._attachment = attachment
         self._place = place
         self._failed = False

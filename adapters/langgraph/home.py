@@ -12,6 +12,7 @@ from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.places import Area
 from herdbook.ports.checkpointing import Keeping
 from herdbook.ports.checkpoints import Checkpoints
+from herdbook.ports.recent import Recent
 from herdbook.ports.run import insist
 from herdbook.ports.shelf import Shelf
 from herdbook.ports.store import Store
@@ -29,6 +30,7 @@ class Home:
 
     def __init__(self, find: Callable[[ExitStack], Found], room: int) -> None:
         self.shelf = Shelf(room)
+        self._recent = Recent()
         self._find = find
         self._lock = Lock()
         self._stack = ExitStack()
@@ -55,9 +57,12 @@ class Home:
 
         def attempt() -> R:
             with unit_of_work(store, space) as uow:
-                result = work(Keeping(uow, self.shelf))
+                head = uow.session.head
+                known = self._recent.at(head.clock if head else None)
+                result = work(Keeping(uow, self.shelf, known))
                 if uow.changes:
                     uow.commit()
+                    self._recent.note(uow, known)
                 return result
 
         return insist(attempt)
@@ -65,9 +70,10 @@ class Home:
     def read(self, question: Callable[[Checkpoints], R]) -> R:
         """Ask something in a read transaction of its own."""
         store, space = self.found
+        asking = getattr(store, "asking", None)
 
         def attempt() -> R:
-            with store.transaction(space, write=False) as session:
+            with asking(space) if asking else store.transaction(space, write=False) as session:
                 return question(Checkpoints(session, self.shelf, store.url))
 
         return insist(attempt)

@@ -34,6 +34,9 @@ class Listing:
             self._thread_id = str(configurable["thread_id"])
             self._namespace = configurable.get("checkpoint_ns")
             self._checkpoint_id = get_checkpoint_id(config) or None
+        self._names: tuple[str, str] | None = None
+        if self._thread_id is not None and self._namespace is not None:
+            self._names = self._thread_id, self._namespace
         self._wanted = dict(wanted or {})
         self._before = (get_checkpoint_id(before) or None) if before else None
         self._left = limit
@@ -51,7 +54,8 @@ class Listing:
             after=self._last,
             limit=size,
         )
-        found = list(kept.held([row for row in rows if self._admits(row, metadata)][: self._left]))
+        admitted = [row for row in rows if self._admits(row, metadata)][: self._left]
+        found = list(kept.held(admitted, self._names))
         # Only now, because a transaction that breaks is asked again from the start.
         self._last = rows[-1] if rows else None
         if self._left is not None:

@@ -27,7 +27,7 @@ from herdbook.adapters.langgraph.values import (
     metadata_written,
 )
 from herdbook.domain.checkpoints import Typed
-from herdbook.domain.errors import InvalidValue
+from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.ports import threads
 from herdbook.ports.checkpointing import Keeping
 from herdbook.ports.checkpoints import Checkpoints, Done, Held
@@ -100,8 +100,11 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         run_id = told_of.get("run_id")
         rest = {name: each for name, each in checkpoint.items() if name != "channel_values"}
         versions = checkpoint["channel_versions"]
+        written = self._written
         values = {
-            name: self._offer(versions.get(name), value, changed=name in new_versions)
+            name: Offer(versions.get(name), False, partial(written, value))  # noqa: FBT003
+            if name not in new_versions
+            else self._changed(versions.get(name), value)
             for name, value in checkpoint["channel_values"].items()
         }
         work = partial(
@@ -115,7 +118,10 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
             state=self._written(rest),
             values=values,
         )
-        self._home.write(work)
+        try:
+            self._home.write(partial(work, new=True))
+        except AlreadyExists:
+            self._home.write(work)
         return config_of(config["configurable"]["thread_id"], namespace, checkpoint["id"])
 
     def put_writes(
@@ -241,11 +247,9 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
             return self.serde.loads_all(values)
         return {name: self.serde.loads_typed(each) for name, each in values.items()}
 
-    def _offer(self, version: Any, value: Any, *, changed: bool) -> Offer:
-        if not changed:
-            return Offer(version, changed, partial(self._written, value))
+    def _changed(self, version: Any, value: Any) -> Offer:
         written = self._written(value)  # before others wait for the end of our transaction
-        return Offer(version, changed, lambda: written)
+        return Offer(version, changed=True, write=lambda: written)
 
     def _written(self, value: Any) -> Typed:
         tag, data = self.serde.dumps_typed(value)
@@ -253,14 +257,14 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
 
     def _tuple(self, held: Held, thread_id: Any = None) -> CheckpointTuple:
         thread_id = held.thread_id if thread_id is None else thread_id
-        read, parent = self.serde.loads_typed, held.parent_id
+        read, parent, namespace = self.serde.loads_typed, held.parent_id, held.namespace
         checkpoint: Any = read(held.state)
         checkpoint["channel_values"] = self._values(held.values)
         return CheckpointTuple(
-            config_of(thread_id, held.namespace, held.checkpoint_id),
+            config_of(thread_id, namespace, held.checkpoint_id),
             checkpoint,
             metadata_read(held.metadata, self.serde),
-            None if parent is None else config_of(thread_id, held.namespace, parent),
+            None if parent is None else config_of(thread_id, namespace, parent),
             [(done.task_id, done.channel, read(done.value)) for done in held.writes],
         )
 

@@ -18,9 +18,14 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from herdbook.domain.checkpoints import Typed
 from herdbook.domain.errors import DecodingRefused
+from herdbook.ports.shelf import Shelf
 
 Allowed = type | tuple[str, str]
 
+LONG = (b"\xda", b"\xdb")
+"""How msgpack begins a text of 256 bytes and more."""
+TEXTS = 16 * 2**20
+"""How many bytes of such texts are remembered as they were decoded."""
 PLAIN = frozenset({"null", "bytes", "bytearray"})
 _NAMES = frozenset(
     name
@@ -28,6 +33,10 @@ _NAMES = frozenset(
     if module.startswith(("langchain_core.messages", "langchain_core.documents"))
 )
 """The classes of langchain that JSON may name, under whatever path they had when it was written."""
+
+
+_read_json = json.JSONDecoder().raw_decode
+_write_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class _Decoding(threading.local):
@@ -59,6 +68,7 @@ class GuardedSerializer(JsonPlusSerializer):
             allowed_msgpack_modules=names or None,
         )
         self._named = frozenset(names)
+        self._texts = Shelf(TEXTS)  # nobody can change a text, so all who ask get the same one
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """The value behind the bytes; DecodingRefused if it takes more than is allowed."""
@@ -83,17 +93,28 @@ class GuardedSerializer(JsonPlusSerializer):
 
     def loads_all(self, values: Mapping[str, Typed]) -> dict[str, Any]:
         """Many values at once, by name; quicker than one by one."""
-        unpack, hook = ormsgpack.unpackb, self._unpack_ext_hook
-        found, option = {}, ormsgpack.OPT_NON_STR_KEYS
+        unpack, hook, known = ormsgpack.unpackb, self._unpack_ext_hook, self._texts.glimpse
+        option = ormsgpack.OPT_NON_STR_KEYS
+        found: dict[str, Any] = {}
         _decoding.blocked = ()
         try:
-            for name, each in values.items():
-                if each[0] == "msgpack":
-                    found[name] = unpack(each[1], ext_hook=hook, option=option)
+            for name, (tag, data) in values.items():
+                if tag != "msgpack":
+                    continue
+                if data[:1] not in LONG:
+                    found[name] = unpack(data, ext_hook=hook, option=option)
+                    continue
+                text = known(data)
+                if text is None:
+                    text = unpack(data)
+                    self._texts.put(data, text, len(data))
+                found[name] = text
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             raise DecodingRefused("msgpack", _decoding.blocked) from error
         if _decoding.blocked:
             raise DecodingRefused("msgpack", tuple(dict.fromkeys(_decoding.blocked)))
+        if len(found) == len(values):
+            return found
         return {
             name: found[name] if name in found else self.loads_typed(each)
             for name, each in values.items()
@@ -124,9 +145,7 @@ def _name(allowed: Allowed) -> tuple[str, str]:
 def metadata_written(metadata: Mapping[str, Any], serializer: Any) -> Typed:
     """Metadata as JSON, which everybody can read, or as the serializer writes it."""
     try:
-        return Typed(
-            "json", json.dumps(metadata, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        )
+        return Typed("json", _write_json(metadata).encode("utf-8", "surrogatepass"))
     except (TypeError, ValueError):
         tag, data = serializer.dumps_typed(dict(metadata))
         return Typed(tag, bytes(data))
@@ -135,5 +154,5 @@ def metadata_written(metadata: Mapping[str, Any], serializer: Any) -> Typed:
 def metadata_read(metadata: Typed, serializer: Any) -> Any:
     """The metadata behind `metadata_written`."""
     if metadata.tag == "json":
-        return json.loads(metadata.data.decode("utf-8", "surrogatepass"))
+        return _read_json(metadata.data.decode("utf-8", "surrogatepass").strip())[0]
     return serializer.loads_typed(metadata)

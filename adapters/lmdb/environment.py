@@ -7,12 +7,13 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import lmdb
 
+from herdbook.adapters.lmdb.room import Room
 from herdbook.domain.errors import (
     HerdbookError,
     StoreBusy,
@@ -86,6 +87,8 @@ class Environment:
         self._stranded = False
         self.databases: dict[str, Any] = {}
         self._names: tuple[str, ...] = ()
+        self._room = Room(folder / DATA, size_limit)
+        self._page = 0
 
     def open(self, *, create: bool) -> None:
         """Open the folder, made if it may be; refuse what is damaged or not ours."""
@@ -133,6 +136,7 @@ class Environment:
                 create=True,
             )
             self.databases = {}
+            self._page = self._env.stat()["psize"]
         except lmdb.Error as error:
             raise translated(error, self.place) from error
         except OSError as error:
@@ -160,14 +164,16 @@ class Environment:
         """Whether a store has been here."""
         return (self.folder / SENTINEL).exists()
 
-    @contextmanager
-    def transaction(self, *, write: bool, patience: float | None = None) -> Iterator[Any]:
+    def transaction(
+        self, *, write: bool, patience: float | None = None
+    ) -> AbstractContextManager[Any]:
         """Run an LMDB transaction; undone unless it was committed."""
         if not write:
-            with self._inside(write=False) as txn:
-                yield txn
-            return
-        patience = self.patience if patience is None else patience
+            return self._inside(write=False)
+        return self._writing(self.patience if patience is None else patience)
+
+    @contextmanager
+    def _writing(self, patience: float) -> Iterator[Any]:
         pid = os.getpid()
         if not self._writer.acquire(timeout=patience):
             raise StoreBusy(self.place, patience, "a thread of this process")
@@ -185,6 +191,8 @@ class Environment:
         try:
             txn = self._begin(write=write)
             try:
+                if write:
+                    self._room.make((self._env.info()["last_pgno"] + 1) * self._page)
                 yield txn
             except lmdb.Error as error:
                 raise translated(error, self.place) from error

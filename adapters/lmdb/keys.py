@@ -99,11 +99,15 @@ def row_prefix(kind_name: str, space: bytes) -> bytes:
     return space + kind_name.encode() + b"\0"
 
 
-def joined(kind: Kind[Any], names: Iterable[str], values: Iterable[Any]) -> bytes:
+@cache
+def _encoders(kind: Kind[Any], names: tuple[str, ...]) -> tuple[Encode, ...]:
+    return tuple(encoder(kind.columns[name]) for name in names)
+
+
+def joined(kind: Kind[Any], names: tuple[str, ...], values: Iterable[Any]) -> bytes:
     """The bytes of some columns' values, one behind the other."""
-    return b"".join(
-        encoder(kind.columns[name])(value) for name, value in zip(names, values, strict=True)
-    )
+    encoders = _encoders(kind, names)
+    return b"".join([encode(value) for encode, value in zip(encoders, values, strict=True)])
 
 
 def behind(prefix: bytes) -> bytes:

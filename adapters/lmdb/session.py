@@ -5,7 +5,7 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,8 +32,12 @@ if TYPE_CHECKING:
 E = TypeVar("E")
 
 ROWS, LOOKUPS = "rows", "lookups"
+SHORT = 16_384
+"""Rows of bytes up to this length are remembered as they were read."""
 
-write_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+write_json = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), check_circular=False
+).encode
 _read_json = json.JSONDecoder().raw_decode
 
 
@@ -47,6 +51,26 @@ def _sealed(kind: Kind[Any], row: Any) -> bytes:
     values.update((name, len(values[name])) for name in kind.raw if name in values)
     text = b"".join([write_json(values).encode(), b"\0", *raw])
     return zlib.crc32(text).to_bytes(4, "big") + text
+
+
+def _opened(kind: Kind[E], value: bytes, place: str) -> E:
+    text = memoryview(value)[4:] if kind.raw else value[4:]
+    if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
+        raise StoreDamaged(place, f"a row of {kind.name} does not match its checksum")
+    if not kind.raw:
+        return decode(kind, _read_json(str(text, "utf-8"))[0])
+    end = value.index(b"\0", 4)
+    values, start = _read_json(value[4:end].decode())[0], end + 1
+    for name in kind.raw:
+        if name in values:
+            end = start + values[name]
+            values[name], start = value[start:end], end
+    return decode(kind, values)
+
+
+# The same bytes are the same row, which nobody can change. Only of kinds that are read over and
+# over as they are: a checkpoint is, by whoever puts the next one and by every listing.
+_remembered = lru_cache(maxsize=256)(_opened)
 
 
 class LmdbSession:
@@ -80,18 +104,11 @@ class LmdbSession:
         return lambda key: prefix + encode_key(key)
 
     def opened(self, kind: Kind[E], value: bytes) -> E:
-        text = memoryview(value)[4:] if kind.raw else value[4:]
-        if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
-            raise StoreDamaged(self._place, f"a row of {kind.name} does not match its checksum")
-        if not kind.raw:
-            return decode(kind, _read_json(str(text, "utf-8"))[0])
-        end = value.index(b"\0", 4)
-        values, start = _read_json(value[4:end].decode())[0], end + 1
-        for name in kind.raw:
-            if name in values:
-                end = start + values[name]
-                values[name], start = value[start:end], end
-        return decode(kind, values)
+        """The row behind `_sealed`; StoreDamaged if it is not as it was written."""
+        if kind.raw and len(value) < SHORT:
+            row: E = _remembered(kind, value, self._place)
+            return row
+        return _opened(kind, value, self._place)
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         at = self._key(kind)
@@ -119,7 +136,9 @@ class LmdbSession:
         """What is kept under the query's keys, in its order, as (order, value)."""
         self._check_process()
         ranges = [self._bounds(query, prefix) for prefix in self._prefixes(query)]
-        scans = [self._scan(query, *bounds) for bounds in ranges]
+        # One after the other, so that one cursor does for all.
+        cursor = self._txn.cursor(db=self._lookups if query.lookup else self._rows)
+        scans = [self._scan(cursor, query, *bounds) for bounds in ranges]
         if len(scans) == 1:
             return scans[0]
         # The order within each range is that of the bytes behind its prefix.
@@ -136,10 +155,11 @@ class LmdbSession:
         if query.several is None:
             return [start + joined(kind, leading, (fixed[name] for name in leading))]
         name, values = query.several
-        return [
-            start + joined(kind, leading, ({**fixed, name: value}[each] for each in leading))
-            for value in values
-        ]
+        at = leading.index(name)
+        before = start + joined(kind, leading[:at], (fixed[each] for each in leading[:at]))
+        behind_it = joined(kind, leading[at + 1 :], (fixed[each] for each in leading[at + 1 :]))
+        encode_value = encoder(kind.columns[name])
+        return [before + encode_value(value) + behind_it for value in values]
 
     def _bounds(self, query: Query[Any], prefix: bytes) -> tuple[bytes, bytes, int]:
         low, high = prefix, behind(prefix)
@@ -161,10 +181,10 @@ class LmdbSession:
             )
         return low, high, len(prefix)
 
+    @staticmethod
     def _scan(
-        self, query: Query[Any], low: bytes, high: bytes, skip: int
+        cursor: Any, query: Query[Any], low: bytes, high: bytes, skip: int
     ) -> Iterator[tuple[bytes, bytes]]:
-        cursor = self._txn.cursor(db=self._lookups if query.lookup else self._rows)
         if query.descending:
             there = cursor.prev() if cursor.set_range(high) else cursor.last()
             items = cursor.iterprev() if there else ()

@@ -1,6 +1,7 @@
 """Connections to a Postgres server: kept, renewed when they broke, never shared over a fork."""
 
 import os
+import selectors
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from herdbook.domain.errors import (
 from herdbook.ports.store import TryAgain
 
 KEPT = 8
+NEAR = ("", "localhost", "127.0.0.1", "::1")
 _AGAIN = ("40001", "40P01", "57P01", "57P02", "57P03", "53300")
 _BUSY = ("55P03", "57014")
 _FULL = ("53100", "54000")
@@ -71,6 +73,31 @@ def translated(error: psycopg.Error, place: str, patience: float) -> HerdbookErr
     if not code and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return TryAgain(place, _text_of(error) or "the connection broke")
     return StoreUnavailable(place, _text_of(error))
+
+
+def is_near(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server is on this machine, so that a way there and back takes no time."""
+    host = connection.info.host
+    return host.startswith("/") or host in NEAR
+
+
+def _has_ended(connection: psycopg.Connection[Any], patience: float) -> bool:
+    """Whether a connection is as good as new; if it had something to undo, that has been done."""
+    libpq = connection.pgconn
+    try:
+        while libpq.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+            libpq.consume_input()
+            if not libpq.is_busy():
+                libpq.get_result()
+                continue
+            with selectors.DefaultSelector() as answer:
+                answer.register(libpq.socket, selectors.EVENT_READ)
+                if not answer.select(patience):
+                    return False
+    except psycopg.Error:
+        return False
+    idle = psycopg.pq.TransactionStatus.IDLE
+    return libpq.transaction_status == idle and not connection.closed
 
 
 class Connections:
@@ -132,8 +159,9 @@ class Connections:
         with self._guard:
             while self._idle:
                 connection = self._idle.pop()
-                if not connection.closed:
+                if _has_ended(connection, self.patience):
                     return connection
+                connection.close()
         return self.connect()
 
     def _give_back(self, connection: psycopg.Connection[Any]) -> None:
@@ -141,7 +169,8 @@ class Connections:
             return
         try:
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                connection.execute("ROLLBACK")
+                # Who takes it next reads the answer, which has come by then.
+                connection.pgconn.send_query(b"ROLLBACK")
         except psycopg.Error:
             # It is of no use any more, and what it had begun ends with it.
             connection.close()

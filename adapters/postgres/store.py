@@ -1,30 +1,26 @@
 """Rows in Postgres."""
 
 import json
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 from uuid import uuid4
 
 import psycopg
 
 from herdbook.adapters.postgres.connections import Connections
+from herdbook.adapters.postgres.session import PostgresSession, Talk
 from herdbook.adapters.sql.dialect import Dialect, quoted
 from herdbook.adapters.sql.layout import raise_heads, steps, written
-from herdbook.adapters.sql.session import SqlSession, Tables
-from herdbook.domain.errors import AlreadyExists, StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.adapters.sql.session import Tables
+from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
-from herdbook.ports.kinds import Dictionary, Kind
-from herdbook.ports.store import Node, Step
+from herdbook.ports.kinds import Dictionary
 from herdbook.ports.wire import utc
-
-E = TypeVar("E")
-Statement = tuple[str, list[Any] | None]
 
 TEXT = 'text COLLATE "C"'
 
@@ -68,101 +64,6 @@ POSTGRES = Dialect(
     among=lambda column, values: f"{column} = ANY({values})",
     hash_of=lambda text: f"md5({text})",
 )
-
-
-class _Talk:
-    """One transaction's statements, each batch on one way to the server and back."""
-
-    def __init__(self, connection: psycopg.Connection[Any], place: str) -> None:
-        self._connection = connection
-        self._cursor = connection.cursor(binary=True)
-        self._place = place
-        self._pid = os.getpid()
-
-    def __call__(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
-        """Run statements and give the rows of the last one; an error of any of them is raised."""
-        if os.getpid() != self._pid:
-            raise StoreUnavailable(
-                self._place, "this transaction belongs to the process that was forked"
-            )
-        *earlier, (sql, parameters) = statements
-        try:
-            if not earlier:
-                self._cursor.execute(sql.encode(), parameters)
-            else:
-                with self._connection.pipeline():
-                    for before, given in earlier:
-                        self._connection.execute(before.encode(), given)
-                    self._cursor.execute(sql.encode(), parameters)
-        except psycopg.Error:
-            if earlier:
-                # The driver takes for prepared what the server has skipped behind the error.
-                self._connection.close()
-            raise
-        return self._cursor.fetchall() if self._cursor.description else []
-
-
-class PostgresSession(SqlSession):
-    """A transaction on a Postgres server.
-
-    What nobody waits for an answer to is held back and goes to the server with what comes next, at
-    the latest with the commit: every answer costs a way there and back.
-    """
-
-    def __init__(
-        self, talk: "_Talk", tables: Tables, space: str, now: datetime, head: Head | None
-    ) -> None:
-        super().__init__(self._run, tables, space, now)
-        self.head = head
-        self._talk = talk
-        self._held_back: list[Statement] = []
-
-    def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        held_back, self._held_back = self._held_back, []
-        try:
-            return self._talk([*held_back, (sql, parameters)])
-        except psycopg.errors.UniqueViolation as error:
-            raise AlreadyExists(error.diag.table_name or "row", self._space) from error
-
-    def append(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        table = self._tables[kind]
-        self._held_back += [(table.append_one, [self._space, *table.values(row)]) for row in rows]
-
-    def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        if kind is not HEADS:
-            super().replace(kind, rows)
-            return
-        # It is there: we hold its lock.
-        table = self._tables[kind]
-        self._held_back += [
-            (table.replace_one, table.replace_one_parameters(self._space, row)) for row in rows
-        ]
-
-    def commit(self) -> None:
-        self._run("COMMIT")
-
-    def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
-        """Follow edges with one recursive statement."""
-        branches = []
-        for step in steps:
-            table = self._tables[step.kind].name
-            source, target = f"e.{quoted(step.source)}", f"e.{quoted(step.target)}"
-            branches.append(
-                f"SELECT '{step.target_role}' COLLATE \"C\" AS role, {target} AS node "
-                f"FROM {table} e WHERE reached.role = '{step.source_role}' AND e.space = %s "
-                f"AND {source} = reached.node AND {target} IS NOT NULL"
-            )
-        sql = (
-            "WITH RECURSIVE reached(from_role, from_node, role, node) AS ("
-            'SELECT NULL COLLATE "C", NULL COLLATE "C", role COLLATE "C", node COLLATE "C" '
-            "FROM unnest(%s::text[], %s::text[]) AS start(role, node) "
-            "UNION SELECT reached.role, reached.node, further.role, further.node "
-            f"FROM reached CROSS JOIN LATERAL ({' UNION ALL '.join(branches)}) further) "
-            "SELECT from_role, from_node, role, node FROM reached WHERE from_node IS NOT NULL"
-        )
-        roles, nodes = [role for role, _ in starts], [node for _, node in starts]
-        rows = self._execute(sql, [roles, nodes, *[self._space] * len(steps)])
-        return [((a, b), (c, d)) for a, b, c, d in rows]
 
 
 class PostgresStore:
@@ -266,24 +167,25 @@ class PostgresStore:
 
     @contextmanager
     def transaction(self, space: str, *, write: bool) -> Iterator[PostgresSession]:
+        if not write:
+            with self.asking(space) as session:
+                # Only who has asked something sees what was there at that moment.
+                _ = session.head
+                yield session
+            return
         area_of(space)
         with self._pool().borrowed() as connection:
-            talk = _Talk(connection, self.url)
-            begin = self._begin_writing if write else self._begin_reading
-            now, head = begin(talk, space)
-            yield PostgresSession(talk, self._tables, space, utc(now), head)
+            talk = Talk(connection, self.url)
+            now, head = self._begin_writing(talk, space)
+            yield PostgresSession.begun(talk, self._tables, space, now, head)
 
-    def _begin_reading(self, talk: "_Talk", space: str) -> tuple[datetime, Head | None]:
-        heads = self._tables[HEADS]
-        ask = (
-            f"SELECT clock_timestamp(), {heads.column_list} FROM (SELECT) AS one "
-            f"LEFT JOIN {heads.name} ON space = %s"
-        )
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        now, *head = talk([(begin, None), (ask, [space])])[0]
-        return now, heads.row(head) if head[0] is not None else None
+    @contextmanager
+    def asking(self, space: str) -> Iterator[PostgresSession]:
+        area_of(space)
+        with self._pool().borrowed() as connection:
+            yield PostgresSession(Talk(connection, self.url), self._tables, space)
 
-    def _begin_writing(self, talk: "_Talk", space: str) -> tuple[datetime, Head | None]:
+    def _begin_writing(self, talk: Talk, space: str) -> tuple[datetime, Head]:
         """Lock the space's head: the next writer waits here until this one has ended."""
         heads = self._tables[HEADS]
         # The time is taken outside, so that it is read when the lock is held.

@@ -1,7 +1,6 @@
 """A transaction on one space, in SQL."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, TypeVar
 
 from herdbook.adapters.sql.dialect import Dialect, Execute
@@ -31,8 +30,7 @@ class Tables:
 class SqlSession:
     """The primitives of a session, over whatever runs statements."""
 
-    def __init__(self, execute: Execute, tables: Tables, space: str, now: datetime) -> None:
-        self.now = now
+    def __init__(self, execute: Execute, tables: Tables, space: str) -> None:
         self._execute = execute
         self._tables = tables
         self._space = space

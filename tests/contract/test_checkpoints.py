@@ -392,16 +392,23 @@ def test_a_missing_piece_is_damage(store: Store, place: str) -> None:
             _held(uow, 0)
 
 
+@pytest.mark.parametrize("near", [True, False], ids=["near", "far"])
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
-def test_appended_rows_are_seen_at_once_and_clash_at_the_commit(store: Store, place: str) -> None:
-    """What an engine held back is there for the next question; a taken key undoes everything."""
+def test_appended_rows_are_seen_at_once_and_clash_at_the_commit(
+    store: Store, place: str, monkeypatch: pytest.MonkeyPatch, near: bool
+) -> None:
+    """What an engine held back is there for the next question; a taken key undoes everything.
+
+    Be the server on this machine or not: statements go there one by one, or many on one way.
+    """
+    monkeypatch.setattr("herdbook.adapters.postgres.session.is_near", lambda _: near)
     with work_in(store, place) as uow:
         assert isinstance(uow.session, Appends)
         (first,) = uow.append(PIECES, [_piece("a")])
         assert uow.session.get(PIECES, [first.id]) == [first]
         uow.commit()
     with work_in(store, place) as uow:
-        uow.append(PIECES, [_piece("b")])
+        uow.append(PIECES, [_piece("b") for _ in range(9)])
         uow.append(PIECES, [PIECES.entity(**{**vars(first), "data": b"other"})])
         with pytest.raises(AlreadyExists):
             uow.commit()

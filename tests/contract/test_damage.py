@@ -82,6 +82,13 @@ def cut(to: float) -> Harm:
     return lambda path: os.truncate(path, int(path.stat().st_size * to if to < 1 else to))
 
 
+def cut_last_page(path: Path) -> None:
+    """Cut off the last page of what is kept, and the room behind it that nobody has used yet."""
+    with lmdb.open(str(path.parent), readonly=True, lock=False) as environment:
+        last = environment.info()["last_pgno"]
+    os.truncate(path, last * 4_096)
+
+
 def an_empty_environment(path: Path) -> None:
     """Put a database in its place that is whole and has nothing in it."""
     shutil.rmtree(path.parent / "elsewhere", ignore_errors=True)
@@ -106,7 +113,7 @@ LMDB_HARM: dict[str, Harm] = {
     "one page": cut(4_096),
     "two pages": cut(8_192),
     "half": cut(0.5),
-    "all but its end": lambda path: os.truncate(path, path.stat().st_size - 4_096),
+    "all but its end": cut_last_page,
     "missing": Path.unlink,
     "nothing in it": an_empty_environment,
     "noise": lambda path: path.write_bytes(NOISE),

@@ -8,7 +8,8 @@ BIN := .venv/bin
 INSTALLED := build/.installed
 LINKS = build/__editable__.herdbook-*/herdbook
 EDITABLE := --no-build-isolation --constraint constraints.txt --editable '.[all]'
-PYTEST := $(BIN)/python -m pytest --numprocesses auto
+# One more worker than there are cores: tests wait for the processes that they start.
+PYTEST = $(BIN)/python -m pytest --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
 CLIENTS := build/clients
 # Tests sync thousands of times and nobody cuts the power: where there is room, memory is disk enough.
 IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "TMPDIR=/dev/shm" }')

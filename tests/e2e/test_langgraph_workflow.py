@@ -140,7 +140,9 @@ def _threads(uow: Any) -> Any:
     return checkpoints.threads(uow, limit=9)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", ["lmdb", *(pytest.param(each, marks=pytest.mark.soak) for each in ENGINES[1:])]
+)
 def test_thirty_worktrees_run_workflows_at_once(
     person: Person, app: Path, postgres_url: str, engine: str
 ) -> None:

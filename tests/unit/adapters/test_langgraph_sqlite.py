@@ -16,7 +16,7 @@ from herdbook.domain.errors import StoreUnavailable
 from herdbook.ports.foreign_checkpoints import Foreign
 
 WRITER = """
-import sqlite3, sys
+import sqlite3, sys, time
 db = sqlite3.connect(sys.argv[1])
 db.executescript('''
 PRAGMA journal_mode=WAL;
@@ -44,6 +44,7 @@ print("ready", flush=True)
 if sys.argv[2] == "busy":
     while True:
         more()
+        time.sleep(0.002)  # a workflow does something between its steps
 sys.stdin.read()
 """
 

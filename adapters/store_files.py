@@ -57,6 +57,19 @@ def require_own(status: os.stat_result, path: Path, place: str) -> None:
     raise _refusal(place, f"{path.name} {owners} ({denied})")
 
 
+def belongs_to_us(path: Path) -> bool:
+    """Whether a file or folder belongs to this account; true where nothing is there.
+
+    Raises StoreUnavailable where it cannot be looked at.
+    """
+    try:
+        return path.lstat().st_uid in _own_accounts()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        raise StoreUnavailable(str(path), error.strerror or str(error)) from error
+
+
 def _own_accounts() -> set[int]:
     accounts = {os.geteuid()}
     caller = os.environ.get("SUDO_UID", "")

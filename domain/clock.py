@@ -13,6 +13,8 @@ from herdbook.domain.errors import InvalidValue
 
 UTC_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
+FARTHEST_AHEAD: Final = timedelta(minutes=1)
+"""How far a foreign stamp may lie ahead of the machine's clock."""
 _LAST_COUNTER: Final = 99_999_999
 _NODE_LENGTH: Final = 64
 # Hours end at 23: newer Pythons read 24:00 as the next day, which would not be written back so.
@@ -92,6 +94,18 @@ def tick(last: Stamp | None, now: datetime, node: str) -> Stamp:
         raise InvalidValue("wall", f"no stamp comes after {last}") from error
 
 
+def is_ahead(stamp: Stamp | None, now: datetime) -> bool:
+    """Whether a clock runs further ahead of the machine's than a foreign one may."""
+    return stamp is not None and stamp.wall - _utc(now) > FARTHEST_AHEAD
+
+
 def merge(local: Stamp | None, remote: Stamp, now: datetime, node: str) -> Stamp:
-    """Give the next stamp of `node` after it has seen `remote`: greater than both."""
+    """Give the next stamp of `node` after it has seen `remote`: greater than both.
+
+    Raises InvalidValue for a `remote` more than a minute ahead of `now`: one machine with a wrong
+    clock would move the clocks of all others for good.
+    """
+    if is_ahead(remote, now):
+        ahead = f"{remote} is more than {FARTHEST_AHEAD.seconds} s ahead of this machine's clock"
+        raise InvalidValue("stamp", f"{ahead}; set the clock that is wrong and try again")
     return tick(remote if local is None else max(local, remote), now, node)

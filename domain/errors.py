@@ -226,6 +226,34 @@ class StoreUnavailable(HerdbookError, OSError):
         return f"{self.place} cannot be used: {self.reason}"
 
 
+class StoreUntrusted(StoreUnavailable):
+    """A store lies there that this user neither made nor trusted."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place} was not opened: {self.reason}. A person who knows where it comes from "
+            f"may allow it with `herdbook trust {self.place}`"
+        )
+
+
+class StoreGone(StoreUnavailable):
+    """A store that this user has used is not there any more."""
+
+    def __init__(self, place: str, last_used: str) -> None:
+        super().__init__(place, f"that was here on {last_used} is gone")
+        self.last_used = last_used
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.place, self.last_used)
+
+    def __str__(self) -> str:
+        return (
+            f"the store {self.place} {self.reason}. Nothing was written; bring it back from where "
+            "it was moved or from a backup. If it was meant to go, a person may begin an empty one "
+            f"with `herdbook trust --new {self.place}`"
+        )
+
+
 class StoreFull(HerdbookError):
     """There is no room for this change; what was kept is still kept."""
 

@@ -16,12 +16,17 @@ class Op(StrEnum):
 
 @entity
 class Actor:
-    """Who did it: as much of it as is known."""
+    """Who did it: as much of it as is known.
+
+    `note` says what a reader of the journal should know about who that is: a name that was taken
+    from HERDBOOK_USER, another record than the user's own, a halt that could not be looked up.
+    """
 
     person: Name | None = None
     agent: Name | None = None
     session: Name | None = None
     worktree: Id | None = None
+    note: Name | None = None
 
 
 NOBODY = of_defaults(Actor)
@@ -29,15 +34,21 @@ NOBODY = of_defaults(Actor)
 
 @entity
 class JournalEntry:
-    """One change of one row, in the total order of its space."""
+    """One change of one row, in the total order of its space.
+
+    `at` orders entries and may run ahead of the machine's clock; `recorded_at` is what that clock
+    said where the two differ by more than a second, and None otherwise.
+    """
 
     seq: int
     tx: Id
     at: Stamp
+    recorded_at: datetime | None = None
     person: Name | None = None
     agent: Name | None = None
     session: Name | None = None
     worktree: Id | None = None
+    note: Name | None = None
     operation_id: Id | None = None
     schema_version: int
     entity: Id
@@ -45,6 +56,11 @@ class JournalEntry:
     op: Op
     before: Mapped | None = None
     after: Mapped | None = None
+
+    @property
+    def time(self) -> datetime:
+        """When the change was made, by the clock of the machine that made it."""
+        return self.recorded_at or self.at.wall
 
 
 @entity

@@ -27,6 +27,8 @@ SCOPES: Mapping[Area, Scope] = {
     Area.CHECKPOINTS: Scope.WORKTREE,
     Area.RECORD: Scope.GLOBAL,
 }
+USERS_OWN = frozenset({Area.RECORD})
+"""The areas that belong to the user alone, in whichever repository they are used."""
 BACKENDS = ("lmdb", "duckdb")
 SERVERS = ("postgresql", "postgres")
 SCHEMES = (*BACKENDS, *SERVERS, "memory")

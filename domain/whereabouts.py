@@ -10,6 +10,7 @@ from herdbook.domain.settings import (
     BACKENDS,
     DEFAULT,
     SCOPES,
+    USERS_OWN,
     Layer,
     Origin,
     Scope,
@@ -18,6 +19,9 @@ from herdbook.domain.settings import (
 )
 
 FOLDER = ".herdbook"
+"""The folder at the root of each worktree, with links to the stores. Stores lay here once."""
+STATE = "herdbook"
+"""The folder in the git directory in which a repository's stores are kept."""
 Real = Callable[[str, str], str]
 """Gives the real path of a path, seen from a folder, its `~` expanded and its links followed."""
 
@@ -25,17 +29,41 @@ Real = Callable[[str, str], str]
 class Ground(NamedTuple):
     """The ground a process stands on; all paths are real ones.
 
-    `repository` is the root of the main worktree, or the git directory of a bare repository.
-    Outside a repository both it and `worktree` are None; inside a bare one, `worktree` is.
+    `repository` is the root of the main worktree, or the git directory of a bare repository, and
+    `git` the git directory that all worktrees share. Outside a repository these and `worktree` are
+    None; inside a bare one, `worktree` is.
     """
 
     worktree: str | None
     repository: str | None
     data: str
+    git: str | None = None
+    worktree_id: str | None = None
+
+    @property
+    def state(self) -> str | None:
+        """The folder in which the repository's own stores are kept."""
+        return None if self.git is None else f"{self.git}/{STATE}"
+
+    def folder_of(self, scope: Scope) -> str | None:
+        """The folder for the stores of a scope; None where only the global one can be meant.
+
+        It lies below the git directory: no clone can bring it along, and no `git clean` takes it.
+        """
+        if self.state is None or scope is Scope.GLOBAL:
+            return None
+        if scope is Scope.REPO or self.worktree is None:
+            return self.state
+        return f"{self.state}/worktrees/{self.worktree_id}"
 
     def holds(self, path: str) -> bool:
-        """Whether a real path lies inside the repository or this worktree."""
-        return any(root and _within(path, root) for root in (self.worktree, self.repository))
+        """Whether a real path lies inside the repository or this worktree.
+
+        Of the git directory only our own folder counts: the rest is git's.
+        """
+        if self.git is not None and is_within(path, self.git):
+            return is_within(path, f"{self.git}/{STATE}")
+        return any(root and is_within(path, root) for root in (self.worktree, self.repository))
 
 
 class Place(NamedTuple):
@@ -95,8 +123,15 @@ class _Search:
         raise AssertionError("the default is a place")
 
     def _settings(self, *keys: str) -> Iterator[Setting]:
+        """The settings with these keys, those that count most first.
+
+        A repository has no say in what a user keeps for all repositories, whatever its file says
+        and whoever trusts it: one of them could take the whole record.
+        """
         for layer in self.layers:
-            yield from (layer[key] for key in keys if key in layer)
+            for key in keys:
+                if key in layer and not (layer[key].of_repository and self.area in USERS_OWN):
+                    yield layer[key]
 
     def _at(self, setting: Setting) -> Place | None:
         if setting.value in set(Scope):
@@ -123,30 +158,28 @@ class _Search:
 
     def _of_scope(self, scope: Scope, origin: Origin) -> Place:
         ground, area = self.ground, self.area
-        folder = None
+        folder = ground.folder_of(scope)
         if scope is not Scope.GLOBAL:
-            folder = ground.worktree if scope is Scope.WORKTREE else ground.repository
-            if ground.repository is None:
+            if folder is None:
                 self.notes.append(
                     f"this is not inside a git repository, so {area} is kept in the global store"
                 )
                 scope = Scope.GLOBAL
-            elif folder is None:
+            elif scope is Scope.WORKTREE and ground.worktree is None:
                 self.notes.append(
                     f"a bare repository has no worktree, so {area} is kept beside its history"
                 )
-                folder = ground.repository
         backend, by = self._backend(shared=scope is Scope.GLOBAL)
         if is_url(backend):
             return Place(area, backend, None, by or origin)
         path = f"{ground.data}/{area}.{backend}"
         if folder is not None:
-            path = self.real(folder, f"{FOLDER}/{area}.{backend}")
+            path = self.real(folder, f"{area}.{backend}")
             if not ground.holds(path):
                 raise InvalidValue(
-                    f"{folder}/{FOLDER}",
-                    f"its links lead out of the repository, to {path}. Nothing was opened; if you "
-                    f"mean that place, set {area} to it in your own settings",
+                    folder,
+                    f"its links lead out of the git directory, to {path}. Nothing was opened; if "
+                    f"you mean that place, set {area} to it in your own settings",
                 )
         return Place(area, file_url(backend, path), scope, origin, by)
 
@@ -172,5 +205,6 @@ class _Search:
         return (BACKENDS[0], None) if is_url(backend) else (backend, by)
 
 
-def _within(path: str, root: str) -> bool:
+def is_within(path: str, root: str) -> bool:
+    """Whether a path is a folder, or lies somewhere below it."""
     return path == root or path.startswith(f"{root.rstrip('/')}/")

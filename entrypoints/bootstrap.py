@@ -12,8 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from herdbook.adapters import register
-from herdbook.adapters.urls import shown_url
 from herdbook.adapters.whereabouts import Whereabouts
 from herdbook.domain.places import Area
 from herdbook.domain.settings import DEFAULTS, chosen
@@ -63,14 +61,14 @@ class Here(Whereabouts):
 
         Raises StoreUnavailable where there is none and it may not be made.
         """
+        if create:
+            self.pin()
         place = self.place(area)
         for note in place.notes:
             self.warn(note)
         with self.opened_at(place, create=create) as store:
             if create:
-                self.pin()
-                if area is Area.WORK and place.scheme != "memory":
-                    register.note(shown_url(place.url), self.space(area))
+                self.note_use(place)
                 if area is Area.RECORD and self.setting("merge_legacy"):
                     from herdbook.entrypoints import legacy  # noqa: PLC0415
 
@@ -126,13 +124,15 @@ class Here(Whereabouts):
         )
 
     def read(self, area: Area | None, question: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        """Ask the store of an area; where there is none yet, it answers as an empty one does."""
-        from herdbook.adapters.looking import look  # noqa: PLC0415
+        """Ask the store of an area; where there never was one, it answers as an empty one does.
+
+        Raises StoreGone where there was one.
+        """
         from herdbook.ports.run import read  # noqa: PLC0415
 
         area = area or Area.WORK
         place = self.place(area)
-        if look(place.url).exists is False:
+        if not self.is_there(place):
             place = place._replace(url="memory://")
         for note in place.notes:
             self.warn(note)

@@ -17,8 +17,10 @@ from herdbook.domain.errors import (
     StoreBusy,
     StoreDamaged,
     StoreFull,
+    StoreGone,
     StoreTooNew,
     StoreUnavailable,
+    StoreUntrusted,
     UnknownReference,
     WorktreeInUse,
 )
@@ -43,6 +45,8 @@ EXIT_CODES: dict[type[HerdbookError], int] = {
     StoreFull: UNAVAILABLE,
     StoreTooNew: UNAVAILABLE,
     StoreUnavailable: UNAVAILABLE,
+    StoreUntrusted: UNAVAILABLE,
+    StoreGone: UNAVAILABLE,
 }
 
 

@@ -9,12 +9,27 @@ import os
 import sys
 import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
 VARIABLES = ("HERDBOOK_AGENT", "HERDBOOK_SESSION")
 ASKS = "PreToolUse"
 ENDS = frozenset({"SessionEnd", "session.deleted", "pre-push"})
 """After these the spool is flushed."""
 FULL = 1 << 20
 """So is it by whoever makes it longer than this."""
+KEPT = 1 << 20
+"""How many bytes of what a hook was given are kept."""
+_PARSED = 16 << 20
+"""Up to here what is too long is parsed, to keep its fields and shorten the long ones."""
+_LONGEST_TEXTS = (1 << 18, 1 << 15, 1 << 11)
+"""To how many characters the texts in it are shortened, the first that is enough."""
+_SHORT = 2_000
+_MOST_ARGUMENTS = 20
+_LONGEST_ESCAPE = 9
+"""How many bytes one byte of what is no text may take in the spool."""
 _OPEN = 0o200  # a reader takes this away from a file that it will read no more
 _LOG_LIMIT = 1 << 20
 _NAME_LIMIT = 200
@@ -30,13 +45,13 @@ def main(words: list[str]) -> int:
         try:
             given = _read(0)
             try:
-                text = line(words, given)
+                text = line(words, given.kept())
                 size = append(state + "/spool", text)
                 if (words[:1] and words[0] in ENDS) or size - len(text) <= FULL < size:
                     _hand_over()
             finally:  # a full disk is no way round a halt
                 if words[:1] == [ASKS]:
-                    _answer(state + "/halted", given)
+                    _answer(state + "/halted", given.head())
         except BaseException as error:  # noqa: BLE001 - also an interrupted hook must not fail its host
             _log(state, words, error)
     except BaseException:  # noqa: BLE001 - nowhere is left to tell it, and the host goes on
@@ -62,9 +77,9 @@ def line(words: list[str], given: bytes) -> bytes:
     told = [
         '\n{"id": ' + _text(os.urandom(16).hex()),
         f'"at": {time.time_ns() // 1000}',
-        '"event": ' + _text(words[0] if words else ""),
+        '"event": ' + _text(words[0][:_SHORT] if words else ""),
         '"cwd": ' + _text(_here()),
-        '"env": {' + ", ".join(_text(k) + ": " + _text(os.environ.get(k, "")) for k in VARIABLES),
+        '"env": {' + ", ".join(_text(k) + ": " + _text(_variable(k)) for k in VARIABLES),
     ]
     return _encoded(", ".join(told) + '}, "raw": ') + _raw(words[1:], given) + b"}\n"
 
@@ -80,7 +95,7 @@ def _raw(arguments: list[str], given: bytes) -> bytes:
     text = _encoded(_text(given.decode("utf-8", "backslashreplace")))
     if not arguments:
         return text
-    listed = _encoded(", ".join(map(_text, arguments)))
+    listed = _encoded(", ".join(_text(each[:_SHORT]) for each in arguments[:_MOST_ARGUMENTS]))
     return b'{"arguments": [' + listed + b'], "input": ' + text + b"}"
 
 
@@ -101,6 +116,10 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def _variable(name: str) -> str:
+    return os.environ.get(name, "")[:_SHORT]
+
+
 def _here() -> str:
     try:
         return os.getcwd()
@@ -108,13 +127,85 @@ def _here() -> str:
         return ""  # somebody removed the folder
 
 
-def _read(descriptor: int) -> bytes:
-    if os.isatty(descriptor):
-        return b""
-    parts = []
-    while part := os.read(descriptor, 1 << 16):
-        parts.append(part)
-    return b"".join(parts)
+class _Given:
+    """What came on standard input: all of it up to a limit, and the size and digest of the rest."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._digest: object = None
+
+    def add(self, part: bytes) -> None:
+        """Take the next piece; what is beyond the limit is only counted and digested."""
+        self._size += len(part)
+        if self._size > KEPT and self._digest is None:
+            from hashlib import blake2b  # noqa: PLC0415 - only for what is too long
+
+            self._digest = blake2b(b"".join(self._parts))
+        if self._digest is not None:
+            self._digest.update(part)  # type: ignore[attr-defined]
+        if self._size <= _PARSED:
+            self._parts.append(part)
+
+    def head(self) -> bytes:
+        """All of it, or its beginning where it is too long to be parsed."""
+        return b"".join(self._parts)
+
+    def kept(self) -> bytes:
+        """What goes into the spool: all of it, or an object that tells what was left out."""
+        head = self.head()
+        fits = self._size <= KEPT // _LONGEST_ESCAPE
+        if fits or (self._size <= KEPT and len(_raw([], head)) <= KEPT):
+            return head
+        import json  # noqa: PLC0415 - only for what is too long
+
+        cut: dict[str, object] = {"size": self._size, "blake2b": self._whole_digest(head)}
+        fields = _fields(json.loads, head) if self._size <= _PARSED else {}
+        for longest in _LONGEST_TEXTS if fields else ():
+            text = json.dumps({**_cut(fields, longest), "herdbook_cut": cut})
+            if len(text) <= KEPT:
+                return text.encode()
+        size = KEPT
+        while True:
+            cut["beginning"] = head[:size].decode("utf-8", "backslashreplace")
+            text = json.dumps({"herdbook_cut": cut})
+            if len(text) <= KEPT:
+                return text.encode()
+            size //= 2
+
+    def _whole_digest(self, head: bytes) -> str:
+        from hashlib import blake2b  # noqa: PLC0415 - only for what is too long
+
+        digest = self._digest or blake2b(head)
+        return str(digest.hexdigest())  # type: ignore[attr-defined]
+
+
+def _fields(parse: "Callable[[bytes], Any]", data: bytes) -> "dict[str, Any]":
+    """The fields of a JSON object; none where it is something else."""
+    try:
+        parsed = parse(data)
+    except (ValueError, RecursionError):
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _cut(value: "Any", longest: int) -> "Any":
+    """The same value with its texts cut to a length; its fields stay: they say what happened."""
+    if isinstance(value, str):
+        return value if len(value) <= longest else value[:longest] + "\u2026"
+    if isinstance(value, dict):
+        return {key[:longest]: _cut(each, longest) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_cut(each, longest) for each in value]
+    return value
+
+
+def _read(descriptor: int) -> _Given:
+    given = _Given()
+    if not os.isatty(descriptor):
+        while part := os.read(descriptor, 1 << 16):
+            given.add(part)
+    return given
 
 
 def append(spool: str, text: bytes) -> int:

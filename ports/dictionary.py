@@ -8,7 +8,7 @@ from herdbook.domain import agents, checkpoints, journal, plan, readiness, recor
 from herdbook.domain.places import Area
 from herdbook.ports.kinds import Dictionary, Kind, OnDelete, Reference, Unique
 
-VERSION = 2
+VERSION = 3
 
 
 def _cascade(field: str, target: str) -> Reference:

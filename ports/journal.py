@@ -1,6 +1,7 @@
 """The journal: every change, in the transaction that made it, in the total order of the space."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.clock import Stamp, tick
@@ -8,6 +9,9 @@ from herdbook.domain.journal import Head, JournalEntry, Op
 from herdbook.ports.changes import Change
 from herdbook.ports.dictionary import HEADS, JOURNAL
 from herdbook.ports.wire import encode, revive
+
+NEGLIGIBLE = timedelta(seconds=1)
+"""Up to here an entry's stamp says well enough what time it was."""
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work import UnitOfWork
@@ -47,12 +51,13 @@ def write_down(uow: "UnitOfWork") -> tuple[list[JournalEntry], Head]:
     )
     clock, seq, now, node = head.clock, head.seq, uow.now, uow.node
     entries = []
-    common = {
+    common: dict[str, Any] = {
         "tx": uow.tx,
         "person": uow.actor.person,
         "agent": uow.actor.agent,
         "session": uow.actor.session,
         "worktree": uow.actor.worktree,
+        "note": uow.actor.note,
         "operation_id": uow.operation_id,
         "schema_version": uow.dictionary.version,
     }
@@ -60,6 +65,7 @@ def write_down(uow: "UnitOfWork") -> tuple[list[JournalEntry], Head]:
         if not change.kind.journalled:
             continue
         clock, seq = tick(clock, now, node), seq + 1
+        common["recorded_at"] = now if abs(clock.wall - now) > NEGLIGIBLE else None
         entries.append(_entry(common, change, seq, clock))
     if not entries:
         clock = tick(clock, now, node)

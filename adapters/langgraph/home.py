@@ -101,7 +101,9 @@ def home(place: str | Store | None, space: str | None, room: int) -> Home:
             found = here.place(Area.CHECKPOINTS)
             for note in found.notes:
                 _log.warning(note)
+            here.pin()
             store = stack.enter_context(here.opened_at(found, create=True))
+            here.note_use(found)
         else:
             store = place
         if space is None:

@@ -32,4 +32,5 @@ def _url(here: Here, area: str) -> str:
     place = here.place(Area(area))
     for note in place.notes:
         here.warn(note)
+    here.is_there(place)  # or refused: engines open whatever lies there
     return place.url

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from herdbook.adapters import known_stores
 from herdbook.adapters import trust as trusting
-from herdbook.adapters.looking import look
-from herdbook.adapters.urls import shown_url
-from herdbook.domain.errors import NotFound
+from herdbook.adapters.urls import path_of, shown_url
+from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.places import Area
-from herdbook.domain.settings import DEFAULT, DEFAULTS, KEYS, chosen, is_url
+from herdbook.domain.settings import BACKENDS, DEFAULT, DEFAULTS, KEYS, chosen, is_url
+from herdbook.domain.whereabouts import Place
 from herdbook.entrypoints.bootstrap import Here
 
 
@@ -23,7 +24,7 @@ def where(here: Here) -> dict[str, Any]:
 
 def _area(here: Here, area: Area) -> dict[str, Any]:
     place = here.place(area)
-    sight = look(place.url)
+    sight = here.probe(place)
     notes = list(place.notes)
     if place.backend_by is not None:
         notes.append(f"its engine was chosen by {place.backend_by}")
@@ -55,8 +56,18 @@ def config(here: Here) -> dict[str, Any]:
     return answer
 
 
-def trust(here: Here, *, revoke: bool) -> dict[str, Any]:
-    """Remember that the user has looked at the repository's settings file and trusts it."""
+def trust(here: Here, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:
+    """Remember what the user trusts: the repository's settings file as it is now, or a store.
+
+    `new` is for a store that is gone and was meant to go: an empty one may take its place.
+    """
+    for name in ("HERDBOOK_AGENT", "HERDBOOK_SESSION"):
+        if here.variables.get(name):
+            raise InvalidValue("trust", f"is for a person to give, and {name} is set: ask yours")
+    if store is not None:
+        return _trust_store(here, here.place_of(store), new=new, revoke=revoke)
+    if new:
+        raise InvalidValue("new", "name the store that is gone")
     file, facts = here.settings_file, here.facts
     if file is None or facts is None:
         raise NotFound("settings file", "herdbook.toml or [tool.herdbook] of a repository")
@@ -68,3 +79,22 @@ def trust(here: Here, *, revoke: bool) -> dict[str, Any]:
     }
     (trusting.revoke if revoke else trusting.trust)(file, facts.common_dir)
     return {"file": str(file), "trusted": not revoke, "settings": reaching}
+
+
+def _trust_store(here: Here, place: Place, *, new: bool, revoke: bool) -> dict[str, Any]:
+    if new:
+        if here.probe(place).exists:
+            raise InvalidValue("new", f"there is a store at {shown_url(place.url)}")
+        here.forget_use(place)
+    elif place.scheme not in BACKENDS:
+        raise InvalidValue("store", "only stores in files are trusted; a server says who may enter")
+    else:
+        path = path_of(place.url)
+        if not known_stores.data_file(place.scheme, path).exists():
+            raise NotFound("store", str(path))
+        identity = known_stores.reserve(place.scheme, path)
+        if revoke:
+            known_stores.remove_own(identity)
+        else:
+            known_stores.add_own(identity, place.url, trusted=True)
+    return {"store": shown_url(place.url), "trusted": not revoke, "new": new}

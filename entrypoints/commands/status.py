@@ -3,13 +3,13 @@
 import os
 from typing import Any
 
-from herdbook.adapters import register
-from herdbook.adapters.looking import look
-from herdbook.adapters.urls import shown_url
+from herdbook.adapters import known_stores
+from herdbook.adapters.urls import path_of, shown_url
 from herdbook.domain.agents import Worktree
 from herdbook.domain.errors import HerdbookError, NotFound
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.places import Area
+from herdbook.domain.settings import BACKENDS
 from herdbook.domain.whereabouts import Place
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.ports.run import read
@@ -24,7 +24,7 @@ def status(here: Here, *, worktree: str | None, all: bool) -> dict[str, Any]:  #
     for note in place.notes:
         here.warn(note)
     spaces = []
-    if place.scheme != "memory" and look(place.url).exists is False:
+    if not here.is_there(place):
         if worktree is not None:
             _matching(here, worktree, ())
         spaces.append(_nothing(place, space))
@@ -53,16 +53,25 @@ def _nothing(place: Place, space: str) -> dict[str, Any]:
 def _elsewhere(here: Here, seen: set[tuple[str, str]]) -> list[dict[str, Any]]:
     """The other spaces this user has written to; one that is out of reach is said, not fatal."""
     found = []
-    for url, space in register.known():
-        if (url, space) in seen or look(url).exists is False:
+    for url, space in known_stores.list_uses():
+        if (url, space) in seen or not space.startswith(f"{Area.WORK}/"):
             continue
         try:
             place = here.place_of(url)
+            if not _is_own(place):
+                continue
             with here.opened_at(place) as store:
                 found.append(_space(here, store, space, None))
         except HerdbookError as error:
             here.warn(str(error))
     return found
+
+
+def _is_own(place: Place) -> bool:
+    """Whether what lies there now is what this user made or trusted."""
+    if place.scheme not in BACKENDS:
+        return True
+    return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
 
 
 def _space(here: Here, store: Store, space: str, worktree: str | None) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from herdbook.adapters.folders import ignore_itself, make_private
+from herdbook.adapters.folders import make_private
 from herdbook.adapters.git import pin
 from herdbook.adapters.git import worktrees as git
-from herdbook.adapters.looking import look
 from herdbook.adapters.urls import path_of
+from herdbook.adapters.whereabouts import link_privately
 from herdbook.domain.errors import InvalidValue, NotFound, WorktreeInUse
 from herdbook.domain.identity import GitFacts, repository_id, worktree_id
 from herdbook.domain.places import Area
@@ -137,14 +137,10 @@ def _link_stores(there: Here) -> list[tuple[Path, Path]]:
         if place.scope is not Scope.REPO or there.ground.worktree is None:
             continue
         target = path_of(place.url)
-        link = Path(there.ground.worktree, FOLDER, target.name)
-        if link.parent == target.parent:
-            continue
-        make_private(link.parent)
-        ignore_itself(link.parent)
-        if not link.is_symlink():
-            link.symlink_to(target)
-        links.append((link, target))
+        folder = Path(there.ground.worktree, FOLDER)
+        link_privately(folder, target)
+        if (folder / target.name).is_symlink():
+            links.append((folder / target.name, target))
     return links
 
 
@@ -183,7 +179,7 @@ def _listed(here: Here, each: GitWorktree) -> dict[str, Any]:
 def _asked(here: Here, question: Any) -> Any:
     """What the work store answers; None where there is none yet."""
     place = here.place(Area.WORK)
-    if look(place.url).exists is False:
+    if not here.is_there(place):
         return None
     with here.opened_at(place) as store:
         return read(store, here.space(Area.WORK), question)
@@ -197,13 +193,19 @@ def _inhabitants(here: Here, identity: str | None) -> Inhabitants:
 
 
 def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
-    """Copy what the worktree keeps in its own folder to where it outlives it."""
+    """Where what the worktree keeps of its own is from now on.
+
+    What lies in its folder is copied to where it outlives that; what lies below the git directory
+    stays there.
+    """
     archived = []
     for area in Area:
         place = there.place(area)
-        if place.scheme not in BACKENDS or look(place.url).exists is False:
+        if place.scheme not in BACKENDS or not there.is_there(place):
             continue
         if not path_of(place.url).is_relative_to(there.ground.worktree or there.folder):
+            if place.scope is Scope.WORKTREE:
+                archived.append({"area": area, "url": place.url, "rows": None})
             continue
         target = _archive_place(here, place, identity)
         with there.opened_at(place) as source, here.opened_at(target, create=True) as kept:
@@ -214,13 +216,12 @@ def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
 
 
 def _archive_place(here: Here, place: Place, identity: str) -> Place:
-    root = here.ground.repository or here.ground.data
+    root = here.ground.state or here.ground.data
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     name = f"{place.area}-{identity}-{stamp}.{place.scheme}"
-    path = Path(root, FOLDER, ARCHIVE, name)
+    path = Path(root, ARCHIVE, name)
     make_private(path.parent)
-    ignore_itself(path.parent.parent)
-    return place._replace(url=file_url(place.scheme, str(path)))
+    return place._replace(url=file_url(place.scheme, str(path)), scope=None)
 
 
 def _gone(

@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from herdbook.adapters import known_stores
 from herdbook.adapters.git.program import ran, refuse
+from herdbook.adapters.urls import path_of
 from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.places import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.commands import worktrees
 from herdbook.entrypoints.demo.plot import MAIN, WORKTREES
@@ -63,8 +66,18 @@ def built(*, keep: bool) -> Iterator[Path]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-        if not keep:
+        if keep:
+            _hand_over(folder)
+        else:
             shutil.rmtree(folder)
+
+
+def _hand_over(folder: Path) -> None:
+    """Let the store that the demo made in its own home count as made by this user."""
+    place = Here(folder / "app", os.environ).place(Area.WORK)
+    identity = known_stores.identity_of(place.scheme, path_of(place.url))
+    if identity is not None:
+        known_stores.add_own(identity, place.url)
 
 
 @contextmanager

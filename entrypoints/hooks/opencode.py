@@ -7,7 +7,7 @@ started and left alone. The plugin names no file of this machine, so a project m
 
 PLUGIN = """\
 import { spawn } from "node:child_process"
-import { randomBytes } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
@@ -16,6 +16,8 @@ const EVENTS = new Set(["command.executed", "session.created", "session.idle", "
 const REST = 5 * 60 * 1000
 const LONGEST_MARKER = 200
 const LONGEST_MEMORY = 1000
+const LONGEST_EVENT = 1024 * 1024
+const SHORT = 2000
 let flushedAt = Date.now()
 let waiting = false
 const setups = new Map()
@@ -43,6 +45,21 @@ const append = (line) => {
   }
 }
 
+// What is too long keeps its fields; its long texts are cut, and its size and digest are told.
+const fitting = (raw) => {
+  const whole = JSON.stringify(raw ?? null)
+  if (Buffer.byteLength(whole) <= LONGEST_EVENT) return raw
+  const blake2b = createHash("blake2b512").update(whole).digest("hex")
+  const cut = { size: Buffer.byteLength(whole), blake2b }
+  const shorten = (_, value) =>
+    typeof value === "string" && value.length > SHORT ? value.slice(0, SHORT) + "\u2026" : value
+  const fields = JSON.stringify(raw, shorten)
+  if (Buffer.byteLength(fields) <= LONGEST_EVENT && raw.constructor === Object) {
+    return { ...JSON.parse(fields), herdbook_cut: cut }
+  }
+  return { herdbook_cut: { ...cut, beginning: whole.slice(0, SHORT) } }
+}
+
 const spool = (event, cwd, raw) => {
   try {
     const told = {
@@ -54,7 +71,7 @@ const spool = (event, cwd, raw) => {
         HERDBOOK_AGENT: process.env.HERDBOOK_AGENT ?? "",
         HERDBOOK_SESSION: process.env.HERDBOOK_SESSION ?? "",
       },
-      raw,
+      raw: fitting(raw),
     }
     waiting = true
     append(Buffer.from("\\n" + JSON.stringify(told) + "\\n"))

@@ -30,6 +30,8 @@ CODES: dict[type[HerdbookError], int] = {
     errors.StoreFull: 5002,
     errors.StoreTooNew: 5003,
     errors.StoreUnavailable: 5004,
+    errors.StoreUntrusted: 5005,
+    errors.StoreGone: 5006,
 }
 OTHER = 1000
 """For an error that has no row yet."""

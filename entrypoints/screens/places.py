@@ -44,6 +44,11 @@ def config(answer: dict[str, Any]) -> str:
 
 def trust(answer: dict[str, Any]) -> str:
     """What is trusted from now on."""
+    if "store" in answer:
+        store = plain(answer["store"])
+        if answer["new"]:
+            return f"{store} is gone; the next write makes an empty one in its place"
+        return f"{store} is trusted" if answer["trusted"] else f"{store} is no longer trusted"
     if not answer["trusted"]:
         return f"{plain(answer['file'])} is no longer trusted"
     said = [f"  {key} = {plain(str(value))}" for key, value in answer["settings"].items()]

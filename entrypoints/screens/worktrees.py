@@ -33,7 +33,7 @@ def remove(answer: dict[str, Any]) -> str:
     return "\n".join(
         [
             f"removed {_named(answer)}; its branch and its history stay",
-            *(f"  archived {each['area']} as {each['url']}" for each in answer["archived"]),
+            *(f"  its {each['area']} are kept in {each['url']}" for each in answer["archived"]),
             *_within(answer),
         ]
     )

@@ -27,11 +27,17 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "trust",
-        "let this repository's settings file name stores outside the repository",
+        "trust this repository's settings file, or a store that came with it",
         "herdbook.entrypoints.commands.places:trust",
         "herdbook.entrypoints.screens.places:trust",
         "herdbook trust",
-        (flag("revoke", "trust it no longer"),),
+        (
+            Parameter(
+                "store", "a store to trust instead: an area, a path or a URL", positional=True
+            ),
+            flag("new", "the store is gone, and an empty one may take its place"),
+            flag("revoke", "trust it no longer"),
+        ),
         local=True,
     ),
     Operation(
@@ -69,7 +75,7 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "worktree.remove",
-        "take a worktree down; its history stays and its checkpoints are archived",
+        "take a worktree down; its history and its checkpoints stay",
         "herdbook.entrypoints.commands.worktrees:remove",
         "herdbook.entrypoints.screens.worktrees:remove",
         "herdbook worktree remove login",

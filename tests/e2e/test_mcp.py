@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from herdbook.adapters.whereabouts import account_name
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tools import TOOLS
 from tests.e2e.conftest import Person
@@ -144,7 +145,7 @@ def test_the_journal_tells_who_did_it_in_which_session_and_worktree(
         worktree = person.asks(folder, "where")["worktree_id"]
         entry = claims[task]
         assert (entry["agent"], entry["session"]) == (name, sessions[name])
-        assert (entry["person"], entry["worktree"]) == ("somebody", worktree)
+        assert (entry["person"], entry["worktree"]) == (account_name(), worktree)
 
 
 def test_a_root_that_changes_moves_the_agent(otter: Desk) -> None:

@@ -77,7 +77,7 @@ def test_all_shows_every_repository_of_the_user(person: Person, app: Path, tmp_p
     spaces = person.asks(app, "status", "--all")["spaces"]
     agents = [[row["agent"] for row in space["rows"]] for space in spaces]
     assert agents == [["here-agent"], ["third-agent"], ["there-agent"]]
-    (other / ".herdbook").rename(tmp_path / "taken away")
+    (other / ".git" / "herdbook").rename(tmp_path / "taken away")
     assert len(person.asks(app, "status", "--all")["spaces"]) == 2
 
 

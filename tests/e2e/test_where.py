@@ -93,7 +93,7 @@ def test_the_users_file_counts_least(person: Person, app: Path) -> None:
     assert url(person, app, "record") == f"duckdb://{person.data}/record.duckdb"
     (app / "pyproject.toml").write_text('[tool.other]\nwork = 1\n[tool.herdbook]\nwork = "repo"\n')
     assert decided(person, app) == "pyproject.toml, line 4"
-    assert url(person, app) == f"duckdb://{app}/.herdbook/work.duckdb"
+    assert url(person, app) == f"duckdb://{app}/.git/herdbook/work.duckdb"
 
 
 def test_a_workflow_database_of_another_program_is_honoured(
@@ -151,16 +151,18 @@ def test_another_repository_with_the_same_file_is_not_trusted(
     person.runs(app, "trust")
     other = person.repository(tmp_path / "other")
     (other / "herdbook.toml").write_text('work = "/elsewhere"\n')
-    assert url(person, other) == f"lmdb://{other}/.herdbook/work.lmdb"
+    assert url(person, other) == f"lmdb://{other}/.git/herdbook/work.lmdb"
 
 
 def test_a_committed_link_leads_nowhere(person: Person, app: Path, tmp_path: Path) -> None:
-    """A repository whose .herdbook is a link to another place is refused with both names."""
+    """A repository whose .herdbook is a link to another place: nothing is made or read there."""
     (app / ".herdbook").symlink_to(tmp_path / "elsewhere")
-    told = person.tries(app, "where")
-    assert told.returncode == 2
-    assert str(tmp_path / "elsewhere") in told.stderr
+    person.runs(app, "task", "add", "x")
+    assert url(person, app) == f"lmdb://{app}/.git/herdbook/work.lmdb"
     assert not (tmp_path / "elsewhere").exists()
+    (tmp_path / "elsewhere").mkdir()
+    person.runs(app, "task", "add", "y")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -227,7 +229,8 @@ def test_a_store_is_for_its_user_alone_and_out_of_gits_sight(
     person.git(app, "add", "herdbook.toml")
     person.git(app, "commit", "--quiet", "--message=settings")
     person.runs(app, "worktree", "add", "login")
-    found = [app / ".herdbook", *(app / ".herdbook").rglob("*")]
+    kept = app / ".git" / "herdbook"
+    found = [kept, *kept.rglob("*"), app / ".herdbook", app / ".herdbook" / ".gitignore"]
     found += [person.home / ".local", *(person.home / ".local").rglob("*")]
     for path in found:
         mode = stat.S_IMODE(path.lstat().st_mode)

@@ -48,7 +48,7 @@ def test_a_store_opened_through_the_link_is_the_same_store(
     answer = person.asks(app, "worktree", "add", "login")
     (link,) = answer["links"]
     assert Path(link["link"]).is_symlink()
-    assert Path(link["link"]).resolve() == app / ".herdbook" / f"work.{backend}"
+    assert Path(link["link"]).resolve() == app / ".git" / "herdbook" / f"work.{backend}"
     place = person.at(app)
     linked = place.place(Area.WORK)._replace(url=f"{backend}://{link['link']}")
     space = place.space(Area.WORK)
@@ -76,7 +76,7 @@ def test_a_link_may_come_before_its_store(person: Person, app: Path) -> None:
         url=f"lmdb://{login}/.herdbook/checkpoints.lmdb"
     )
     with place.opened_at(through, create=True):
-        assert (app / ".herdbook" / "checkpoints.lmdb" / "data.mdb").exists()
+        assert (app / ".git" / "herdbook" / "checkpoints.lmdb" / "data.mdb").exists()
 
 
 def test_parallel_adds_queue(person: Person, app: Path) -> None:
@@ -214,5 +214,5 @@ def test_a_bare_repository_has_worktrees_too(person: Person, app: Path, tmp_path
     one = Path(person.asks(bare, "worktree", "add", "one")["path"])
     two = Path(person.asks(one, "worktree", "add", "two")["path"])
     places = {person.asks(each, "where")["areas"]["work"]["url"] for each in (bare, one, two)}
-    assert places == {f"lmdb://{bare}/.herdbook/work.lmdb"}
+    assert places == {f"lmdb://{bare}/herdbook/work.lmdb"}
     assert len(person.asks(two, "worktree", "list")["worktrees"]) == 2

@@ -28,6 +28,8 @@ EXAMPLES: list[HerdbookError] = [
     errors.StoreBusy("/a/b", 2.5),
     errors.StoreBusy("/a/b", 2.5, "process 7", datetime(2026, 1, 1, tzinfo=UTC)),
     errors.StoreUnavailable("/a/b", "no such folder"),
+    errors.StoreUntrusted("/a/b", "git tracks its files"),
+    errors.StoreGone("/a/b", "2026-01-01"),
     errors.StoreFull("/a/b", "the disk has no room"),
     errors.StoreTooNew("/a/b", 3, 2),
     errors.SpaceRefused("/a/b", "work/app", "has a history of its own"),

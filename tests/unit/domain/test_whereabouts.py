@@ -13,9 +13,15 @@ from herdbook.domain.places import Area
 from herdbook.domain.settings import Layer, Origin, Scope, Setting
 from herdbook.domain.whereabouts import Ground, Place, file_url, find_place
 
-LINKED = Ground("/src/app.worktrees/login", "/src/app", "/people/me/.local/share/herdbook")
+LINKED = Ground(
+    "/src/app.worktrees/login",
+    "/src/app",
+    "/people/me/.local/share/herdbook",
+    "/src/app/.git",
+    "aaaabbbbcccc",
+)
 NOWHERE = Ground(None, None, "/people/me/.local/share/herdbook")
-BARE = Ground(None, "/srv/app.git", "/people/me/.local/share/herdbook")
+BARE = Ground(None, "/srv/app.git", "/people/me/.local/share/herdbook", "/srv/app.git")
 
 
 def real(base: str, path: str) -> str:
@@ -44,11 +50,11 @@ def found(area: Area, *layers: Layer, ground: Ground = LINKED) -> Place:
 @pytest.mark.parametrize(
     ("area", "scope", "url"),
     [
-        (Area.WORK, Scope.REPO, "lmdb:///src/app/.herdbook/work.lmdb"),
+        (Area.WORK, Scope.REPO, "lmdb:///src/app/.git/herdbook/work.lmdb"),
         (
             Area.CHECKPOINTS,
             Scope.WORKTREE,
-            "lmdb:///src/app.worktrees/login/.herdbook/checkpoints.lmdb",
+            "lmdb:///src/app/.git/herdbook/worktrees/aaaabbbbcccc/checkpoints.lmdb",
         ),
         (Area.RECORD, Scope.GLOBAL, "lmdb:///people/me/.local/share/herdbook/record.lmdb"),
     ],
@@ -62,8 +68,12 @@ def test_without_settings_the_defaults_decide(area: Area, scope: Scope, url: str
 @pytest.mark.parametrize("scope", Scope)
 def test_any_area_can_have_any_scope(area: Area, scope: Scope) -> None:
     """A scope chooses the folder and nothing else."""
-    roots = {Scope.WORKTREE: LINKED.worktree, Scope.REPO: LINKED.repository}
-    folder = f"{roots[scope]}/.herdbook" if scope in roots else LINKED.data
+    folders = {
+        Scope.WORKTREE: "/src/app/.git/herdbook/worktrees/aaaabbbbcccc",
+        Scope.REPO: "/src/app/.git/herdbook",
+        Scope.GLOBAL: LINKED.data,
+    }
+    folder = folders[scope]
     place = found(area, layer(**{area: scope}))
     assert (place.url, place.scope) == (f"lmdb://{folder}/{area}.lmdb", scope)
 
@@ -80,9 +90,9 @@ def test_outside_a_repository_everything_is_global_and_says_so(scope: Scope) -> 
 
 def test_a_bare_repository_keeps_its_stores_in_its_git_directory() -> None:
     """It has no main worktree, and inside it there is no worktree at all."""
-    assert found(Area.WORK, ground=BARE).url == "lmdb:///srv/app.git/.herdbook/work.lmdb"
+    assert found(Area.WORK, ground=BARE).url == "lmdb:///srv/app.git/herdbook/work.lmdb"
     place = found(Area.CHECKPOINTS, ground=BARE)
-    assert place.url == "lmdb:///srv/app.git/.herdbook/checkpoints.lmdb"
+    assert place.url == "lmdb:///srv/app.git/herdbook/checkpoints.lmdb"
     assert len(place.notes) == 1
 
 
@@ -121,7 +131,7 @@ def test_a_value_is_a_url_or_a_path_from_its_base(value: str, url: str) -> None:
 def test_one_line_changes_the_engine() -> None:
     """The backend counts for scopes and for paths that do not name theirs."""
     chosen = layer(backend="duckdb")
-    assert found(Area.WORK, chosen).url == "duckdb:///src/app/.herdbook/work.duckdb"
+    assert found(Area.WORK, chosen).url == "duckdb:///src/app/.git/herdbook/work.duckdb"
     assert found(Area.RECORD, chosen).url == f"duckdb://{LINKED.data}/record.duckdb"
     assert found(Area.WORK, layer(work="x"), chosen).url == "duckdb:///src/app/x"
     assert found(Area.WORK, layer(work="x.lmdb"), chosen).url == "lmdb:///src/app/x.lmdb"
@@ -142,8 +152,31 @@ def test_a_repositorys_backend_does_not_move_the_users_own_record() -> None:
     assert found(Area.WORK, chosen).scheme == "duckdb"
     assert found(Area.CHECKPOINTS, chosen).scheme == "duckdb"
     assert found(Area.RECORD, chosen).scheme == "lmdb"
-    asked = of_repository(trusted=True, backend="duckdb", record="repo")
-    assert found(Area.RECORD, asked).url == "duckdb:///src/app/.herdbook/record.duckdb"
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("record", "leak.lmdb"),
+        ("record", "repo"),
+        ("record", "worktree"),
+        ("store", "leak.lmdb"),
+        ("store", "repo"),
+        ("store", "postgresql://thief.example/all"),
+        ("backend", "postgresql://thief.example/all"),
+    ],
+)
+def test_no_setting_of_a_repository_moves_the_users_own_record(
+    key: str, value: str, *, trusted: bool
+) -> None:
+    """Whatever it says and whoever trusts it: it would take the events of all other projects."""
+    place = found(Area.RECORD, of_repository(trusted=trusted, **{key: value}))
+    assert place == found(Area.RECORD)
+    own = layer("~/.config/herdbook/config.toml", record="/mine")
+    assert found(Area.RECORD, of_repository(trusted=trusted, **{key: value}), own).url == (
+        "lmdb:///mine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,7 +194,7 @@ def test_a_repositorys_backend_does_not_move_the_users_own_record() -> None:
 def test_what_reaches_out_of_a_repository_counts_only_when_trusted(key: str, value: str) -> None:
     """Until then the next rule decides, and a note says why."""
     place = found(Area.WORK, of_repository(trusted=False, **{key: value}))
-    assert place.url == "lmdb:///src/app/.herdbook/work.lmdb"
+    assert place.url == "lmdb:///src/app/.git/herdbook/work.lmdb"
     assert place.decided_by == Origin("default")
     (note,) = place.notes
     assert "herdbook trust" in note
@@ -182,10 +215,10 @@ def test_a_repository_may_choose_scopes_backends_and_its_own_paths(key: str, val
 
 
 def test_a_link_out_of_the_repository_is_refused() -> None:
-    """A repository may hold a link called .herdbook, and nobody would notice."""
+    """An archive with a git directory in it may hold a link where our folder is."""
 
     def linked(base: str, path: str) -> str:
-        return real(base, path).replace("/src/app/.herdbook", "/elsewhere/elsewhere")
+        return real(base, path).replace("/src/app/.git/herdbook", "/elsewhere/elsewhere")
 
     with pytest.raises(InvalidValue, match="/elsewhere/elsewhere/work.lmdb"):
         find_place(Area.WORK, [], LINKED, linked)
@@ -196,3 +229,12 @@ def test_a_path_survives_its_url(name: str) -> None:
     """Spaces, newlines, question marks and bytes that are no text come back as they were."""
     path = f"/src/{name}/x"
     assert path_of(file_url("lmdb", path)) == Path(path)
+
+
+@pytest.mark.parametrize("value", [".git/hooks/x.lmdb", ".git/config", ".git/herdbook-x"])
+def test_a_repository_may_not_keep_stores_among_gits_own_files(value: str) -> None:
+    """Only our own folder in the git directory is ours."""
+    place = found(Area.WORK, of_repository(trusted=False, work=value))
+    assert place.decided_by == Origin("default")
+    assert "herdbook trust" in place.notes[0]
+    assert LINKED.holds("/src/app/.git/herdbook/x.lmdb")

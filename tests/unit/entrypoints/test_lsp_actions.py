@@ -227,8 +227,8 @@ def test_a_store_in_trouble_is_told_of_once_and_does_not_end_the_server(
     """When it is whole again, what it holds is shown."""
     here = Here(root, editor.variables)
     remarked(here, phase_of(here), 2)
-    store = root / ".herdbook" / "work.lmdb"
-    whole = root / ".herdbook" / "kept"
+    store = root / ".git" / "herdbook" / "work.lmdb"
+    whole = root / ".git" / "herdbook" / "kept"
     shutil.move(store, whole)
     store.mkdir()
     (store / "data.mdb").write_bytes(b"no store" * 1_000)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.errors import InvalidValue, NotFound
+from herdbook.domain.errors import InvalidValue, NotFound, StoreGone
 from herdbook.domain.places import Area
 from herdbook.domain.plan import Task
 from herdbook.entrypoints.bootstrap import Here
@@ -231,7 +231,11 @@ def test_what_changes_around_a_server_is_seen(folder: Path) -> None:
     with here.opened(Area.RECORD, create=True) as one, here.opened(Area.RECORD) as same:
         assert one is same
     store = folder.parent / "home" / "other.lmdb"
-    store.rename(store.with_name("moved.lmdb"))
+    moved = store.with_name("moved.lmdb")
+    store.rename(moved)
+    with pytest.raises(StoreGone), premises.here().opened(Area.RECORD, create=True):
+        pass
+    here.forget_use(here.place(Area.RECORD))
     with premises.here().opened(Area.RECORD, create=True) as another:
         assert another.uuid != one.uuid
     premises.close()

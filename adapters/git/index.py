@@ -1,0 +1,39 @@
+"""Whether git tracks a path: from the index of a worktree, and from git where that is not enough.
+
+Most repositories keep nothing of ours in their worktree, so most answers come from one search of
+the index file: every tracked path stands in it as text.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from herdbook.adapters.git.program import elsewhere, ran
+from herdbook.domain.identity import GitFacts
+
+_HEADER: Final = b"DIRC"
+_WITH_WHOLE_PATHS: Final = (2, 3)
+_PATIENCE: Final = 10.0
+
+
+def tracks(facts: GitFacts, path: str, environment: Mapping[str, str]) -> bool:
+    """Whether git tracks a file at a path of the worktree or anything below it.
+
+    What cannot be found out counts as tracked: whoever asks is about to trust what lies there.
+    """
+    try:
+        with open(os.path.join(facts.git_dir, "index"), "rb") as file:
+            index = file.read()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    version = int.from_bytes(index[4:8], "big")
+    split = b"link" in index  # the extension by which an index in two files names the other one
+    if index.startswith(_HEADER) and version in _WITH_WHOLE_PATHS and not split:
+        name = os.fsencode(path)
+        if name + b"/" not in index and name + b"\0" not in index:
+            return False
+    words = ["-C", facts.top_level or facts.git_dir, "ls-files", "-z", "--cached", "--", path]
+    status, told, _ = ran(["--literal-pathspecs", *words], elsewhere(environment), _PATIENCE)
+    return status != 0 or bool(told)

@@ -6,7 +6,7 @@ without any engine, rule or row being loaded.
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -311,6 +311,13 @@ class Whereabouts:
             if url is not None:
                 known_stores.forget_use(shown_url(url), self.space(place.area))
 
+    def _forget_other_copies(self) -> None:
+        """Forget the stores of a copy of this repository that lay at the same path before."""
+        for area in Area:
+            place = self.place(area)
+            if place.scheme in BACKENDS and self.ground.holds(str(_resolved(place.url))):
+                self.forget_use(place)
+
     def _link(self, place: Place) -> None:
         """Link a store of the repository into the folder at the root of this worktree.
 
@@ -347,6 +354,8 @@ class Whereabouts:
             return
         from herdbook.adapters.git import pin  # noqa: PLC0415
 
+        if facts.pinned_repository_id is None:
+            self._forget_other_copies()
         pinned = pin(facts, repository_id(facts), worktree_id(facts))
         self.__dict__["facts"] = facts._replace(
             pinned_repository_id=pinned[0], pinned_worktree_id=pinned[1]
@@ -368,14 +377,18 @@ def account_name() -> str:
 def link_privately(folder: Path, target: Path) -> None:
     """Put a link to a store into a folder that git ignores; what is there already stays.
 
-    Does nothing where the folder is a link, or somebody else's: it came with the repository.
+    A link that leads nowhere any more is set right. Nothing is done where the folder itself is a
+    link: it came with the repository.
     """
     link = folder / target.name
-    if os.path.lexists(link) or folder.is_symlink() or target.parent == folder:
+    if folder.is_symlink() or target.parent == folder or link.exists():
         return
     folders.make_private(folder)
     folders.ignore_itself(folder)
-    link.symlink_to(target)
+    if link.is_symlink():
+        link.unlink(missing_ok=True)
+    with suppress(FileExistsError):  # another process was faster
+        link.symlink_to(os.path.relpath(target, os.path.realpath(folder)))
 
 
 def _resolved(url: str) -> Path:

@@ -8,11 +8,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from herdbook.adapters.whereabouts import Whereabouts
+from herdbook.adapters.whereabouts import Whereabouts, account_name
 from herdbook.domain.places import Area
 from herdbook.domain.settings import DEFAULTS, chosen
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+LONGEST_NOTE = 300
+RECORD_OVERRIDES = frozenset({"--record", "--store", "HERDBOOK_RECORD", "HERDBOOK_STORE"})
+"""The rules by which one command uses another record than the user's own."""
 Progress = Callable[[str, int, int], None]
 """Told now and then which space is at work, how many rows are done, and of how many."""
 
@@ -52,6 +56,7 @@ class Here(Whereabouts):
         super().__init__(folder, variables, arguments)
         self.progress = progress
         self.warn = warn
+        self.note: str | None = None
         self.enough: Callable[[], bool] = lambda: False
         self.pause: Callable[[float], object] = time.sleep
 
@@ -180,7 +185,25 @@ class Here(Whereabouts):
             agent=self.variables.get("HERDBOOK_AGENT") or None,
             session=self.variables.get("HERDBOOK_SESSION") or None,
             worktree=self.worktree_id,
+            note="; ".join(filter(None, (*self.overrides, self.note)))[:LONGEST_NOTE] or None,
         )
+
+    @cached_property
+    def overrides(self) -> tuple[str, ...]:
+        """What leads away from the record that this account keeps, in which halts are written."""
+        found = []
+        if self.user != account_name():
+            found.append(f"HERDBOOK_USER is {self.user}")
+        rule = self.place(Area.RECORD).decided_by.rule
+        if rule in RECORD_OVERRIDES:
+            found.append(f"the record is named by {rule}")
+        return tuple(found)
+
+    def with_note(self, note: str) -> Self:
+        """The same place for something of which the journal should tell more."""
+        noted = copy(self)
+        noted.note = note
+        return noted
 
 
 def text_of(path: str | Path) -> str:

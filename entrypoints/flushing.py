@@ -13,7 +13,7 @@ from typing import Any
 from herdbook.adapters import folders, halted, spool
 from herdbook.adapters.git import history
 from herdbook.adapters.git.program import elsewhere
-from herdbook.domain.errors import HerdbookError
+from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.events import Event, is_commit, told_hash
 from herdbook.domain.places import Area
 from herdbook.entrypoints.bootstrap import Here
@@ -30,7 +30,12 @@ def buffered(here: Here) -> list[Event]:
 
 
 def flush(here: Here) -> FlushReport:
-    """Write what waits into the record and let it go; where that fails, it goes on waiting."""
+    """Write what waits into the record and let it go; where that fails, it goes on waiting.
+
+    Raises InvalidValue for a record in memory, which would be gone with the events.
+    """
+    if here.place(Area.RECORD).scheme == "memory":
+        raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
     taken = spool.taken()
     events = located(here, taken.events)
     try:
@@ -83,16 +88,17 @@ def flush_gently(here: Here) -> None:
 
 def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
     """Keep a marker for every halted agent and its sessions, if halts are to be enforced."""
-    if not here.setting("enforce_halt"):
-        halted.halt_only({})
-        return
+    enforced = here.setting("enforce_halt")
 
-    def question(uow: UnitOfWork) -> tuple[dict[str, str], list[str]]:
+    def question(uow: UnitOfWork) -> tuple[str, dict[str, str], list[str]]:
+        if not enforced:
+            return uow.node, {}, []
         agents = [each.agent for each in tracking.standing_with(uow) if not each.active]
-        return tracking.halted_sessions(uow, list(sessions)), agents
+        return uow.node, tracking.halted_sessions(uow, list(sessions)), agents
 
-    found, agents = here.read(Area.RECORD, question)
+    record, found, agents = here.read(Area.RECORD, question)
     halted.halt_only(
+        record,
         {session: f"{agent}: {REASON}" for session, agent in found.items()},
         {agent: f"{agent}: {REASON}" for agent in agents},
     )

@@ -127,7 +127,7 @@ def _here() -> str:
         return ""  # somebody removed the folder
 
 
-class _Given:
+class CappedInput:
     """What came on standard input: all of it up to a limit, and the size and digest of the rest."""
 
     def __init__(self) -> None:
@@ -200,8 +200,8 @@ def _cut(value: "Any", longest: int) -> "Any":
     return value
 
 
-def _read(descriptor: int) -> _Given:
-    given = _Given()
+def _read(descriptor: int) -> CappedInput:
+    given = CappedInput()
     if not os.isatty(descriptor):
         while part := os.read(descriptor, 1 << 16):
             given.add(part)
@@ -275,7 +275,7 @@ def _answer(halted: str, given: bytes) -> None:
     for name in (agent, *map(marker, filter(None, sessions))):
         if name in markers:
             with open(halted + "/" + name, encoding="utf-8") as file:
-                reason = file.read().strip()
+                reason = file.readline().strip()
             decision = {
                 "hookEventName": ASKS,
                 "permissionDecision": "deny",

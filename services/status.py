@@ -47,6 +47,7 @@ class Status(NamedTuple):
     held: int
     waiting: int
     last_entry: JournalEntry | None
+    noted: tuple[JournalEntry, ...] = ()
 
 
 def status(uow: UnitOfWork) -> Status:
@@ -66,7 +67,14 @@ def status(uow: UnitOfWork) -> Status:
         held=len(held),
         waiting=uow.count(find(WAITING)),
         last_entry=recent[-1] if recent else None,
+        noted=_noted(recent),
     )
+
+
+def _noted(recent: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
+    """The last entry with each note of each agent or person."""
+    last = {(each.agent, each.person, each.note): each for each in recent if each.note}
+    return tuple(last.values())
 
 
 def _counts(agent: Agent) -> bool:

@@ -11,8 +11,12 @@ from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.rows import plain
 from herdbook.ports.dictionary import AGENTS
 from herdbook.ports.repository import PAGE
+from herdbook.ports.run import read
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import crew, following, keeping, logs
+
+SHOWN = 100
+"""How many of the last entries are shown to who asks for no others."""
 
 
 def register(
@@ -96,16 +100,19 @@ def _known_id(uow: UnitOfWork, text: str) -> str:
 def journal(
     here: Here, *, since: int | None, follow: bool, limit: int | None
 ) -> Iterator[dict[str, Any]]:
-    """The journal from a number on: to its end, or on and on."""
+    """The journal after a number, or its last page: to its end or `limit`, or on and on."""
     place = here.place(Area.WORK)
     if not follow and not here.is_there(place):
         return
+    if not follow and limit is None:
+        limit = SHOWN
     with here.opened(Area.WORK, create=follow) as store:
+        space = here.space(Area.WORK)
+        if since is None:
+            last = read(store, space, lambda uow: uow.journal.last())
+            since = max(0, last - (SHOWN if limit is None else limit))
         entries = following.follow(
-            store,
-            here.space(Area.WORK),
-            since or 0,
-            stop=following.never if follow else lambda: True,
+            store, space, since, stop=following.never if follow else lambda: True
         )
         yield from (plain(entry) for entry in islice(entries, limit))
 

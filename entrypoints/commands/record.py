@@ -7,6 +7,7 @@ from typing import Any
 from herdbook.adapters import folders, spool
 from herdbook.adapters.git import history
 from herdbook.adapters.urls import shown_url
+from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.places import Area
@@ -159,8 +160,9 @@ def doctor(here: Here) -> dict[str, Any]:
     except HerdbookError as error:
         reason = str(error)
     failure = flushing.last_failure()
+    ahead = _clocks_ahead(here)
     return {
-        "ok": reason is None and failure is None,
+        "ok": reason is None and failure is None and not ahead,
         "spool": str(spool.folder()),
         "waiting": {
             "events": len(spool.buffered().events),
@@ -174,7 +176,22 @@ def doctor(here: Here) -> dict[str, Any]:
         "enforce_halt": here.setting("enforce_halt"),
         "merged": [{**each._asdict(), "told": str(each)} for each in legacy.outcomes()],
         "log": _log(),
+        "clocks_ahead": ahead,
     }
+
+
+def _clocks_ahead(here: Here) -> list[dict[str, Any]]:
+    """The spaces whose journal has seen a time that this machine's clock has not reached."""
+    found = []
+    for area in (Area.WORK, Area.RECORD):
+        try:
+            head, now = here.read(area, lambda uow: (uow.session.head, uow.now))
+        except HerdbookError:
+            continue  # which is told elsewhere
+        if head is not None and is_ahead(head.clock, now):
+            seconds = (head.clock.wall - now).total_seconds()
+            found.append({"space": here.space(area), "seconds": seconds})
+    return found
 
 
 def _halted(uow: UnitOfWork) -> list[str]:

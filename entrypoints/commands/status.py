@@ -36,7 +36,7 @@ def status(here: Here, *, worktree: str | None, all: bool) -> dict[str, Any]:  #
                 spaces += [_space(here, store, each, None) for each in others if each != space]
     if all:
         spaces += _elsewhere(here, {(each["url"], each["space"]) for each in spaces})
-    return {"spaces": spaces}
+    return {"spaces": spaces, "notes": list(here.overrides)}
 
 
 def _nothing(place: Place, space: str) -> dict[str, Any]:
@@ -47,6 +47,7 @@ def _nothing(place: Place, space: str) -> dict[str, Any]:
         "rows": [],
         "tasks": {"ready": 0, "held": 0, "waiting": 0},
         "last_entry": None,
+        "noted": [],
     }
 
 
@@ -97,6 +98,7 @@ def _space(here: Here, store: Store, space: str, worktree: str | None) -> dict[s
         "rows": [_row(row, found, worktrees) for row in rows],
         "tasks": {"ready": found.ready, "held": found.held, "waiting": found.waiting},
         "last_entry": _entry(found.last_entry),
+        "noted": [_entry(each) for each in found.noted],
     }
 
 
@@ -153,11 +155,12 @@ def _entry(entry: JournalEntry | None) -> dict[str, Any] | None:
         return None
     return {
         "seq": entry.seq,
-        "at": entry.at.wall.isoformat(),
+        "at": entry.time.isoformat(),
         "op": entry.op,
         "entity": entry.entity,
         "key": entry.key,
         "agent": entry.agent,
         "person": entry.person,
         "worktree_id": entry.worktree,
+        "note": entry.note,
     }

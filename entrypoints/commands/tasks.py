@@ -27,7 +27,7 @@ def claim(
     ttl: timedelta,
 ) -> dict[str, Any]:
     """Give the most urgent ready task to an agent; NotFound if there is nothing to do for it."""
-    refuse_halted(here, agent_name(here, agent))
+    here = refuse_halted(here, agent_name(here, agent))
 
     def take(uow: UnitOfWork) -> Claim | None:
         return claiming.claim(
@@ -49,15 +49,20 @@ def claim(
     }
 
 
-def refuse_halted(here: Here, name: str) -> None:
-    """Refuse what a halted agent may not do; where the record is out of reach, say so and allow."""
+def refuse_halted(here: Here, name: str) -> Here:
+    """Refuse what a halted agent may not do.
+
+    Where the record is out of reach it may go on, with a warning; what is given back then lets the
+    journal tell so.
+    """
     try:
         standing = here.read(Area.RECORD, lambda uow: uow.standings.of_agent(name))
     except HerdbookError as error:
         here.warn(f"the record cannot be asked whether {name} is halted, so it may go on: {error}")
-        return
+        return here.with_note("the record was out of reach, so nobody knows whether it is halted")
     if is_halted(standing.skill_points):
         raise AgentHalted(name, standing.skill_points)
+    return here
 
 
 def agent_name(here: Here, agent: str | None) -> str:

@@ -198,7 +198,7 @@ def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
     What lies in its folder is copied to where it outlives that; what lies below the git directory
     stays there.
     """
-    archived = []
+    archived: list[dict[str, Any]] = []
     for area in Area:
         place = there.place(area)
         if place.scheme not in BACKENDS or not there.is_there(place):

@@ -29,7 +29,6 @@ def variables_in(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     return {
         **kept,
         "HOME": str(folder / "home"),
-        "HERDBOOK_USER": PERSON,
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
         **author(PERSON),

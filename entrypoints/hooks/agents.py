@@ -14,7 +14,14 @@ from typing import Any, NamedTuple
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints import hook
 from herdbook.entrypoints.hooks import settings
-from herdbook.entrypoints.hooks.changes import Change, Plan, content, remembered, rewritten
+from herdbook.entrypoints.hooks.changes import (
+    Change,
+    Plan,
+    content,
+    remembered,
+    require_inside,
+    rewritten,
+)
 from herdbook.entrypoints.hooks.opencode import PLUGIN
 from herdbook.entrypoints.hooks.sealed import is_sealed, sealed
 
@@ -54,7 +61,17 @@ def typed_command(event: str) -> str:
 
 
 def site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) -> Site:
-    """The file into which an agent's hooks go, for a project or for all of a user's."""
+    """The file into which an agent's hooks go, for a project or for all of a user's.
+
+    Raises InvalidValue for an unknown target, and where links lead a project's file out of it.
+    """
+    found = _site(target, root, variables, user=user)
+    if not user:
+        require_inside(found.path, root)
+    return found
+
+
+def _site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) -> Site:
     home = Path(variables.get("HOME") or Path.home())
     match target, user:
         case "claude-code", False:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from herdbook.adapters.folders import make_private, state_folder, write_private
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
+from herdbook.domain.whereabouts import is_within
 
 
 class Change(NamedTuple):
@@ -37,6 +38,18 @@ class Plan(NamedTuple):
 
     changes: list[Change]
     notes: list[str]
+
+
+def require_inside(path: Path, root: Path) -> None:
+    """Raise InvalidValue if links lead a file of a project out of it.
+
+    They may have come with a repository that wants a file elsewhere to be changed. The user's own
+    settings may be links to wherever the user keeps them.
+    """
+    real = os.path.realpath(path)
+    if not is_within(real, os.path.realpath(root)):
+        reason = f"its links lead out of the project, to {real}. Nothing was changed"
+        raise InvalidValue(str(path), reason)
 
 
 def content(path: Path) -> bytes | None:

@@ -93,7 +93,7 @@ const halted = (session) => {
   const sessions = [process.env.HERDBOOK_SESSION, session].filter(Boolean).map(String)
   for (const name of [...(agent ? ["agent=" + marker(agent)] : []), ...sessions.map(marker)]) {
     try {
-      return readFileSync(join(state(), "halted", name), "utf8")
+      return readFileSync(join(state(), "halted", name), "utf8").split("\\n", 1)[0]
     } catch {
       // No marker: nobody has halted it.
     }

@@ -37,7 +37,7 @@ def call(tool: Tool, caller: Caller, given: Mapping[str, Any], gone: Event) -> d
     name = caller.agent() if tool.personal else None
     here = caller.here(name)
     if name is not None and not tool.reads:
-        refuse_halted(here, name)
+        here = refuse_halted(here, name)
     if tool.acts:
         values[tool.acts] = name
     wait = values.get("wait")
@@ -57,7 +57,7 @@ def _introduced(tool: Tool, caller: Caller, values: dict[str, Any]) -> dict[str,
     """Register the agent; one whose process is gone without a word may come back at once."""
     name = caller.new_name(values["name"])
     here = caller.here(name)
-    refuse_halted(here, name)
+    here = refuse_halted(here, name)
     # Its process is this one: it ends when the client does.
     values |= {"name": name, "session": caller.session, "pid": os.getpid()}
     try:

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.places import Area
-from herdbook.entrypoints.hooks.changes import Change, Plan, content, remembered, rewritten
+from herdbook.entrypoints.hooks.changes import (
+    Change,
+    Plan,
+    content,
+    remembered,
+    require_inside,
+    rewritten,
+)
 from herdbook.entrypoints.hooks.jsonc import Part, parsed, with_member, without_member
 from herdbook.entrypoints.mcp import toml_text
 
@@ -35,7 +42,17 @@ class Site(NamedTuple):
 
 
 def site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) -> Site:
-    """The file into which a server goes, for a project or for all of a user's."""
+    """The file into which a server goes, for a project or for all of a user's.
+
+    Raises InvalidValue for an unknown target, and where links lead a project's file out of it.
+    """
+    found = _site(target, root, variables, user=user)
+    if not user:
+        require_inside(found.path, root)
+    return found
+
+
+def _site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) -> Site:
     home = Path(variables.get("HOME") or Path.home())
     match target, user:
         case "claude-code", False:

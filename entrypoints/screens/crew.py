@@ -46,8 +46,10 @@ def entry(answer: dict[str, Any]) -> str:
         if name not in UNSAID and answer["op"] != "remove"
     }
     said = "" if not changed else "  " + json.dumps(changed, ensure_ascii=False)
+    when = (answer["recorded_at"] or answer["at"])[:19]
+    note = f"  [{answer['note']}]" if answer["note"] else ""
     line = (
-        f"#{answer['seq']} {answer['at'][:19]}Z {who}: {answer['op']} "
-        f"{answer['entity']} {answer['key']}{said}"
+        f"#{answer['seq']} {when}Z {who}: {answer['op']} "
+        f"{answer['entity']} {answer['key']}{said}{note}"
     )
     return plain(line)

@@ -6,7 +6,7 @@ from typing import Any
 
 from herdbook.domain.grading import Grade
 from herdbook.entrypoints.looks import table
-from herdbook.entrypoints.screens.text import plain, size
+from herdbook.entrypoints.screens.text import duration, plain, size
 
 WIDEST = 60
 
@@ -97,6 +97,12 @@ def doctor(answer: dict[str, Any]) -> str:
         kept = "kept from tools" if answer["enforce_halt"] else "not kept from tools"
         lines.append(f"halted, {kept}: {plain(', '.join(answer['halted']))}")
     lines += [plain(each["told"]) for each in answer["merged"]]
+    lines += [
+        f"the journal of {plain(each['space'])} is {duration(each['seconds'])} ahead of this "
+        "machine's clock: one of its writers had a wrong time. Order holds, and new entries tell "
+        "the right time"
+        for each in answer["clocks_ahead"]
+    ]
     lines += [f"hook.log: {plain(line)}" for line in answer["log"]]
     if answer["ok"]:
         lines.append("all is well")

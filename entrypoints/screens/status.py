@@ -9,8 +9,9 @@ HEADER = ("WORKTREE", "AGENT", "STATUS", "TASK", "SINCE", "LEASE LEFT", "WAITS F
 
 
 def status(answer: dict[str, Any]) -> str:
-    """A table for each space."""
-    return "\n\n".join(_space(each) for each in answer["spaces"])
+    """A table for each space, and what leads away from the user's own record."""
+    notes = [f"note: {plain(each)}" for each in answer["notes"]]
+    return "\n\n".join([*map(_space, answer["spaces"]), *notes])
 
 
 def _space(space: dict[str, Any]) -> str:
@@ -25,6 +26,10 @@ def _space(space: dict[str, Any]) -> str:
         who = last["agent"] or last["person"] or "somebody"
         place = _named(space, last["worktree_id"])
         lines += ["", f"last change: #{last['seq']} {_change(last)}, by {plain(who)}{place}"]
+    for entry in space["noted"]:
+        who = entry["agent"] or entry["person"] or "somebody"
+        said = f"#{entry['seq']} {_change(entry)}, by {who}: {entry['note']}"
+        lines.append(plain(f"note: {said}"))
     return "\n".join(lines)
 
 

@@ -138,9 +138,11 @@ ROWS: tuple[Operation, ...] = (
         f"{_SCREEN}.crew:entry",
         "herdbook journal list --since 100 --follow",
         (
-            Parameter("since", "the entries after this number", kind="number"),
+            Parameter(
+                "since", "the entries after this number, instead of the last ones", kind="number"
+            ),
             Parameter("follow", "go on as it grows", kind="flag"),
-            Parameter("limit", "at most so many", kind="number"),
+            Parameter("limit", "at most so many: 100, unless it follows", kind="number"),
         ),
         alias="journal",
         follows=True,

@@ -174,6 +174,35 @@ def test_a_transaction_without_entries_moves_the_clock_all_the_same(
     assert (first.at.wall, last.at.wall) == (NOON, NOON + timedelta(hours=2))
 
 
+@with_our_clock
+def test_a_clock_that_was_ten_years_ahead_once_does_not_change_the_times_people_see(
+    fresh: Callable[..., Store],
+) -> None:
+    """Stamps go on from there, so that order holds; each entry also tells what time it was."""
+    clock = Clock()
+    store = fresh(clock=clock)
+    times = [NOON, NOON + timedelta(days=3650), NOON + timedelta(hours=1)]
+    for clock.now in times:
+        with work_in(store) as uow:
+            make(uow, PROJECTS)
+            uow.commit()
+    entries = _journal(store, HERE)
+    assert [entry.time for entry in entries] == times
+    assert [entry.recorded_at for entry in entries] == [None, None, times[2]]
+    assert entries[0].at < entries[1].at < entries[2].at
+
+
+def test_the_journal_keeps_what_is_to_be_known_about_who_did_it(begin: Begin) -> None:
+    """A note of the actor stands beside every entry of the transaction, and of no other."""
+    for note in ("HERDBOOK_USER is other", None):
+        with begin(actor=Actor(person="me", note=note)) as uow:
+            make(uow, PROJECTS)
+            uow.commit()
+    with begin(write=False) as uow:
+        notes = [(each.person, each.note) for each in uow.journal.since(0, limit=10)]
+    assert notes == [("me", "HERDBOOK_USER is other"), ("me", None)]
+
+
 def test_stamps_rise_and_are_the_stores_own(store: Store, begin: Begin, space: str) -> None:
     """Every entry has a later stamp than the one before it, made by this store."""
     for _ in range(3):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def leave(*words: str, given: bytes = b"{}") -> None:
     """Do what a hook does."""
-    hook.append(str(spool.folder()), hook.line(list(words), given))
+    read = hook.CappedInput()
+    for start in range(0, len(given), 1 << 16):
+        read.add(given[start : start + (1 << 16)])
+    hook.append(str(spool.folder()), hook.line(list(words), read.kept()))
 
 
 def write(name: str, data: bytes) -> Path:
@@ -232,24 +236,65 @@ def test_a_spool_that_cannot_be_read_says_that_its_events_are_safe(state: Path) 
 
 def test_a_huge_event_is_one_line() -> None:
     """Of any size, in one write."""
-    big: dict[str, Any] = {"text": "é\n" * 2_000_000}
-    leave("PostToolUse", given=json.dumps(big, ensure_ascii=False).encode())
+    big: dict[str, Any] = {"session_id": "s-1", "text": "é\n" * 2_000_000, "deep": [{"ok": 1}]}
+    given = json.dumps(big, ensure_ascii=False).encode()
+    leave("PostToolUse", given=given)
     (event,) = spool.taken()
-    assert event.raw == big
+    assert {**event.raw, "text": ""} == {
+        "session_id": "s-1",
+        "text": "",
+        "deep": [{"ok": 1}],
+        "herdbook_cut": {"size": len(given), "blake2b": blake2b(given).hexdigest()},
+    }
+    assert big["text"].startswith(event.raw["text"][:-1])
+    assert len(event.raw["text"]) > 2_000
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        b"\0" * 900_000,
+        b"\xff" * 3_000_000,
+        b"{" * 3_000_000,
+        b"[" + b"1," * 9_000_000 + b"1]",
+        b'{"a": "' + b"x" * 20_000_000 + b'"}',
+        json.dumps({"many": [{"key": "x" * 100}] * 200_000}).encode(),
+    ],
+    ids=["zeros", "bytes", "cut", "list", "huge", "many"],
+)
+def test_whatever_a_hook_is_given_the_spool_grows_by_a_bound(given: bytes) -> None:
+    """A megabyte of it is kept, with the size and digest of the whole."""
+    leave("PostToolUse", given=given)
+    (path,) = spool.folder().iterdir()
+    assert 1 << 17 < path.stat().st_size < 2 << 20
+    (event,) = spool.taken()
+    cut = event.raw["herdbook_cut"]
+    assert (cut["size"], cut["blake2b"]) == (len(given), blake2b(given).hexdigest())
 
 
 @pytest.mark.parametrize("session", ["plain-1_a", "a/b.. %é\n", "x" * 300, "."])
 def test_the_hook_looks_for_the_marker_that_is_written(session: str) -> None:
     """Both name it alike, inside one folder."""
-    halt_only({session: "no skill points left"})
+    halt_only("r1", {session: "no skill points left"})
     assert marker(session) == hook.marker(session)
-    assert (halted_folder() / hook.marker(session)).read_text() == "no skill points left"
+    text = (halted_folder() / hook.marker(session)).read_text()
+    assert text.splitlines() == ["no skill points left", "record r1"]
 
 
 def test_only_those_are_halted_who_are_named_last() -> None:
     """The markers of others go."""
-    halt_only({"one": "a", "two": "b"})
-    halt_only({"two": "c"})
+    halt_only("r1", {"one": "a", "two": "b"})
+    halt_only("r1", {"two": "c"})
     assert [each.name for each in halted_folder().iterdir()] == ["two"]
-    halt_only({})
+    halt_only("r1", {})
     assert list(halted_folder().iterdir()) == []
+
+
+def test_only_the_record_that_set_a_marker_lifts_it() -> None:
+    """Another record, wherever it comes from, knows nothing of the halts of this one."""
+    halt_only("mine", {"one": "a"}, {"otter": "b"})
+    halt_only("other", {"two": "c"})
+    halt_only("other", {})
+    assert {each.name for each in halted_folder().iterdir()} == {"one", "agent=otter"}
+    halt_only("mine", {}, {"otter": "b"})
+    assert {each.name for each in halted_folder().iterdir()} == {"agent=otter"}

@@ -150,6 +150,19 @@ def test_a_stamp_carries_the_node_that_made_it(local: Stamp, remote: Stamp, now:
     assert merge(local, remote, now, "me").node == "me"
 
 
+@given(st.none() | CLOSE, MOMENTS, st.timedeltas(timedelta(minutes=1), timedelta(days=36_500)))
+def test_a_foreign_stamp_far_ahead_of_the_wall_is_refused(
+    local: Stamp | None, now: datetime, ahead: timedelta
+) -> None:
+    """Up to a minute it is taken; beyond, it would move this node's clock for good."""
+    remote = Stamp(now + ahead, 0, "other")
+    if ahead == timedelta(minutes=1):
+        assert merge(local, remote, now, "n") > remote
+        return
+    with pytest.raises(InvalidValue, match="ahead of this machine's clock"):
+        merge(local, remote, now, "n")
+
+
 def test_a_full_counter_runs_ahead_by_a_microsecond() -> None:
     """After the last counter of a moment comes the next moment, so that the journal goes on."""
     full = Stamp(UTC_EPOCH, LAST_COUNTER, "n")

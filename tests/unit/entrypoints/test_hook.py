@@ -174,7 +174,7 @@ def denial(told: Told) -> str | None:
 
 def test_a_halted_session_is_denied_its_tools_with_the_reason() -> None:
     """By the session of the event; others go on, and other events are never answered."""
-    halt_only({"a/1": 'no "skill" points: é'})
+    halt_only("r1", {"a/1": 'no "skill" points: é'})
     event = b'{"session_id": "a/1", "tool_input": {"session_id": "b"}}'
     assert denial(start("PreToolUse", given=event)) == 'no "skill" points: é'
     assert silent(start("PostToolUse", given=event))
@@ -185,14 +185,14 @@ def test_a_halted_session_is_denied_its_tools_with_the_reason() -> None:
 
 def test_a_session_named_by_its_variable_is_denied_too() -> None:
     """HERDBOOK_SESSION, whatever the event says."""
-    halt_only({"mine": ""})
+    halt_only("r1", {"mine": ""})
     told = start("PreToolUse", given=b"no object", env={**os.environ, "HERDBOOK_SESSION": "mine"})
     assert denial(told) == "this agent is halted"
 
 
 def test_a_halted_agent_is_denied_its_tools_in_a_new_session_too() -> None:
     """By its variable, HERDBOOK_AGENT; a session that bears its name is not meant."""
-    halt_only({}, {"otter/1": "halted"})
+    halt_only("r1", {}, {"otter/1": "halted"})
     named = {**os.environ, "HERDBOOK_AGENT": "otter/1"}
     assert denial(start("PreToolUse", given=b'{"session_id": "new"}', env=named)) == "halted"
     assert denial(start("PreToolUse", given=b'{"session_id": "otter/1"}')) is None
@@ -200,7 +200,7 @@ def test_a_halted_agent_is_denied_its_tools_in_a_new_session_too() -> None:
 
 def test_a_halt_holds_where_nothing_can_be_spooled(state: Path) -> None:
     """A full disk is no way round it."""
-    halt_only({"a": "halted"})
+    halt_only("r1", {"a": "halted"})
     (state / "spool").write_text("in the way")
     assert denial(start("PreToolUse", given=b'{"session_id": "a"}')) == "halted"
 

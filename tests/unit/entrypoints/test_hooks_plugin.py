@@ -68,7 +68,7 @@ if NODE is not None:
         make(install("opencode", there))
         module = root / "plugin.mjs"
         shutil.copy(there.path, module)
-        halted.halt_only({"sés/1": "otter: it is halted"}, {"hér/on": "heron: it is halted"})
+        halted.halt_only("r1", {"sés/1": "otter: it is halted"}, {"hér/on": "heron: it is halted"})
         script = f"""
         const {{ Herdbook }} = await import({json.dumps(str(module))})
         const hooks = await Herdbook({{ directory: "/some/where" }})

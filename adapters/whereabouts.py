@@ -20,6 +20,7 @@ from herdbook.domain.settings import BACKENDS, DEFAULTS, Layer, chosen
 from herdbook.domain.whereabouts import FOLDER, Ground, Place, find_place
 
 if TYPE_CHECKING:
+    from herdbook.adapters.git import Finding
     from herdbook.ports.store import Store
 
 OUTSIDE = "outside"
@@ -40,11 +41,27 @@ class Whereabouts:
         self.arguments = arguments or {}
 
     @cached_property
-    def facts(self) -> GitFacts | None:
-        """What git says about this folder; None outside any repository."""
-        from herdbook.adapters.git import facts  # noqa: PLC0415
+    def _found(self) -> "Finding":
+        """The facts, and why there are none of a repository that is there."""
+        from herdbook.adapters.git import find  # noqa: PLC0415
 
-        return facts(self.folder, environment=self.variables)
+        return find(self.folder, environment=self.variables)
+
+    @cached_property
+    def facts(self) -> GitFacts | None:
+        """What git says about this folder; None outside any repository that may be trusted."""
+        return self._found.facts
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the repository that is here, or its worktree, is not used; None if it is."""
+        return self._found.doubt
+
+    def disregard_repository(self, reason: str) -> None:
+        """Go on as outside any repository, for a reason that people are told."""
+        from herdbook.adapters.git import Finding  # noqa: PLC0415
+
+        self.__dict__.update(_found=Finding(None, reason), facts=None)
 
     @property
     def repository_id(self) -> str | None:
@@ -63,10 +80,10 @@ class Whereabouts:
         """The folders that scopes stand for."""
         data = str(folders.data_folder())
         if self.facts is None:
-            return Ground(None, None, data)
+            return Ground(None, None, data, self.doubt)
         from herdbook.adapters.git import repository_root  # noqa: PLC0415
 
-        return Ground(self.facts.top_level, repository_root(self.facts), data)
+        return Ground(self.facts.top_level, repository_root(self.facts), data, self.doubt)
 
     @cached_property
     def settings_file(self) -> Path | None:

@@ -26,12 +26,14 @@ class Ground(NamedTuple):
     """The ground a process stands on; all paths are real ones.
 
     `repository` is the root of the main worktree, or the git directory of a bare repository.
-    Outside a repository both it and `worktree` are None; inside a bare one, `worktree` is.
+    Outside a repository both it and `worktree` are None; inside a bare one, `worktree` is. `doubt`
+    says why one that is there is not among them.
     """
 
     worktree: str | None
     repository: str | None
     data: str
+    doubt: str | None = None
 
     def holds(self, path: str) -> bool:
         """Whether a real path lies inside the repository or this worktree."""
@@ -127,14 +129,12 @@ class _Search:
         if scope is not Scope.GLOBAL:
             folder = ground.worktree if scope is Scope.WORKTREE else ground.repository
             if ground.repository is None:
-                self.notes.append(
-                    f"this is not inside a git repository, so {area} is kept in the global store"
-                )
+                why = ground.doubt or "this is not inside a git repository"
+                self.notes.append(f"{why}, so {area} is kept in the global store")
                 scope = Scope.GLOBAL
             elif folder is None:
-                self.notes.append(
-                    f"a bare repository has no worktree, so {area} is kept beside its history"
-                )
+                why = ground.doubt or "a bare repository has no worktree"
+                self.notes.append(f"{why}, so {area} is kept beside its history")
                 folder = ground.repository
         backend, by = self._backend(shared=scope is Scope.GLOBAL)
         if is_url(backend):

@@ -1,17 +1,19 @@
 """The record on the command line: grades, bugs, standings, and what the hooks have left."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from herdbook.adapters import folders, spool
-from herdbook.adapters.git import history
+from herdbook.adapters.git import folder_for_git, history
+from herdbook.adapters.git.program import elsewhere
 from herdbook.adapters.urls import shown_url
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.places import Area
-from herdbook.entrypoints import exports, flushing, legacy
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints import event_places, exports, flushing, legacy
+from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.entrypoints.rows import plain
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import grading, tracking
@@ -134,12 +136,17 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
 
     `gently` ends well also where the store cannot be written: what waits goes on waiting.
     """
+    try:
+        _ = here.facts
+    except HerdbookError as error:  # what waits has nothing to do with the folder we stand in
+        here.disregard_repository(str(error))
     if if_due and not flushing.is_due(here):
         return {**flushing.as_answer(flushing.EMPTY), "exported": []}
-    roots = {here.ground.worktree, *(each.cwd for each in spool.buffered())}
+    others = {each.cwd for each in spool.buffered()} - {here.ground.worktree}
     try:
         report = flushing.flush(here)
-        written = [str(path) for root in roots if root for path in _export(here, root)]
+        written = [str(path) for path in _export(here, here)]
+        written += [str(path) for folder in others for path in _export_of(here, folder)]
     except HerdbookError as error:
         if not gently:
             raise
@@ -159,8 +166,9 @@ def doctor(here: Here) -> dict[str, Any]:
     except HerdbookError as error:
         reason = str(error)
     failure = flushing.last_failure()
+    unplaced = event_places.notes()
     return {
-        "ok": reason is None and failure is None,
+        "ok": reason is None and failure is None and not unplaced,
         "spool": str(spool.folder()),
         "waiting": {
             "events": len(spool.buffered().events),
@@ -170,6 +178,9 @@ def doctor(here: Here) -> dict[str, Any]:
         "last_failure": failure,
         "store": {"url": shown_url(place.url), "trouble": reason},
         "aside": [each._asdict() for each in spool.set_aside()],
+        "without_project": [
+            {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
+        ],
         "halted": halted,
         "enforce_halt": here.setting("enforce_halt"),
         "merged": [{**each._asdict(), "told": str(each)} for each in legacy.outcomes()],
@@ -189,14 +200,23 @@ def _log() -> list[str]:
     return text.splitlines()[-LAST_LINES:]
 
 
-def _export(here: Here, folder: str) -> list[Path]:
-    if not Path(folder).is_dir():
-        return []
-    there = here if folder == here.ground.worktree else Here(Path(folder), here.variables)
+def _export(here: Here, there: Here) -> list[Path]:
+    """Write into a worktree, if it wants that, what the record here tells of it; what changed."""
     project, root = there.repository_id, there.ground.worktree
     if project is None or root is None or not there.setting("exports"):
         return []
     return exports.write(Path(root), here.read(Area.RECORD, exports.exported, project))
+
+
+def _export_of(here: Here, folder: str) -> list[Path]:
+    """Write the exports of another folder's worktree; trouble with it is a warning."""
+    if not folder or not os.path.isdir(folder):  # noqa: PTH112 - takes any text for a path
+        return []
+    try:
+        return _export(here, Here(Path(folder), elsewhere(here.variables)))
+    except event_places.TROUBLE as error:
+        here.warn(f"{text_of(folder)} gets no exports: {error}")
+        return []
 
 
 def _sessions_waiting(here: Here) -> list[tuple[str, str]]:
@@ -225,7 +245,8 @@ def _project(here: Here) -> str:
 
 def _revision(here: Here, commit: str) -> history.Revision:
     _project(here)
-    found = history.named(str(here.folder), commit, here.variables)
+    folder = str(here.folder) if here.facts is None else folder_for_git(here.facts)
+    found = history.named(folder, commit, here.variables)
     if found is None:
         raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
     return found

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from herdbook.adapters.git.program import elsewhere, ran, refuse
+from herdbook.adapters.git import find, folder_for_git
+from herdbook.adapters.git.program import HOOKS_PATH, ask_git, elsewhere, refuse
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints import hook
 from herdbook.entrypoints.hooks.changes import Change, Plan, content
@@ -30,19 +31,19 @@ _GIVES = {
 
 def folder_of(folder: Path, variables: Mapping[str, str]) -> tuple[Path, bool]:
     """Where git looks for the hooks of a repository, and whether that is inside its worktree."""
-    here = ["-C", str(folder), "rev-parse"]
     environment = elsewhere(variables)
-    status, told, complaint = ran([*here, "--git-common-dir"], environment)
-    if status != 0:
-        refuse("folder", status, complaint)
-    common = Path(os.path.realpath(folder / os.fsdecode(told).removesuffix("\n")))
-    status, told, _ = ran([*here, "--show-toplevel"], environment)
-    top = Path(os.fsdecode(told).removesuffix("\n")) if status == 0 else common
-    status, told, complaint = ran(["-C", str(top), "rev-parse", "--git-path", "hooks"], environment)
+    found = find(folder, environment=environment)
+    if found.facts is None:
+        raise InvalidValue("folder", found.doubt or "not a git repository (or any above it)")
+    common = Path(found.facts.common_dir)
+    top = Path(found.facts.top_level or common)
+    git = ["-C", folder_for_git(found.facts), "rev-parse", "--git-path", "hooks"]
+    # Where the hooks are is what is asked here; none is run by that.
+    status, told, complaint = ask_git(git, environment, except_for={HOOKS_PATH})
     if status != 0:
         refuse("folder", status, complaint)
     hooks = Path(os.path.realpath(top / os.fsdecode(told).removesuffix("\n")))
-    inside = hooks.is_relative_to(os.path.realpath(top)) and not hooks.is_relative_to(common)
+    inside = hooks.is_relative_to(top) and not hooks.is_relative_to(common)
     return hooks, inside
 
 

@@ -27,8 +27,11 @@ def buffered(here: Here) -> list[Event]:
     return event_places.locate(here.variables, spool.buffered().events).events
 
 
-def flush(here: Here) -> FlushReport:
-    """Write what waits into the record and let it go; where that fails, it goes on waiting."""
+def flush(here: Here) -> tuple[FlushReport, set[str]]:
+    """Write what waits into the record and let it go; where that fails, it goes on waiting.
+
+    Gives what came of it, and the folders of the events whose places are known.
+    """
     taken = spool.taken()
     located = event_places.locate(here.variables, taken.events)
     events = located.events
@@ -46,7 +49,7 @@ def flush(here: Here) -> FlushReport:
     _note_failure(None)
     event_places.note(located)
     aside = [(each.place, each.reason) for each in taken.aside]
-    return report._replace(aside=aside)
+    return report._replace(aside=aside), located.understood
 
 
 EMPTY = FlushReport(0, 0, 0, [], {})

@@ -74,7 +74,7 @@ def remove(
     """Remove a worktree and what the repository knows of it; its branch stays."""
     how = ["--force"] if force else []
     folder = _absolute(path)
-    git = ["-C", _beside(facts, folder), "worktree", "remove", *how, "--", folder]
+    git = [*_beside(facts, folder), "worktree", "remove", *how, "--", folder]
     with locked(facts.common_dir, patience):
         status, _, complaint = run_git(git, elsewhere(os.environ))
     if status != 0:
@@ -102,11 +102,12 @@ def is_clean(path: _Path) -> bool:
     return not told
 
 
-def _beside(facts: GitFacts, folder: str) -> str:
-    """A folder of the repository that stays when this worktree goes."""
+def _beside(facts: GitFacts, folder: str) -> list[str]:
+    """How to start git in a folder of the repository that stays when this worktree goes."""
     if facts.top_level != folder:
-        return folder_for_git(facts)
-    return repository_root(facts)
+        return ["-C", folder_for_git(facts)]
+    # A bare one is not come upon here: the worktree names it, and git would work with it there.
+    return ["-c", "safe.bareRepository=all", "-C", repository_root(facts)]
 
 
 def _absolute(path: _Path) -> str:
@@ -203,7 +204,7 @@ def _stands(facts: GitFacts, folder: str) -> bool:
 def _take_back(facts: GitFacts, folder: str, environment: Mapping[str, str]) -> None:
     """Undo what git leaves behind only when it was killed: a worktree locked as `initializing`."""
     if any(each.path == folder and each.locked == "initializing" for each in listed(facts)):
-        git = ["-C", _beside(facts, folder), "worktree", "remove", "--force", "--force"]
+        git = [*_beside(facts, folder), "worktree", "remove", "--force", "--force"]
         status, _, complaint = run_git([*git, "--", folder], environment)
         if status != 0:
             refuse("worktree", status, complaint)

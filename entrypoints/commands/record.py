@@ -1,6 +1,5 @@
 """The record on the command line: grades, bugs, standings, and what the hooks have left."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -142,11 +141,11 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
         here.disregard_repository(str(error))
     if if_due and not flushing.is_due(here):
         return {**flushing.as_answer(flushing.EMPTY), "exported": []}
-    others = {each.cwd for each in spool.buffered()} - {here.ground.worktree}
     try:
-        report = flushing.flush(here)
+        report, places = flushing.flush(here)
         written = [str(path) for path in _export(here, here)]
-        written += [str(path) for folder in others for path in _export_of(here, folder)]
+        for folder in places - {here.ground.worktree}:
+            written += [str(path) for path in _export_of(here, folder)]
     except HerdbookError as error:
         if not gently:
             raise
@@ -210,8 +209,6 @@ def _export(here: Here, there: Here) -> list[Path]:
 
 def _export_of(here: Here, folder: str) -> list[Path]:
     """Write the exports of another folder's worktree; trouble with it is a warning."""
-    if not folder or not os.path.isdir(folder):  # noqa: PTH112 - takes any text for a path
-        return []
     try:
         return _export(here, Here(Path(folder), elsewhere(here.variables)))
     except event_places.TROUBLE as error:

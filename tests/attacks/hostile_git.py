@@ -1,10 +1,15 @@
 """Repositories as an attacker builds them, and a canary that tells when a program of theirs ran."""
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
+from herdbook.entrypoints import hook
 from tests.e2e.conftest import Person
+
+HOOK = Path(hook.__file__).resolve()
 
 MISSING = "0123456789" * 4
 """The name of a commit that no repository has."""
@@ -195,3 +200,15 @@ def _sign(person: Person, repository: Path) -> None:
         text=True,
     ).stdout.strip()
     person.git(repository, "update-ref", "HEAD", signed)
+
+
+def leave_event(person: Person, folder: Path, event: str = "PostToolUse", **told: object) -> None:
+    """Let an agent's hook run in a folder, as its host does."""
+    subprocess.run(
+        [sys.executable, "-I", "-S", HOOK, event],
+        cwd=folder,
+        env={**person.variables, "HERDBOOK_AGENT": "otter"},
+        input=json.dumps({"session_id": "s1", "hook_event_name": event, **told}),
+        check=True,
+        text=True,
+    )

@@ -1,24 +1,18 @@
-"""Hostile repositories: asking where we are and who works here runs nothing that others chose.
-
-The owner of a repository is changed for real where these tests run as root. Another account cannot
-give files away; there git itself is told to take every file for somebody else's, by the variable
-that git's own tests use, and the program has to come to the same answers.
-"""
+"""Hostile repositories: asking where we are and who works here runs nothing that others chose."""
 
 import json
 import os
 import subprocess
-import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from herdbook.adapters.git import changes, facts, worktrees
-from herdbook.entrypoints import hook
+from tests.attacks.conftest import GiveAway
 from tests.attacks.hostile_git import (
     Canary,
     disturb,
+    leave_event,
     make_promisor,
     publish_with_embedded_bare,
     set_traps,
@@ -26,8 +20,6 @@ from tests.attacks.hostile_git import (
 from tests.e2e.conftest import Person
 from tests.e2e.rpc_process import Pipes
 
-HOOK = Path(hook.__file__).resolve()
-NOBODY = 65_534
 FOREIGN = "belongs to another account"
 # What a person types first in a folder, and what programs ask there by themselves.
 QUESTIONS = (
@@ -45,39 +37,6 @@ QUESTIONS = (
     ("hooks", "install", "git", "--preview"),
     ("hooks", "install", "claude-code", "--preview"),
 )
-
-GiveAway = Callable[[Path], Mapping[str, str]]
-
-
-@pytest.fixture
-def canary(tmp_path: Path) -> Canary:
-    return Canary(tmp_path / "ran")
-
-
-@pytest.fixture
-def give_away() -> GiveAway:
-    """Make a repository somebody else's; the variables with which that is so."""
-
-    def change(folder: Path) -> Mapping[str, str]:
-        if os.geteuid() != 0:
-            return {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
-        for path in (folder, *folder.rglob("*")):
-            os.lchown(path, NOBODY, NOBODY)
-        return {}
-
-    return change
-
-
-def leave_event(person: Person, folder: Path, event: str = "PostToolUse", **told: object) -> None:
-    """Let an agent's hook run in a folder, as its host does."""
-    subprocess.run(
-        [sys.executable, "-I", "-S", HOOK, event],
-        cwd=folder,
-        env={**person.variables, "HERDBOOK_AGENT": "otter"},
-        input=json.dumps({"session_id": "s1", "hook_event_name": event, **told}),
-        check=True,
-        text=True,
-    )
 
 
 @pytest.fixture

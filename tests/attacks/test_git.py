@@ -121,6 +121,21 @@ def test_safe_directory_counts_as_it_does_for_git(
     assert (answer["doubt"] is None) == trusted
 
 
+@pytest.mark.parametrize(("called_by", "trusted"), [("{owner}", True), ("{other}", False)])
+@pytest.mark.parametrize("value", ["{}", "{} ", "x{}", ""])
+def test_sudo_uses_what_belongs_to_who_called_it(
+    value: str, called_by: str, trusted: bool, person: Person, tmp_path: Path, give_away: GiveAway
+) -> None:
+    """And nobody else's; to any account but root the variable means nothing."""
+    repository = person.repository(tmp_path / "theirs", origin="https://example.com/theirs.git")
+    variables = give_away(repository)
+    owner = repository.stat().st_uid
+    uid = called_by.format(owner=owner, other=owner + 1)
+    answer = person.asks(repository, "where", **variables, SUDO_UID=value.format(uid))
+    allowed = trusted and value == "{}" and os.geteuid() == 0
+    assert (answer["repository_id"] is not None) == allowed
+
+
 @pytest.mark.parametrize("explicit", [False, True], ids=["all", "explicit"])
 def test_a_bare_repository_that_came_with_a_clone_is_just_a_folder(
     explicit: bool,
@@ -227,7 +242,9 @@ def test_what_commands_ask_on_their_way_runs_nothing(
 
 def test_an_editor_that_looks_runs_nothing(person: Person, trapped: Path, canary: Canary) -> None:
     """The lenses ask git for what every worktree changes."""
-    uri = (trapped / "new.txt").as_uri()
+    person.runs(trapped, "agent", "add", "calm-heron")
+    (trapped / "a.txt").write_text("changed\n")
+    uri = (trapped / "a.txt").as_uri()
     with Pipes(person, trapped, headers=True) as server:
         folders = [{"uri": trapped.as_uri(), "name": "trapped"}]
         server.call("initialize", 1, capabilities={}, workspaceFolders=folders)
@@ -250,7 +267,7 @@ def test_an_editor_that_looks_runs_nothing(person: Person, trapped: Path, canary
         while answer.get("id") != 2:
             answer = server.receive()
         (lens,) = answer["result"]
-        assert lens["command"]["title"].startswith("brisk-otter")
+        assert lens["command"]["title"].startswith("calm-heron")
     assert canary.ran() == set()
 
 

@@ -146,7 +146,7 @@ def _is_plain(key: str, value: str | None) -> bool:
 
 
 def _entries(folder: str, name: str) -> list[tuple[str, str | None]]:
-    return entries(contents(os.path.join(folder, name), limit=64 * MUCH) or b"")
+    return entries(contents(os.path.join(folder, name), limit=4 * MUCH) or b"")
 
 
 def _place(git_dir: str, here: str) -> Place:

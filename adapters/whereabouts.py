@@ -20,7 +20,7 @@ from herdbook.domain.settings import BACKENDS, DEFAULTS, Layer, chosen
 from herdbook.domain.whereabouts import FOLDER, Ground, Place, find_place
 
 if TYPE_CHECKING:
-    from herdbook.adapters.git import Finding
+    from herdbook.ports.git import Finding
     from herdbook.ports.store import Store
 
 OUTSIDE = "outside"
@@ -59,7 +59,7 @@ class Whereabouts:
 
     def disregard_repository(self, reason: str) -> None:
         """Go on as outside any repository, for a reason that people are told."""
-        from herdbook.adapters.git import Finding  # noqa: PLC0415
+        from herdbook.ports.git import Finding  # noqa: PLC0415
 
         self.__dict__.update(_found=Finding(None, reason), facts=None)
 

@@ -10,6 +10,6 @@ the worktrees.
 """
 
 from herdbook.adapters.git.pins import pin
-from herdbook.adapters.git.place import Finding, facts, find, folder_for_git, repository_root
+from herdbook.adapters.git.place import facts, find, folder_for_git, repository_root
 
-__all__ = ["Finding", "facts", "find", "folder_for_git", "pin", "repository_root"]
+__all__ = ["facts", "find", "folder_for_git", "pin", "repository_root"]

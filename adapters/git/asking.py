@@ -99,7 +99,7 @@ def worktree_asked(common_dir: str, environment: Mapping[str, str]) -> str | Non
     wanted = ["config", "--file", file, "--no-includes", "-z", "--get", "core.worktree"]
     status, told, complaint = ask_git(["-C", "/", *wanted], elsewhere(environment))
     if status not in {0, 1}:
-        _refuse(status, complaint)
+        refuse("git", status, complaint)
     return os.fsdecode(told).removesuffix("\0") if status == 0 else None
 
 

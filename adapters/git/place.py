@@ -6,7 +6,6 @@ or imports attrs, pathlib or subprocess: that alone would cost more than the ans
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from herdbook.adapters.git import discovery
 from herdbook.adapters.git.config import Unsure, truth
@@ -16,17 +15,7 @@ from herdbook.adapters.git.machine import machine_id
 from herdbook.adapters.git.ownership import Distrusted, leads_to, within
 from herdbook.adapters.git.pins import pinned_repository_id, pinned_worktree_id
 from herdbook.domain.identity import GitFacts
-
-
-class Finding(NamedTuple):
-    """The facts about a folder, and what of its repository was not believed and why.
-
-    Without facts the doubt is about the repository: it is there, and git would not use it for this
-    user. With facts it is about the worktree. It is a sentence for people, or None.
-    """
-
-    facts: GitFacts | None
-    doubt: str | None = None
+from herdbook.ports.git import Finding
 
 
 def facts(

@@ -135,10 +135,7 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
 
     `gently` ends well also where the store cannot be written: what waits goes on waiting.
     """
-    try:
-        _ = here.facts
-    except HerdbookError as error:  # what waits has nothing to do with the folder we stand in
-        here.disregard_repository(str(error))
+    _settle(here)
     if if_due and not flushing.is_due(here):
         return {**flushing.as_answer(flushing.EMPTY), "exported": []}
     try:
@@ -156,6 +153,7 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
 
 def doctor(here: Here) -> dict[str, Any]:
     """What waits in the spool and why, what was set aside, and whether the record is in reach."""
+    _settle(here)
     waiting = spool.waiting()
     place = here.place(Area.RECORD)
     reason = None
@@ -185,6 +183,14 @@ def doctor(here: Here) -> dict[str, Any]:
         "merged": [{**each._asdict(), "told": str(each)} for each in legacy.outcomes()],
         "log": _log(),
     }
+
+
+def _settle(here: Here) -> None:
+    """Go on where git can make no sense of this folder: what waits has nothing to do with it."""
+    try:
+        _ = here.facts
+    except HerdbookError as error:
+        here.disregard_repository(str(error))
 
 
 def _halted(uow: UnitOfWork) -> list[str]:

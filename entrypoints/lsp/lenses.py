@@ -120,7 +120,8 @@ class Lenses:
         if here.facts is None or not hands:
             return []
         listed = [each for each in worktrees.listed(here.facts) if each.prunable is None]
-        trees = {each.worktree_id: each for each in listed if each.head and not each.is_bare}
+        known = [each for each in listed if each.worktree_id is not None]
+        trees = {each.worktree_id: each for each in known if each.head and not each.is_bare}
         trunk = _trunk(here, listed)
         touched: dict[tuple[str, str | None], frozenset[str]] = {}
         found = []

@@ -153,8 +153,9 @@ def test_a_flush_works_also_from_a_folder_in_trouble(
     broken = has_an_unknown_extension(person, tmp_path / "broken")
     leave_event(person, app, tool_name="Read")
     assert person.tries(broken, "where").returncode != 0
+    assert diagnosis(person, broken)["waiting"]["events"] == 1
     assert person.asks(broken, "flush")["applied"] == 1
-    assert diagnosis(person, app)["ok"]
+    assert diagnosis(person, broken)["ok"]
 
 
 def test_an_event_of_another_accounts_repository_is_flushed_without_its_project(

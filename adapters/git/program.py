@@ -72,9 +72,8 @@ _NEUTRAL: Final = {
     "submodule.recurse": "false",
 }
 # A repository's `protocol.NAME.allow` counts more than `protocol.allow` of the command line, and
-# its remotes have names we do not know. No setting counts more than these variables.
+# its remotes have names we do not know. No setting counts more than variables.
 _UNREACHABLE: Final = {
-    "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_ASKPASS": "",
@@ -121,12 +120,11 @@ def ask_git(
         for word in ("-c", f"{name}={value}")
     ]
     variables = {name: each for name, each in environment.items() if name not in _PROGRAMS}
-    return _run(
-        ["--no-pager", *words, *arguments],
-        {**variables, **_UNREACHABLE},
-        patience,
-        of_its_own=True,
-    )
+    variables |= _UNREACHABLE
+    # The only transport that is allowed is one that nobody knows: a repository can call one of its
+    # own `none`, and git finds the program for it among the repository's aliases.
+    variables["GIT_ALLOW_PROTOCOL"] = f"none-{os.urandom(8).hex()}"
+    return _run(["--no-pager", *words, *arguments], variables, patience, of_its_own=True)
 
 
 def run_git(

@@ -63,12 +63,42 @@ def test_a_question_has_no_terminal_no_input_and_no_transport(tmp_path: Path) ->
     ended, told, _ = ask_git(["anything"], variables)
     assert ended == 0
     lines = dict(line.split("=", 1) for line in told.decode().splitlines() if "=" in line)
-    assert lines["GIT_ALLOW_PROTOCOL"] == "none"
+    assert lines["GIT_ALLOW_PROTOCOL"].startswith("none-")
     assert lines["GIT_NO_LAZY_FETCH"] == "1"
     assert lines["GIT_TERMINAL_PROMPT"] == "0"
     assert lines["GIT_ASKPASS"] == ""
     assert (lines["leads"], lines["in"]) == ("True", "''")
     assert not {"GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_TRACE", "SSH_ASKPASS"} & lines.keys()
+
+
+@pytest.mark.parametrize(
+    "remote",
+    ["url = {git_dir}", "url = ext::{program}", "url = none::x", "url = ::x", "vcs = none"],
+)
+@pytest.mark.parametrize("variable", ["GIT_NO_LAZY_FETCH", None])
+def test_what_is_missing_is_fetched_by_no_transport(
+    remote: str, variable: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by a git that does not know how to leave fetching alone, and with helpers as aliases."""
+    repository = made(tmp_path / "repo", origin=None)
+    git_dir = repository / ".git"
+    program_of_theirs = git_dir / "fetch"
+    program_of_theirs.write_text(f"#!/bin/sh\ntouch '{tmp_path}/ran'\nexit 1\n")
+    program_of_theirs.chmod(0o755)
+    with (git_dir / "config").open("a") as config:
+        config.write(
+            "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = evil\n"
+            f'[protocol]\n\tallow = always\n[protocol "ext"]\n\tallow = always\n'
+            f"[alias]\n\tremote-none = !{program_of_theirs}\n\tremote- = !{program_of_theirs}\n"
+            f'[remote "evil"]\n\tpromisor = true\n\tuploadpack = {program_of_theirs}\n'
+            f"\t{remote.format(git_dir=git_dir, program=program_of_theirs)}\n"
+        )
+    (git_dir / "refs" / "heads" / "main").write_text("0123456789" * 4 + "\n")
+    if variable is not None:
+        monkeypatch.delitem(program._UNREACHABLE, variable)  # as if git did not know it
+    with pytest.raises(InvalidValue, match=r"bad object|not allowed"):
+        facts(repository)
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("start", [ask_git, run_git])

@@ -141,11 +141,38 @@ def run_git(
 def _run(
     arguments: list[str], environment: Mapping[str, str], patience: float, *, of_its_own: bool
 ) -> tuple[int, bytes, str]:
+    import signal  # noqa: PLC0415 - imported by what follows anyway
     import subprocess  # noqa: PLC0415 - costs 15 ms, and most answers need no process
+
+    # An interrupt waits until we know the process that would otherwise go on without us; one that
+    # has our terminal is interrupted together with us.
+    held = {signal.SIGINT} if of_its_own else set[signal.Signals]()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    process = None
+    try:
+        process = _start(arguments, environment, of_its_own=of_its_own)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        told, complained = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired as error:
+        _end(process, of_its_own=of_its_own)
+        from herdbook.domain.errors import StoreBusy  # noqa: PLC0415 - brings attrs
+
+        raise StoreBusy("git", patience, "a git that is slow to answer") from error
+    except BaseException:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        _end(process, of_its_own=of_its_own)
+        raise
+    return process.returncode, told, _complaint(os.fsdecode(complained))
+
+
+def _start(
+    arguments: list[str], environment: Mapping[str, str], *, of_its_own: bool
+) -> "subprocess.Popen[bytes]":
+    import subprocess  # noqa: PLC0415
 
     kept = {name: value for name, value in environment.items() if not name.startswith("GIT_TRACE")}
     try:
-        process = subprocess.Popen(  # noqa: S603 - a list of arguments, in which no path can be a flag
+        return subprocess.Popen(  # noqa: S603 - a list of arguments, in which no path can be a flag
             ["git", *arguments],  # noqa: S607 - whichever git the user's PATH names
             env={**kept, "LC_ALL": "C", "LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0"},
             stdin=subprocess.DEVNULL,
@@ -166,25 +193,16 @@ def _run(
         raise InvalidValue(
             "git", "a path or name holds a NUL, or what the system cannot encode"
         ) from error
-    try:
-        told, complained = process.communicate(timeout=patience)
-    except subprocess.TimeoutExpired as error:
-        _end(process, of_its_own=of_its_own)
-        from herdbook.domain.errors import StoreBusy  # noqa: PLC0415 - brings attrs
-
-        raise StoreBusy("git", patience, "a git that is slow to answer") from error
-    except BaseException:
-        _end(process, of_its_own=of_its_own)
-        raise
-    return process.returncode, told, _complaint(os.fsdecode(complained))
 
 
-def _end(process: "subprocess.Popen[bytes]", *, of_its_own: bool) -> None:
+def _end(process: "subprocess.Popen[bytes] | None", *, of_its_own: bool) -> None:
     """End git, and what it started if that is known; one that cannot be ended is not waited for."""
     import signal  # noqa: PLC0415 - only where something went wrong
     import subprocess  # noqa: PLC0415
     from contextlib import suppress  # noqa: PLC0415
 
+    if process is None:
+        return  # it was not started
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()

@@ -96,7 +96,8 @@ def test_what_is_missing_is_fetched_by_no_transport(
     (git_dir / "refs" / "heads" / "main").write_text("0123456789" * 4 + "\n")
     if variable is not None:
         monkeypatch.delitem(program._UNREACHABLE, variable)  # as if git did not know it
-    with pytest.raises(InvalidValue, match=r"bad object|not allowed"):
+    # Git gives up, or dies when it writes to a fetch that has given up before.
+    with pytest.raises((InvalidValue, StoreUnavailable), match=r"bad object|not allowed|signal 13"):
         facts(repository)
     assert not (tmp_path / "ran").exists()
 

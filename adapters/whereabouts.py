@@ -30,6 +30,7 @@ from herdbook.domain.whereabouts import (
 )
 
 if TYPE_CHECKING:
+    from herdbook.ports.git import Finding
     from herdbook.ports.store import Store
 
 OUTSIDE = "outside"
@@ -50,11 +51,27 @@ class Whereabouts:
         self.arguments = arguments or {}
 
     @cached_property
-    def facts(self) -> GitFacts | None:
-        """What git says about this folder; None outside any repository."""
-        from herdbook.adapters.git import facts  # noqa: PLC0415
+    def _found(self) -> "Finding":
+        """The facts, and why there are none of a repository that is there."""
+        from herdbook.adapters.git import find  # noqa: PLC0415
 
-        return facts(self.folder, environment=self.variables)
+        return find(self.folder, environment=self.variables)
+
+    @cached_property
+    def facts(self) -> GitFacts | None:
+        """What git says about this folder; None outside any repository that may be trusted."""
+        return self._found.facts
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the repository that is here, or its worktree, is not used; None if it is."""
+        return self._found.doubt
+
+    def disregard_repository(self, reason: str) -> None:
+        """Go on as outside any repository, for a reason that people are told."""
+        from herdbook.ports.git import Finding  # noqa: PLC0415
+
+        self.__dict__.update(_found=Finding(None, reason), facts=None)
 
     @property
     def repository_id(self) -> str | None:
@@ -73,7 +90,7 @@ class Whereabouts:
         """The folders that scopes stand for."""
         data = str(folders.data_folder())
         if self.facts is None:
-            return Ground(None, None, data)
+            return Ground(None, None, data, doubt=self.doubt)
         from herdbook.adapters.git import repository_root  # noqa: PLC0415
 
         return Ground(
@@ -82,6 +99,7 @@ class Whereabouts:
             data,
             self.facts.common_dir,
             self.worktree_id,
+            self.doubt,
         )
 
     @cached_property

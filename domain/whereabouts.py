@@ -31,7 +31,7 @@ class Ground(NamedTuple):
 
     `repository` is the root of the main worktree, or the git directory of a bare repository, and
     `git` the git directory that all worktrees share. Outside a repository these and `worktree` are
-    None; inside a bare one, `worktree` is.
+    None; inside a bare one, `worktree` is. `doubt` says why one that is there is not among them.
     """
 
     worktree: str | None
@@ -39,6 +39,7 @@ class Ground(NamedTuple):
     data: str
     git: str | None = None
     worktree_id: str | None = None
+    doubt: str | None = None
 
     @property
     def state(self) -> str | None:
@@ -161,14 +162,12 @@ class _Search:
         folder = ground.folder_of(scope)
         if scope is not Scope.GLOBAL:
             if folder is None:
-                self.notes.append(
-                    f"this is not inside a git repository, so {area} is kept in the global store"
-                )
+                why = ground.doubt or "this is not inside a git repository"
+                self.notes.append(f"{why}, so {area} is kept in the global store")
                 scope = Scope.GLOBAL
             elif scope is Scope.WORKTREE and ground.worktree is None:
-                self.notes.append(
-                    f"a bare repository has no worktree, so {area} is kept beside its history"
-                )
+                why = ground.doubt or "a bare repository has no worktree"
+                self.notes.append(f"{why}, so {area} is kept beside its history")
         backend, by = self._backend(shared=scope is Scope.GLOBAL)
         if is_url(backend):
             return Place(area, backend, None, by or origin)

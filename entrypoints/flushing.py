@@ -5,17 +5,15 @@ A flush that fails leaves the spool as it is and writes down why, for `herdbook 
 
 import json
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from herdbook.adapters import folders, halted, spool
-from herdbook.adapters.git import history
-from herdbook.adapters.git.program import elsewhere
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.domain.events import Event, is_commit, told_hash
+from herdbook.domain.events import Event
 from herdbook.domain.places import Area
+from herdbook.entrypoints import event_places
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import tracking
@@ -26,18 +24,20 @@ REASON = "this agent is halted: it has no skill points left. A person may reinst
 
 def buffered(here: Here) -> list[Event]:
     """What waits to be flushed; it stays where it is."""
-    return located(here, spool.buffered().events)
+    return event_places.locate(here.variables, spool.buffered().events).events
 
 
-def flush(here: Here) -> FlushReport:
+def flush(here: Here) -> tuple[FlushReport, set[str]]:
     """Write what waits into the record and let it go; where that fails, it goes on waiting.
 
-    Raises InvalidValue for a record in memory, which would be gone with the events.
+    Gives what came of it, and the folders of the events whose places are known. Raises InvalidValue
+    for a record in memory, which would be gone with the events.
     """
     if here.place(Area.RECORD).scheme == "memory":
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
     taken = spool.taken()
-    events = located(here, taken.events)
+    located = event_places.locate(here.variables, taken.events)
+    events = located.events
     try:
         report = here.run(Area.RECORD, tracking.flush, events) if events else EMPTY
     except HerdbookError as error:
@@ -50,8 +50,9 @@ def flush(here: Here) -> FlushReport:
     mark_halted(here, report.sessions.items())
     taken.confirm()
     _note_failure(None)
+    event_places.note(located)
     aside = [(each.place, each.reason) for each in taken.aside]
-    return report._replace(aside=aside)
+    return report._replace(aside=aside), located.understood
 
 
 EMPTY = FlushReport(0, 0, 0, [], {})
@@ -102,38 +103,6 @@ def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
         {session: f"{agent}: {REASON}" for session, agent in found.items()},
         {agent: f"{agent}: {REASON}" for agent in agents},
     )
-
-
-def located(here: Here, events: Sequence[spool.Event]) -> list[Event]:
-    """The events with what git knows of the places where they happened."""
-    variables = elsewhere(here.variables)
-    there = {each.cwd for each in events if each.cwd and Path(each.cwd).is_dir()}
-    places = {folder: Here(Path(folder), variables) for folder in there}
-    found = [
-        each._replace(project=places[each.cwd].repository_id) if each.cwd in places else each
-        for each in (Event(*each) for each in events)
-    ]
-    waiting: dict[str, list[int]] = defaultdict(list)
-    for number, event in enumerate(found):
-        if is_commit(event) and event.project is not None:
-            known = told_hash(event)
-            if known is None:
-                waiting[places[event.cwd].ground.worktree or event.cwd].append(number)
-                continue
-            found[number] = _of(event, history.named(event.cwd, known, variables))
-    for root, numbers in waiting.items():
-        numbers.sort(key=lambda number: found[number].at)
-        seconds = [found[number].at // 1_000_000 for number in numbers]
-        revisions = history.told_of(history.moves(root, variables), seconds)
-        for number, revision in zip(numbers, revisions, strict=True):
-            found[number] = _of(found[number], revision)
-    return found
-
-
-def _of(event: Event, revision: history.Revision | None) -> Event:
-    if revision is None:
-        return event
-    return event._replace(commit_hash=revision.commit_hash, subject=revision.subject)
 
 
 def last_failure() -> str | None:

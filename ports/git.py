@@ -9,16 +9,39 @@ from herdbook.domain.identity import GitFacts
 PATIENCE = 120.0
 
 
+class Finding(NamedTuple):
+    """The facts about a folder, and what of its repository was not believed and why.
+
+    Without facts the doubt is about the repository: it is there, and git would not use it for this
+    user. With facts it is about the worktree: git would use one that the repository and the folder
+    do not agree on. It is a sentence for people that something may follow on, or None.
+    """
+
+    facts: GitFacts | None
+    doubt: str | None = None
+
+
 class Git(Protocol):
     """Collects the facts from which repositories and worktrees get their identity.
 
-    Both raise StoreUnavailable where git or a file cannot be used.
+    Nothing here runs a program that a repository names, fetches anything, or waits for git without
+    end: StoreBusy if it does not answer, StoreUnavailable where git or a file cannot be used.
     """
+
+    def find(
+        self, folder: str | PathLike[str], *, environment: Mapping[str, str] | None = None
+    ) -> Finding:
+        """The facts about a folder, and why there are none of a repository that is there.
+
+        A repository counts where git would use it: its owner is the user, or the user's own
+        settings name it (`safe.directory`); a bare one that nobody named, where they allow that
+        (`safe.bareRepository`) and it is not a folder of another repository's worktree.
+        """
 
     def facts(
         self, folder: str | PathLike[str], *, environment: Mapping[str, str] | None = None
     ) -> GitFacts | None:
-        """The facts about the worktree this folder lies in; None outside any repository.
+        """The facts about the worktree this folder lies in; None outside any that may be trusted.
 
         - They are what git itself would say there: any sub-directory and any spelling of its path
           gives the same, a submodule is a repository of its own, and the variables a hook is
@@ -26,7 +49,9 @@ class Git(Protocol):
         - `is_bare` speaks of the repository, not of the folder: true also in a linked worktree of a
           bare one, and means that there is no main worktree. `is_main` says that the git directory
           is the repository's own and not that of a linked worktree.
-        - `top_level` is None where git has no worktree: in a bare repository and inside `.git`.
+        - `top_level` is None where git has no worktree: in a bare repository and inside `.git`. It
+          is None too where the worktree that git would use and the repository disagree: its `.git`
+          must lead to the git directory, which must not be that of another worktree.
         - `branch` is the one that HEAD names, also before its first commit; None when detached.
         - `origin_url` is the first `remote.origin.url` of the repository's own config and what that
           includes, as it stands there: no `insteadOf` of anybody is applied.
@@ -44,6 +69,9 @@ class Git(Protocol):
         It is the root of the main worktree, or the common git directory where there is none, or
         where that lies apart and does not say which worktree is its own.
         """
+
+    def folder_for_git(self, facts: GitFacts) -> str:
+        """The folder in which git, when it is started there, works with what the facts speak of."""
 
     def pin(self, facts: GitFacts, repository_id: str, worktree_id: str) -> tuple[str, str]:
         """Write both identities into the git directories, unless others stand there already.
@@ -75,6 +103,9 @@ class Worktrees(Protocol):
     queue; StoreBusy after `patience` seconds. What git refuses is InvalidValue with git's own
     reason and without its advice; StoreUnavailable means that git could not be started or could not
     use the disk. A call that raises has changed nothing.
+
+    `add` and `remove` are git's own work, with the repository's hooks and filters. `listed` and
+    `is_clean` only ask, and run nothing that the repository names.
     """
 
     def listed(self, facts: GitFacts) -> list[GitWorktree]:
@@ -113,4 +144,8 @@ class Worktrees(Protocol):
         """Forget worktrees whose folders are gone; the paths where those were."""
 
     def is_clean(self, path: str | PathLike[str]) -> bool:
-        """Whether the worktree holds no change and no untracked file that git does not ignore."""
+        """Whether the worktree holds no change and no untracked file that git does not ignore.
+
+        Submodules are compared by their commits. A file whose time has changed and that goes
+        through a filter which only the repository's config names counts as changed.
+        """

@@ -6,7 +6,8 @@ These only ask, and take no lock. A git that does not answer in time is ended (S
 import os
 from collections.abc import Mapping
 
-from herdbook.adapters.git.program import elsewhere, ran
+from herdbook.adapters.git.program import ask_git, elsewhere
+from herdbook.adapters.git.status import status
 
 PATIENCE = 10.0
 """For how many seconds git may think about one question."""
@@ -31,15 +32,14 @@ def between(
     folder: str, base: str, head: str, environment: Mapping[str, str]
 ) -> frozenset[str] | None:
     """The paths that differ between two commits, seen from the top of the repository."""
-    words = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", base, head, "--"]
-    return _paths(_asked(folder, words, environment))
+    words = ["diff-tree", "-r", "--name-only", "-z", "--no-renames", "--no-ext-diff"]
+    return _paths(_asked(folder, [*words, base, head, "--"], environment))
 
 
 def uncommitted(folder: str, environment: Mapping[str, str]) -> frozenset[str] | None:
     """The paths of a worktree that no commit has as they are; untracked ones too."""
-    words = ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]
-    told = _asked(folder, ["-c", "core.fsmonitor=false", *words], environment)
-    if told is None:
+    ended, told, _ = status(folder, elsewhere(environment), PATIENCE, untracked="all")
+    if ended != 0:
         return None
     return frozenset(os.fsdecode(line[3:]) for line in told.split(b"\0") if line)
 
@@ -59,6 +59,5 @@ def _paths(told: bytes | None) -> frozenset[str] | None:
 
 
 def _asked(folder: str, words: list[str], environment: Mapping[str, str]) -> bytes | None:
-    git = ["--no-optional-locks", "-C", folder, *words]
-    status, told, _ = ran(git, elsewhere(environment), PATIENCE)
-    return told if status == 0 else None
+    ended, told, _ = ask_git(["-C", folder, *words], elsewhere(environment), PATIENCE)
+    return told if ended == 0 else None

@@ -10,7 +10,8 @@ from typing import Final
 _NOTHING: Final = re.compile(r"(?:[ \t\n]+|[#;][^\n]*)*")
 _SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?\]')
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=|\n)")
-_PLAIN_VALUE: Final = re.compile(r'[ \t]*([^"\\;#\n\t]*?)[ \t]*(?:[;#][^\n]*)?\n')
+# Gives nothing back once it is taken: a file of somebody else's may hold any number of blanks.
+_PLAIN_VALUE: Final = re.compile(r'([^"\\;#\n]*+)(?:[;#][^\n]*+)?\n')
 _PIECE: Final = re.compile(r'(?P<space>[ \t]+)|(?P<text>[^ \t"\\;#\n]+)|(?P<mark>[\s\S])')
 _ESCAPED: Final = {"t": "\t", "b": "\b", "n": "\n", "\\": "\\", '"': '"', "\n": ""}
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -69,8 +70,15 @@ def _after_nothing(text: str, at: int) -> int:
 def _value(text: str, at: int) -> tuple[str, int]:
     """The value that begins there, and where the next line does."""
     if match := _PLAIN_VALUE.match(text, at):
-        return match[1], match.end()
-    value = ""
+        plain = match[1].strip(" \t")
+        if "\t" not in plain:
+            return plain, match.end()
+    return _value_in_pieces(text, at)
+
+
+def _value_in_pieces(text: str, at: int) -> tuple[str, int]:
+    """A value with quotes, escapes or tabs."""
+    pieces: list[str] = []  # none of them is empty
     space = ""
     quoted = False
     while match := _PIECE.match(text, at):
@@ -78,23 +86,22 @@ def _value(text: str, at: int) -> tuple[str, int]:
         piece = match[0]
         if match["space"] and not quoted:
             # Before anything else it counts for nothing, and at the end it is dropped.
-            space += piece if value else ""
+            space = piece if pieces else ""
             continue
         if piece == "\n" or (piece in {";", "#"} and not quoted):
             if quoted:
                 break
-            return value, at if piece == "\n" else text.index("\n", at) + 1
+            return "".join(pieces), at if piece == "\n" else text.index("\n", at) + 1
         if "\t" in space:
             raise Unsure  # older versions of git make a blank of it
-        value, space = value + space, ""
         if piece == '"':
             quoted = not quoted
+            piece = ""
         elif piece == "\\":
-            escaped = _ESCAPED.get(text[at : at + 1])
-            if escaped is None:
+            if text[at : at + 1] not in _ESCAPED:
                 break
-            value += escaped
+            piece = _ESCAPED[text[at]]
             at += 1
-        else:
-            value += piece
+        pieces += filter(None, (space, piece))
+        space = ""
     raise Unsure

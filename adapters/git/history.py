@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from herdbook.adapters.git.program import elsewhere, ran
+from herdbook.adapters.git.program import ask_git, elsewhere
 
 MANY = 2_000
 """How far back the moves of a head are read."""
@@ -67,5 +67,5 @@ def told_of(moves: Sequence[Move], seconds: Sequence[int]) -> list[Revision | No
 
 
 def _asked(folder: str, words: list[str], environment: Mapping[str, str]) -> list[str]:
-    status, told, _ = ran(["-C", folder, *words], elsewhere(environment))
+    status, told, _ = ask_git(["-C", folder, *words], elsewhere(environment))
     return told.decode("utf-8", "replace").splitlines() if status == 0 else []

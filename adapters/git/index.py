@@ -8,12 +8,12 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from herdbook.adapters.git.program import elsewhere, ran
+from herdbook.adapters.git.program import ask_git, elsewhere
+from herdbook.domain.errors import HerdbookError
 from herdbook.domain.identity import GitFacts
 
 _HEADER: Final = b"DIRC"
 _WITH_WHOLE_PATHS: Final = (2, 3)
-_PATIENCE: Final = 10.0
 
 
 def tracks(facts: GitFacts, path: str, environment: Mapping[str, str]) -> bool:
@@ -35,5 +35,8 @@ def tracks(facts: GitFacts, path: str, environment: Mapping[str, str]) -> bool:
         if name + b"/" not in index and name + b"\0" not in index:
             return False
     words = ["-C", facts.top_level or facts.git_dir, "ls-files", "-z", "--cached", "--", path]
-    status, told, _ = ran(["--literal-pathspecs", *words], elsewhere(environment), _PATIENCE)
+    try:
+        status, told, _ = ask_git(["--literal-pathspecs", *words], elsewhere(environment))
+    except HerdbookError:
+        return True
     return status != 0 or bool(told)

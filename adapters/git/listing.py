@@ -4,11 +4,10 @@ import os
 import re
 from typing import Final
 
-from herdbook.adapters.git.config import Unsure
-from herdbook.adapters.git.discovery import contents
+from herdbook.adapters.git.files import registered_worktree
 from herdbook.adapters.git.pins import pinned_worktree_id
-from herdbook.adapters.git.place import repository_root
-from herdbook.adapters.git.program import elsewhere, ran, refuse
+from herdbook.adapters.git.place import folder_for_git, repository_root
+from herdbook.adapters.git.program import ask_git, elsewhere, refuse
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.identity import GitFacts, worktree_id
 from herdbook.ports.git import GitWorktree
@@ -30,12 +29,12 @@ _ESCAPED: Final = {
 
 def listed(facts: GitFacts) -> list[GitWorktree]:
     """All worktrees, first the main one or the bare repository."""
-    git = ["-C", facts.common_dir, "worktree", "list", "--porcelain"]
+    git = ["-C", folder_for_git(facts), "worktree", "list", "--porcelain"]
     environment = elsewhere(os.environ)
-    status, told, complaint = ran([*git, "-z"], environment)
+    status, told, complaint = ask_git([*git, "-z"], environment)
     records = parsed(told, b"\0")
     if status == _UNKNOWN_OPTION:  # before git 2.36, which has trouble with newlines in paths
-        status, told, complaint = ran(git, environment)
+        status, told, complaint = ask_git(git, environment)
         records = parsed(told, b"\n")
     if status != 0:
         refuse("git", status, complaint)
@@ -59,21 +58,10 @@ def admin_dirs(common_dir: str) -> dict[str, str]:
     found = {}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         git_dir = os.path.join(folder, name)
-        path = _expected(git_dir)
+        path = registered_worktree(git_dir)
         if path is not None:
             found[path] = git_dir
     return found
-
-
-def _expected(git_dir: str) -> str | None:
-    try:
-        data = contents(os.path.join(git_dir, "gitdir"))
-    except Unsure:
-        return None  # git says of such a one that it is prunable
-    if data is None or b"\0" in data:
-        return None
-    dot_git = os.path.join(git_dir, os.fsdecode(data.rstrip()))
-    return os.path.realpath(os.path.dirname(dot_git))
 
 
 def _plain(text: bytes, end: bytes) -> str:

@@ -9,9 +9,13 @@ from collections.abc import Mapping
 
 from herdbook.adapters.git import discovery
 from herdbook.adapters.git.config import Unsure, truth
+from herdbook.adapters.git.discovery import Place
+from herdbook.adapters.git.files import branch_of
 from herdbook.adapters.git.machine import machine_id
+from herdbook.adapters.git.ownership import Distrusted, leads_to, within
 from herdbook.adapters.git.pins import pinned_repository_id, pinned_worktree_id
 from herdbook.domain.identity import GitFacts
+from herdbook.ports.git import Finding
 
 
 def facts(
@@ -21,12 +25,26 @@ def facts(
 
     `environment` is the process' own unless given; what hooks set in it counts, as it does for git.
     """
+    return find(folder, environment=environment).facts
+
+
+def find(
+    folder: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None
+) -> Finding:
+    """The facts about a folder, and why there are none where a repository is not to be trusted."""
     variables = os.environ if environment is None else environment
     here = _real(folder)
-    place = _place(here, variables)
-    if place is None:
-        return None
-    bare, origin_url = _settings(here, place, variables)
+    try:
+        place = _place(here, variables)
+        if place is None:
+            return Finding(None)
+        return Finding(_facts(place, variables), place.doubt)
+    except Distrusted as error:
+        return Finding(None, error.sentence)
+
+
+def _facts(place: Place, variables: Mapping[str, str]) -> GitFacts:
+    bare, origin_url = _settings(place, variables)
     repository_pin = pinned_repository_id(place.common_dir)
     roots: tuple[str, ...] = ()
     if origin_url is None and repository_pin is None:
@@ -54,22 +72,74 @@ def repository_root(facts: GitFacts) -> str:
     """
     if facts.is_bare:
         return facts.common_dir
-    from herdbook.adapters.git.program import elsewhere  # noqa: PLC0415 - seldom needed
-
-    place = _place(facts.common_dir, elsewhere(os.environ))
-    if place is not None and place.top_level is not None:
-        return place.top_level
-    folder, name = os.path.split(facts.common_dir)
-    return folder if name == ".git" else facts.common_dir
+    return discovery.main_worktree(facts.common_dir, _named(facts.common_dir)) or facts.common_dir
 
 
-def _place(folder: str, environment: Mapping[str, str]) -> discovery.Place | None:
+def folder_for_git(facts: GitFacts) -> str:
+    """The folder in which git, when it is started there, works with what these facts speak of."""
+    for folder in (facts.top_level, os.path.dirname(facts.git_dir)):
+        if folder is not None and leads_to(folder, facts.git_dir):
+            return folder
+    return facts.git_dir
+
+
+def _named(common_dir: str) -> str | None:
+    """What `core.worktree` says."""
     try:
-        return discovery.found(folder, environment)
+        return discovery.settings(common_dir).worktree
     except Unsure:
-        from herdbook.adapters.git.asking import asked  # noqa: PLC0415 - seldom needed
+        from herdbook.adapters.git.asking import worktree_asked  # noqa: PLC0415 - seldom needed
 
-        return asked(folder, environment)
+        return worktree_asked(common_dir, os.environ)
+
+
+def _place(folder: str, environment: Mapping[str, str]) -> Place | None:
+    """The place of a folder; raises Distrusted where git would not use what is there.
+
+    A folder that looks like a bare repository may have come with a clone, as ordinary files. Inside
+    the worktree of another repository it is a folder like any other, whatever git takes it for.
+    """
+    answer = None
+    try:
+        found = discovery.found(folder, environment)
+    except Unsure:
+        answer = _asked(folder, environment)
+        if answer is None or "GIT_DIR" in environment or not within(folder, answer.git_dir):
+            return answer
+        bare = answer.git_dir
+    else:
+        if not isinstance(found, discovery.Bare):
+            return found
+        bare = found.path
+    outer = _place_around(bare, environment)
+    return outer or answer or _asked(folder, environment)
+
+
+def _place_around(bare: str, environment: Mapping[str, str]) -> Place | None:
+    """The place in whose worktree a bare repository lies, if it does and is no part of its `.git`.
+
+    It may be part of that: the git directories of worktrees and submodules look like bare ones.
+    """
+    try:
+        holder = discovery.holder_above(bare)
+    except Unsure:
+        return None
+    if holder is None or leads_to(holder, bare):
+        return None
+    outer = _place(holder, environment)
+    if outer is None or outer.top_level is None or not within(bare, outer.top_level):
+        return None
+    for git_dir in (outer.git_dir, outer.common_dir):
+        # Worktrees may be put into the folder of a bare repository; what is in them is theirs.
+        if within(bare, git_dir) and not within(outer.top_level, git_dir):
+            return None
+    return outer
+
+
+def _asked(folder: str, environment: Mapping[str, str]) -> Place | None:
+    from herdbook.adapters.git.asking import asked  # noqa: PLC0415 - seldom needed
+
+    return asked(folder, environment)
 
 
 def _real(folder: str | os.PathLike[str]) -> str:
@@ -81,9 +151,7 @@ def _real(folder: str | os.PathLike[str]) -> str:
     raise InvalidValue("folder", f"{path!r} is no folder that can be entered")
 
 
-def _settings(
-    folder: str, place: discovery.Place, environment: Mapping[str, str]
-) -> tuple[bool | None, str | None]:
+def _settings(place: Place, environment: Mapping[str, str]) -> tuple[bool | None, str | None]:
     """Whether the repository says that it is bare, and where it says that it comes from."""
     try:
         said = discovery.settings(place.common_dir)
@@ -94,7 +162,7 @@ def _settings(
         bare = None
     from herdbook.adapters.git.asking import settings_asked  # noqa: PLC0415 - seldom needed
 
-    word, urls = settings_asked(folder, environment)
+    word, urls = settings_asked(place.folder, environment)
     if bare is None and word is not None:
         bare = _truth(word)
     return bare, _origin(urls)
@@ -114,27 +182,26 @@ def _origin(urls: list[str]) -> str | None:
     return urls[0] if urls else None
 
 
-def _is_bare(place: discovery.Place) -> bool:
+def _is_bare(place: Place) -> bool:
     """What to think of a repository that does not say, the same from inside `.git` as outside."""
     if place.git_dir == place.common_dir and place.top_level is not None:
         return False
     return os.path.basename(place.common_dir) != ".git"
 
 
-def _branch(place: discovery.Place, environment: Mapping[str, str]) -> str | None:
+def _branch(place: Place, environment: Mapping[str, str]) -> str | None:
     try:
-        return discovery.branch_of(place.git_dir)
+        return branch_of(place.git_dir)
     except Unsure:
         from herdbook.adapters.git.asking import branch_asked  # noqa: PLC0415 - seldom needed
 
-        return branch_asked(place.git_dir, environment)
+        return branch_asked(place.folder, environment)
 
 
-def _roots(place: discovery.Place, environment: Mapping[str, str]) -> tuple[str, ...]:
+def _roots(place: Place, environment: Mapping[str, str]) -> tuple[str, ...]:
     """The root commits; none of a shallow clone, whose history begins anywhere."""
     if os.path.exists(os.path.join(place.common_dir, "shallow")):
         return ()
     from herdbook.adapters.git.asking import root_commits  # noqa: PLC0415 - costly, seldom needed
-    from herdbook.adapters.git.program import elsewhere  # noqa: PLC0415
 
-    return root_commits(place.common_dir, elsewhere(environment))
+    return root_commits(place.folder, environment)

@@ -1,7 +1,8 @@
 """The worktrees of a repository, listed, added and removed by git itself.
 
-Git is started in the common git directory, so it works from any worktree, also from one that is
-about to go, and checks as always whether the repository is the user's own.
+Git is started in a folder of the repository, and checks as always whether that is the user's own.
+What only asks runs nothing that the repository's config names. Adding and removing a worktree was
+asked for by name and is git's ordinary work: hooks and filters of the repository run.
 """
 
 import logging
@@ -11,8 +12,10 @@ from collections.abc import Mapping
 from herdbook.adapters.git.listing import admin_dirs, listed
 from herdbook.adapters.git.lock import locked
 from herdbook.adapters.git.place import facts as facts_of
-from herdbook.adapters.git.program import elsewhere, ran, refuse
-from herdbook.domain.errors import InvalidValue, StoreUnavailable
+from herdbook.adapters.git.place import folder_for_git, repository_root
+from herdbook.adapters.git.program import ask_git, elsewhere, refuse, run_git
+from herdbook.adapters.git.status import status as status_of
+from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
 from herdbook.domain.identity import GitFacts
 from herdbook.ports.git import PATIENCE
 
@@ -41,14 +44,22 @@ def add(
         # Named by its hash, so that no other name can be meant and no upstream gets set.
         what = [folder, branch] if begin is None else ["-b", branch, folder, begin]
         above = _missing_above(folder)
-        git = ["-C", facts.common_dir, "worktree", "add"]
-        status, _, complaint = ran([*git, *what], environment)
+
+        def undo() -> None:
+            _take_back(facts, folder, environment)
+            _remove_empty(above)
+            if begin is not None:
+                _take_branch_back(facts, branch, begin, environment)
+
+        git = ["-C", folder_for_git(facts), "worktree", "add"]
+        try:
+            status, _, complaint = run_git([*git, *what], environment)
+        except HerdbookError:  # it took too long, and was ended
+            undo()
+            raise
         if status != 0:
             if not _stands(facts, folder):
-                _take_back(facts, folder, environment)
-                _remove_empty(above)
-                if begin is not None:
-                    _take_branch_back(facts, branch, begin, environment)
+                undo()
                 refuse("worktree", status, complaint)
             _LOG.warning("git has added %r, but a hook of the repository failed", folder)
     added = facts_of(folder, environment=environment)
@@ -62,9 +73,10 @@ def remove(
 ) -> None:
     """Remove a worktree and what the repository knows of it; its branch stays."""
     how = ["--force"] if force else []
-    git = ["-C", facts.common_dir, "worktree", "remove", *how, "--", _absolute(path)]
+    folder = _absolute(path)
+    git = [*_beside(facts, folder), "worktree", "remove", *how, "--", folder]
     with locked(facts.common_dir, patience):
-        status, _, complaint = ran(git, elsewhere(os.environ))
+        status, _, complaint = run_git(git, elsewhere(os.environ))
     if status != 0:
         refuse("worktree", status, complaint)
 
@@ -73,8 +85,8 @@ def prune(facts: GitFacts, *, patience: float = PATIENCE) -> list[str]:
     """Forget worktrees whose folders are gone; the paths where those were."""
     with locked(facts.common_dir, patience):
         before = admin_dirs(facts.common_dir)
-        git = ["-C", facts.common_dir, "worktree", "prune"]
-        status, _, complaint = ran(git, elsewhere(os.environ))
+        git = ["-C", folder_for_git(facts), "worktree", "prune"]
+        status, _, complaint = run_git(git, elsewhere(os.environ))
         if status != 0:
             refuse("worktree", status, complaint)
         after = admin_dirs(facts.common_dir)
@@ -83,12 +95,19 @@ def prune(facts: GitFacts, *, patience: float = PATIENCE) -> list[str]:
 
 def is_clean(path: _Path) -> bool:
     """Whether the worktree holds no change and no untracked file that git does not ignore."""
-    git = ["--no-optional-locks", "-C", _absolute(path), "status", "--porcelain", "-z"]
-    wanted = ["--untracked-files=normal", "--ignore-submodules=none"]
-    status, told, complaint = ran([*git, *wanted], elsewhere(os.environ))
+    environment = elsewhere(os.environ)
+    status, told, complaint = status_of(_absolute(path), environment, PATIENCE, untracked="normal")
     if status != 0:
         refuse("path", status, complaint)
     return not told
+
+
+def _beside(facts: GitFacts, folder: str) -> list[str]:
+    """How to start git in a folder of the repository that stays when this worktree goes."""
+    if facts.top_level != folder:
+        return ["-C", folder_for_git(facts)]
+    # A bare one is not come upon here: the worktree names it, and git would work with it there.
+    return ["-c", "safe.bareRepository=all", "-C", repository_root(facts)]
 
 
 def _absolute(path: _Path) -> str:
@@ -106,8 +125,8 @@ def _check_name(facts: GitFacts, branch: str, environment: Mapping[str, str]) ->
     reason = f"{branch!r} is no name that git allows for a branch"
     if not branch or branch.startswith("-") or "\0" in branch:
         raise InvalidValue("branch", reason)
-    git = ["--git-dir", facts.common_dir, "check-ref-format", "--branch", branch]
-    status, told, _ = ran(git, environment)
+    git = ["-C", folder_for_git(facts), "check-ref-format", "--branch", branch]
+    status, told, _ = ask_git(git, environment)
     # Git also takes `@{-1}` for the branch before this one, and prints that one's name.
     if status != 0 or told != os.fsencode(branch) + b"\n":
         raise InvalidValue("branch", reason)
@@ -167,8 +186,8 @@ def _commit(facts: GitFacts, name: str, environment: Mapping[str, str]) -> str |
     """The hash of the commit that a name stands for, seen from where we are."""
     if not name or name.startswith("-") or "\0" in name:
         return None
-    git = ["--git-dir", facts.git_dir, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
-    status, told, complaint = ran(git, environment)
+    wanted = ["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+    status, told, complaint = ask_git(["-C", folder_for_git(facts), *wanted], environment)
     if status == 0:
         return told.decode("ascii").strip()
     if status != 1 and name == "HEAD":
@@ -185,8 +204,8 @@ def _stands(facts: GitFacts, folder: str) -> bool:
 def _take_back(facts: GitFacts, folder: str, environment: Mapping[str, str]) -> None:
     """Undo what git leaves behind only when it was killed: a worktree locked as `initializing`."""
     if any(each.path == folder and each.locked == "initializing" for each in listed(facts)):
-        git = ["-C", facts.common_dir, "worktree", "remove", "--force", "--force", "--", folder]
-        status, _, complaint = ran(git, environment)
+        git = [*_beside(facts, folder), "worktree", "remove", "--force", "--force"]
+        status, _, complaint = run_git([*git, "--", folder], environment)
         if status != 0:
             refuse("worktree", status, complaint)
 
@@ -198,7 +217,7 @@ def _take_branch_back(
     ref = f"refs/heads/{branch}"
     unmoved = _commit(facts, ref, environment) == begin
     if unmoved and not any(each.branch == branch for each in listed(facts)):
-        git = ["-C", facts.common_dir, "update-ref", "-d", ref, begin]
-        status, _, complaint = ran(git, environment)
+        git = ["-C", folder_for_git(facts), "update-ref", "-d", ref, begin]
+        status, _, complaint = run_git(git, environment)
         if status != 0:
             refuse("branch", status, complaint)

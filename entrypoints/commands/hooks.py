@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from herdbook.adapters.git.program import elsewhere, ran
+from herdbook.adapters.git.program import ask_git, elsewhere
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints import hook
 from herdbook.entrypoints.bootstrap import Here
@@ -74,14 +74,14 @@ def _plan(here: Here, target: str, *, user: bool, uninstall: bool) -> Plan:
     if uninstall:
         return agents.uninstall(target, there)
     plan = agents.install(target, there)
-    if there.private and not user and root and _is_seen_by_git(here, there.path):
+    if there.private and not user and root and _is_seen_by_git(here, root, there.path):
         plan.notes.append("git does not ignore this file; it names paths of this machine only")
     return plan
 
 
-def _is_seen_by_git(here: Here, path: Path) -> bool:
-    words = ["-C", str(here.folder), "check-ignore", "--quiet", "--", str(path)]
-    return ran(words, elsewhere(here.variables))[0] == 1
+def _is_seen_by_git(here: Here, root: str, path: Path) -> bool:
+    words = ["-C", root, "check-ignore", "--quiet", "--", str(path)]
+    return ask_git(words, elsewhere(here.variables))[0] == 1
 
 
 def _agrees(shown: list[str]) -> bool:

@@ -18,6 +18,7 @@ def where(here: Here) -> dict[str, Any]:
         "repository_id": here.repository_id,
         "worktree_id": here.worktree_id,
         "branch": here.facts.branch if here.facts else None,
+        "doubt": here.doubt,
         "areas": {str(area): _area(here, area) for area in Area},
     }
 

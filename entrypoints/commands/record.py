@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters import folders, spool
-from herdbook.adapters.git import history
+from herdbook.adapters.git import folder_for_git, history
+from herdbook.adapters.git.program import elsewhere
 from herdbook.adapters.urls import shown_url
 from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.places import Area
-from herdbook.entrypoints import exports, flushing, legacy
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints import event_places, exports, flushing, legacy
+from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.entrypoints.rows import plain
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import grading, tracking
@@ -135,12 +136,14 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
 
     `gently` ends well also where the store cannot be written: what waits goes on waiting.
     """
+    _settle(here)
     if if_due and not flushing.is_due(here):
         return {**flushing.as_answer(flushing.EMPTY), "exported": []}
-    roots = {here.ground.worktree, *(each.cwd for each in spool.buffered())}
     try:
-        report = flushing.flush(here)
-        written = [str(path) for root in roots if root for path in _export(here, root)]
+        report, places = flushing.flush(here)
+        written = [str(path) for path in _export(here, here)]
+        for folder in places - {here.ground.worktree}:
+            written += [str(path) for path in _export_of(here, folder)]
     except HerdbookError as error:
         if not gently:
             raise
@@ -151,6 +154,7 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
 
 def doctor(here: Here) -> dict[str, Any]:
     """What waits in the spool and why, what was set aside, and whether the record is in reach."""
+    _settle(here)
     waiting = spool.waiting()
     place = here.place(Area.RECORD)
     reason = None
@@ -161,8 +165,9 @@ def doctor(here: Here) -> dict[str, Any]:
         reason = str(error)
     failure = flushing.last_failure()
     ahead = _clocks_ahead(here)
+    unplaced = event_places.notes()
     return {
-        "ok": reason is None and failure is None and not ahead,
+        "ok": reason is None and failure is None and not ahead and not unplaced,
         "spool": str(spool.folder()),
         "waiting": {
             "events": len(spool.buffered().events),
@@ -172,6 +177,9 @@ def doctor(here: Here) -> dict[str, Any]:
         "last_failure": failure,
         "store": {"url": shown_url(place.url), "trouble": reason},
         "aside": [each._asdict() for each in spool.set_aside()],
+        "without_project": [
+            {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
+        ],
         "halted": halted,
         "enforce_halt": here.setting("enforce_halt"),
         "merged": [{**each._asdict(), "told": str(each)} for each in legacy.outcomes()],
@@ -194,6 +202,14 @@ def _clocks_ahead(here: Here) -> list[dict[str, Any]]:
     return found
 
 
+def _settle(here: Here) -> None:
+    """Go on where git can make no sense of this folder: what waits has nothing to do with it."""
+    try:
+        _ = here.facts
+    except HerdbookError as error:
+        here.disregard_repository(str(error))
+
+
 def _halted(uow: UnitOfWork) -> list[str]:
     return [each.agent for each in tracking.standing_with(uow) if not each.active]
 
@@ -206,14 +222,21 @@ def _log() -> list[str]:
     return text.splitlines()[-LAST_LINES:]
 
 
-def _export(here: Here, folder: str) -> list[Path]:
-    if not Path(folder).is_dir():
-        return []
-    there = here if folder == here.ground.worktree else Here(Path(folder), here.variables)
+def _export(here: Here, there: Here) -> list[Path]:
+    """Write into a worktree, if it wants that, what the record here tells of it; what changed."""
     project, root = there.repository_id, there.ground.worktree
     if project is None or root is None or not there.setting("exports"):
         return []
     return exports.write(Path(root), here.read(Area.RECORD, exports.exported, project))
+
+
+def _export_of(here: Here, folder: str) -> list[Path]:
+    """Write the exports of another folder's worktree; trouble with it is a warning."""
+    try:
+        return _export(here, Here(Path(folder), elsewhere(here.variables)))
+    except event_places.TROUBLE as error:
+        here.warn(f"{text_of(folder)} gets no exports: {error}")
+        return []
 
 
 def _sessions_waiting(here: Here) -> list[tuple[str, str]]:
@@ -242,7 +265,8 @@ def _project(here: Here) -> str:
 
 def _revision(here: Here, commit: str) -> history.Revision:
     _project(here)
-    found = history.named(str(here.folder), commit, here.variables)
+    folder = str(here.folder) if here.facts is None else folder_for_git(here.facts)
+    found = history.named(folder, commit, here.variables)
     if found is None:
         raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
     return found

@@ -88,12 +88,15 @@ def _wanted(here: Here, text: str | None) -> Wanted:
 
 def _language(here: Here) -> str | None:
     """In which language most files of a folder are: those git keeps, if it is in a repository."""
-    if here.worktree_id is None:
+    if here.facts is None or here.facts.top_level is None:
         return main_language(text_of(each.name) for each in here.folder.iterdir())
-    from herdbook.adapters.git.program import elsewhere, ran, refuse  # noqa: PLC0415
+    from herdbook.adapters.git import folder_for_git  # noqa: PLC0415
+    from herdbook.adapters.git.program import ask_git, elsewhere, refuse  # noqa: PLC0415
 
-    command = ["-C", str(here.folder), "ls-files", "-z"]
-    status, listed, complaint = ran(command, elsewhere(here.variables))
+    folder = here.folder.resolve()
+    below = ["--", str(folder)] if folder.is_relative_to(here.facts.top_level) else []
+    command = ["--literal-pathspecs", "-C", folder_for_git(here.facts), "ls-files", "-z", *below]
+    status, listed, complaint = ask_git(command, elsewhere(here.variables))
     if status:
         refuse("for", status, complaint)
     return main_language(listed.decode("utf-8", "backslashreplace").split("\0"))

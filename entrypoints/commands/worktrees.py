@@ -108,6 +108,8 @@ def prune(here: Here) -> dict[str, Any]:
 
 def _facts(here: Here) -> GitFacts:
     if here.facts is None:
+        if here.doubt is not None:
+            raise InvalidValue("repository", here.doubt)
         raise NotFound("git repository", text_of(here.folder.resolve()))
     return here.facts
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from herdbook.adapters import known_stores
-from herdbook.adapters.git.program import ran, refuse
+from herdbook.adapters.git.program import refuse, run_git
 from herdbook.adapters.urls import path_of
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.places import Area
@@ -110,7 +110,7 @@ def set_up(folder: Path) -> dict[str, Path]:
 
 def git(folder: Path, *words: str) -> str:
     """Run git in a folder and read what it prints; InvalidValue if it complains."""
-    status, told, complaint = ran(["-C", str(folder), *words], os.environ)
+    status, told, complaint = run_git(["-C", str(folder), *words], os.environ)
     if status != 0:
         refuse("git", status, complaint)
     return os.fsdecode(told)

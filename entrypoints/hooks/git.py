@@ -12,7 +12,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from herdbook.adapters.git.program import elsewhere, ran, refuse
+from herdbook.adapters.git import find, folder_for_git
+from herdbook.adapters.git.program import HOOKS_PATH, ask_git, elsewhere, refuse
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints import hook
 from herdbook.entrypoints.hooks.changes import Change, Plan, content
@@ -20,6 +21,7 @@ from herdbook.entrypoints.hooks.sealed import is_sealed, sealed
 
 HOOKS = ("post-commit", "post-rewrite", "pre-push")
 KEPT = ".before-herdbook"
+_USERS_SCOPES = (b"system", b"global", b"command")
 _SHELL = re.compile(rb"#! ?(?:/usr)?(?:/bin/env +)?(?:/\S*/)?(?:sh|bash|dash|ash|ksh)(?: .*)?$")
 _GIVES = {
     "post-commit": """printf '{{"commit": "%s"}}' "$(git rev-parse HEAD)" | {command}""",
@@ -30,20 +32,31 @@ _GIVES = {
 
 def folder_of(folder: Path, variables: Mapping[str, str]) -> tuple[Path, bool]:
     """Where git looks for the hooks of a repository, and whether that is inside its worktree."""
-    here = ["-C", str(folder), "rev-parse"]
     environment = elsewhere(variables)
-    status, told, complaint = ran([*here, "--git-common-dir"], environment)
-    if status != 0:
-        refuse("folder", status, complaint)
-    common = Path(os.path.realpath(folder / os.fsdecode(told).removesuffix("\n")))
-    status, told, _ = ran([*here, "--show-toplevel"], environment)
-    top = Path(os.fsdecode(told).removesuffix("\n")) if status == 0 else common
-    status, told, complaint = ran(["-C", str(top), "rev-parse", "--git-path", "hooks"], environment)
+    found = find(folder, environment=environment)
+    if found.facts is None:
+        raise InvalidValue("folder", found.doubt or "not a git repository (or any above it)")
+    common = Path(found.facts.common_dir)
+    top = Path(found.facts.top_level or common)
+    git = ["-C", folder_for_git(found.facts), "rev-parse", "--git-path", "hooks"]
+    # Where the hooks are is what is asked here; none is run by that.
+    status, told, complaint = ask_git(git, environment, except_for={HOOKS_PATH})
     if status != 0:
         refuse("folder", status, complaint)
     hooks = Path(os.path.realpath(top / os.fsdecode(told).removesuffix("\n")))
-    inside = hooks.is_relative_to(os.path.realpath(top)) and not hooks.is_relative_to(common)
+    inside = hooks.is_relative_to(top) and not hooks.is_relative_to(common)
+    if not inside and not hooks.is_relative_to(common):
+        _require_own_choice(["-C", folder_for_git(found.facts)], environment, hooks)
     return hooks, inside
+
+
+def _require_own_choice(git: list[str], environment: Mapping[str, str], hooks: Path) -> None:
+    """Refuse a folder outside the repository that the repository itself chose, or a link in it."""
+    words = ["config", "--show-scope", "--get", HOOKS_PATH]
+    _, told, _ = ask_git([*git, *words], environment, except_for={HOOKS_PATH})
+    if told.partition(b"\t")[0] not in _USERS_SCOPES:
+        reason = f"git takes the hooks of this repository from {hooks}, which lies outside it"
+        raise InvalidValue("folder", f"{reason} and was not chosen by you. Nothing was changed")
 
 
 def install(folder: Path, variables: Mapping[str, str]) -> Plan:

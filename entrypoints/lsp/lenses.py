@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as TooLate
 from typing import Any, NamedTuple
 
-from herdbook.adapters.git import changes, worktrees
+from herdbook.adapters.git import changes, folder_for_git, worktrees
 from herdbook.domain.places import Area
 from herdbook.domain.plan import Task
 from herdbook.entrypoints.bootstrap import Here
@@ -120,7 +120,8 @@ class Lenses:
         if here.facts is None or not hands:
             return []
         listed = [each for each in worktrees.listed(here.facts) if each.prunable is None]
-        trees = {each.worktree_id: each for each in listed if each.head and not each.is_bare}
+        known = [each for each in listed if each.worktree_id is not None]
+        trees = {each.worktree_id: each for each in known if each.head and not each.is_bare}
         trunk = _trunk(here, listed)
         touched: dict[tuple[str, str | None], frozenset[str]] = {}
         found = []
@@ -172,8 +173,10 @@ def _base(here: Here, tree: GitWorktree, hand: Hand) -> str | None:
 
 def _trunk(here: Here, listed: list[GitWorktree]) -> str | None:
     """The commit that branches are compared with: the origin's, else the repository's own."""
-    folder = here.facts.common_dir if here.facts is not None else ""
-    for name in (*TRUNKS, *(each.head for each in listed[:1] if each.head), "HEAD"):
+    if here.facts is None:
+        return None
+    folder = folder_for_git(here.facts)
+    for name in (*TRUNKS, *(each.head for each in listed[:1] if each.head), "main-worktree/HEAD"):
         commit = changes.commit_of(folder, name, here.variables)
         if commit is not None:
             return commit

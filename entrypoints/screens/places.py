@@ -8,9 +8,11 @@ from herdbook.entrypoints.screens.text import plain, size
 
 def where(answer: dict[str, Any]) -> str:
     """One paragraph for each area."""
+    doubt = plain(answer["doubt"] or "")
+    outside = doubt or "this is not inside a git repository"
     lines = [
-        f"repository  {answer['repository_id'] or 'none: this is not inside a git repository'}",
-        f"worktree    {answer['worktree_id'] or 'none'}",
+        f"repository  {answer['repository_id'] or f'none: {outside}'}",
+        f"worktree    {answer['worktree_id'] or (f'none: {doubt}' if doubt else 'none')}",
         f"branch      {plain(answer['branch'] or 'none')}",
     ]
     for area, each in answer["areas"].items():

@@ -93,6 +93,11 @@ def doctor(answer: dict[str, Any]) -> str:
     lines += [
         f"set aside {plain(each['place'])}: {plain(each['reason'])}" for each in answer["aside"]
     ]
+    lines += [
+        f"{each['events']} events in {plain(each['folder'])} are recorded without their project: "
+        f"{plain(each['reason'])}"
+        for each in answer["without_project"]
+    ]
     if answer["halted"]:
         kept = "kept from tools" if answer["enforce_halt"] else "not kept from tools"
         lines.append(f"halted, {kept}: {plain(', '.join(answer['halted']))}")

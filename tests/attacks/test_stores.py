@@ -244,3 +244,28 @@ def test_exports_write_through_no_link(person: Person, tmp_path: Path) -> None:
     person.tries(victim, "hook", "PostToolUse", stdin='{"session_id": "s"}', HERDBOOK_AGENT="otter")
     person.tries(victim, "flush")
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("way", ["setting", "link"])
+def test_git_hooks_are_installed_nowhere_outside_that_an_archive_names(
+    person: Person, tmp_path: Path, way: str
+) -> None:
+    """Neither by a setting in its git directory nor by a link; the user's own setting counts."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    app = person.repository(tmp_path / "app")
+    if way == "setting":
+        person.git(app, "config", "core.hooksPath", str(elsewhere))
+    else:
+        shutil.rmtree(app / ".git" / "hooks")
+        (app / ".git" / "hooks").symlink_to(elsewhere)
+    told = person.tries(app, "hooks", "install", "git")
+    assert told.returncode == 2
+    assert "not chosen by you" in told.stderr
+    assert list(elsewhere.iterdir()) == []
+    own = person.repository(tmp_path / "own")
+    config = tmp_path / "gitconfig"
+    config.write_text(f"[core]\n hooksPath = {elsewhere}\n")
+    told = person.tries(own, "hooks", "install", "git", GIT_CONFIG_GLOBAL=str(config))
+    assert told.returncode == 0, told.stderr
+    assert (elsewhere / "post-commit").exists()

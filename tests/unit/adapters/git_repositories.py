@@ -172,6 +172,19 @@ def shallow(folder: Path) -> Path:
     return folder / "clone"
 
 
+def partial(folder: Path) -> Path:
+    """A clone that has no files but those of its worktree."""
+    source = made(folder / "source", commits=2)
+    git(source, "config", "uploadpack.allowFilter", "true")
+    git(folder, "clone", "--quiet", "--filter=blob:none", source.as_uri(), folder / "clone")
+    return folder / "clone"
+
+
+def without_origin(repository: Path) -> Path:
+    git(repository, "remote", "remove", "origin")
+    return repository
+
+
 def unsaid(folder: Path) -> Path:
     """A repository that does not say whether it is bare."""
     repository = made(folder / "repo")
@@ -185,11 +198,29 @@ def longer_hashes(folder: Path) -> Path:
 
 
 def worktree_apart(folder: Path) -> Path:
-    """A repository whose config names a worktree elsewhere."""
+    """A repository whose config names a worktree elsewhere, which leads back to it."""
     repository = made(folder / "repo")
     (folder / "apart").mkdir()
+    (folder / "apart" / ".git").write_text(f"gitdir: {repository / '.git'}\n")
     git(repository, "config", "core.worktree", "../../apart")
     return repository
+
+
+def moved_by_hand(folder: Path) -> Path:
+    """A linked worktree that somebody moved without telling git."""
+    side = linked(made(folder / "repo"), folder / "side")
+    return side.rename(folder / "moved")
+
+
+def embedded(folder: Path, *, within: str = "docs") -> Path:
+    """A folder of a worktree that looks like a bare repository: ordinary files of a commit."""
+    repository = made(folder / "repo")
+    inner = repository / within
+    for name in ("objects", "refs/heads"):
+        (inner / name).mkdir(parents=True)
+    (inner / "HEAD").write_text("ref: refs/heads/main\n")
+    (inner / "config").write_text("[core]\n\tbare = true\n")
+    return inner
 
 
 def empty_git_folder_inside(folder: Path) -> Path:
@@ -226,18 +257,14 @@ READ: dict[str, Callable[[Path], Path]] = {
     "symlinked spelling": symlinked,
     "linked worktree": lambda folder: linked(made(folder / "repo"), folder / "side"),
     "below a linked worktree": lambda f: below(linked(made(f / "repo"), f / "side")),
-    "bare": bare,
     "beside a bare one called .git": lambda folder: bare(folder, "project/.git").parent,
-    "inside a bare one": lambda folder: bare(folder) / "refs" / "heads",
     "worktree of a bare one": lambda folder: linked(bare(folder), folder / "side"),
-    "inside .git": lambda folder: made(folder / "repo") / ".git" / "refs",
-    "inside a linked git dir": lambda folder: (
-        linked(made(folder / "repo"), folder / "side").parent / "repo" / ".git/worktrees/side"
-    ),
     "repository inside a repository": lambda f: made(made(f / "repo") / "inner" / "repo"),
     "detached": detached,
     "without a commit": lambda folder: made(folder / "repo", commits=0),
     "core.worktree": worktree_apart,
+    "beside core.worktree": lambda folder: worktree_apart(folder).with_name("apart"),
+    "moved by hand": moved_by_hand,
     "git dir symlinked": git_dir_symlinked,
     "head as a link": head_as_a_link,
     "empty .git inside": empty_git_folder_inside,
@@ -247,12 +274,27 @@ READ: dict[str, Callable[[Path], Path]] = {
     "path that is no text": named(b"\xff\xfe"),
     "several urls": lambda f: configured(f, '[remote "origin"]\n\turl = second\n'),
     "no core.bare": unsaid,
-    "inside .git, no core.bare": lambda folder: unsaid(folder) / ".git" / "refs",
     "CRLF and a comment": lambda f: configured(f, "[user] ; mine\r\n\tname = x\r\n"),
 }
 
-# Git has to be asked for something: the root commits, or what its files leave open.
+# Git has to be asked for something: the root commits, or what its files leave open, or what the
+# user's settings allow.
 ASKED: dict[str, Callable[[Path], Path]] = {
+    "bare": bare,
+    "inside a bare one": lambda folder: bare(folder) / "refs" / "heads",
+    "inside .git": lambda folder: made(folder / "repo") / ".git" / "refs",
+    "inside a linked git dir": lambda folder: (
+        linked(made(folder / "repo"), folder / "side").parent / "repo" / ".git/worktrees/side"
+    ),
+    "inside .git, no core.bare": lambda folder: unsaid(folder) / ".git" / "refs",
+    "worktree in a bare one": lambda folder: linked(repo := bare(folder), repo / "side"),
+    "bare inside a bare one": lambda folder: bare(bare(folder)),
+    "bare, without an origin": lambda folder: without_origin(bare(folder)),
+    "worktree of a bare one, without an origin": lambda folder: without_origin(
+        linked(bare(folder), folder / "side")
+    ),
+    "partial clone": partial,
+    "partial clone, without an origin": lambda folder: without_origin(partial(folder)),
     "without an origin": lambda folder: made(folder / "repo", origin=None, commits=2),
     "linked, without an origin": lambda f: linked(made(f / "repo", origin=None), f / "side"),
     "neither origin nor commit": lambda folder: made(folder / "repo", origin=None, commits=0),
@@ -275,6 +317,10 @@ TOLD: dict[str, Callable[[Path], Standing]] = {
     "relative GIT_DIR": lambda f: (made(f / "repo"), {"GIT_DIR": ".git"}),
     "hook of a bare one": lambda f: (bare(f), {"GIT_DIR": "."}),
     "GIT_DIR of a file": lambda f: (linked(made(f / "repo"), f / "side"), {"GIT_DIR": ".git"}),
+    "hook, without an origin": lambda f: (
+        without_origin(linked(made(f / "repo"), f / "side")),
+        {"GIT_DIR": str(f / "repo" / ".git" / "worktrees" / "side")},
+    ),
     "GIT_INDEX_FILE": lambda f: (made(f / "repo"), {"GIT_INDEX_FILE": ".git/index"}),
     "GIT_WORK_TREE": lambda f: (made(f / "repo"), {"GIT_WORK_TREE": str(f)}),
     "dotfiles": dotfiles,

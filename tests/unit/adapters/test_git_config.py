@@ -2,7 +2,8 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,27 @@ def test_what_git_itself_writes_is_understood(file: Path) -> None:
         command = ["git", "config", "--file", str(file), "--add", 'Re.mo "t]e.Url', value]
         subprocess.run(command, check=True)
     assert entries(file.read_bytes()) == [('re.mo "t]e.url', value) for value in values]
+
+
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "blanks before a quote": lambda n: "[a]\nk = a" + " " * n + '"b"\n',
+    "tabs before a quote": lambda n: "[a]\nk = a" + "\t" * n + '"b"\n',
+    "blanks before nonsense": lambda n: "[a]\nk" + " " * n + "?\n",
+    "quotes": lambda n: "[a]\nk = " + '"a" ' * n + "\n",
+    "escapes in a section": lambda n: '[a "' + "\\\\" * n + "\n",
+    "comments": lambda n: "[a]\n" + " \n#" * n + "?\n",
+    "entries": lambda n: "[a]\n" + "k=1\n" * n,
+    "lines that go on": lambda n: "[a]\nk=" + "\\\n" * n + "\n",
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_a_long_file_takes_time_by_its_length(make: Callable[[int], str], file: Path) -> None:
+    """And no more: whoever sends an archive cannot keep us busy. This one would take hours."""
+    begun = time.monotonic()
+    told_by_us(make(500_000).encode())
+    assert time.monotonic() - begun < 60
+    assert told_by_us(data := make(5).encode()) in (None, told_by_git(file, data))
 
 
 @pytest.mark.parametrize(

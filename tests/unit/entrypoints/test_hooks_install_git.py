@@ -278,9 +278,11 @@ def test_hooks_in_a_folder_of_the_project_name_no_path_of_this_machine(app: Repo
 
 
 def test_hooks_in_a_folder_elsewhere_are_chained_there(app: Repository, tmp_path: Path) -> None:
-    """Where git looks for them is where ours are."""
+    """Where git looks for them by the user's own setting is where ours are."""
     app.hook("post-commit", f"#!/bin/sh\n{WITNESS}\n", tmp_path / "all hooks")
-    app.git("config", "core.hooksPath", str(tmp_path / "all hooks"))
+    config = tmp_path / "gitconfig"
+    config.write_text(f'[core]\n\thooksPath = "{tmp_path / "all hooks"}"\n')
+    app.variables["GIT_CONFIG_GLOBAL"] = str(config)
     app.install()
     new = app.commit()
     assert len(app.seen()) == 1

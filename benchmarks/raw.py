@@ -154,6 +154,7 @@ class RawPostgres:
         address = read_address(url)
         self._url, self._schema = address.driver, address.schema
         self._statements: list[Statement] = []
+        self._prepared: dict[str, str] = {}
         self._learnt_in = ""
 
     def learn(self, store: Any, space: str, work: Work) -> None:
@@ -164,6 +165,8 @@ class RawPostgres:
         def recording(cursor: Any, query: Any, parameters: Any = None, **options: Any) -> Any:
             text = query.decode() if isinstance(query, bytes) else query
             statements.append((text.replace(schema, self._schema), list(parameters or [])))
+            for text, name in cursor.connection.sql_statements.items():
+                self._prepared[name] = text.replace(schema, self._schema)
             return execute(cursor, query, parameters, **options)
 
         psycopg.Cursor.execute = recording  # type: ignore[method-assign]
@@ -178,14 +181,19 @@ class RawPostgres:
             self._url, autocommit=True, options="-c TimeZone=UTC -c client_min_messages=warning"
         )
         self._cursor = self._connection.cursor()
+        for name, sql in self._prepared.items():
+            self._cursor.execute(f"PREPARE {name}(text) AS {sql}".encode())
 
     def repeat(self, space: str) -> None:
         for sql, parameters in self._statements:
-            self._cursor.execute(
-                sql.encode(), [space if each == self._learnt_in else each for each in parameters]
-            )
-            if self._cursor.description:
-                self._cursor.fetchall()
+            given = [space if each == self._learnt_in else each for each in parameters]
+            text = sql.replace(f"'{self._learnt_in}'", f"'{space}'")
+            self._cursor.execute(text.encode(), given or None)
+            while True:
+                if self._cursor.description:
+                    self._cursor.fetchall()
+                if not self._cursor.nextset():
+                    break
 
     @contextmanager
     def reading(self, space: str) -> Iterator[Reading]:

@@ -1,7 +1,10 @@
 """A connection on which no call waits for longer than it may, and which Ctrl-C always ends."""
 
+import fcntl
 import secrets
 import select
+import termios
+from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -61,7 +64,7 @@ class BoundedConnection(psycopg.Connection[Any]):
             raise
 
     def _watch(self, gen: PQGen[R]) -> PQGen[R]:
-        doubted = False
+        doubted, unsent = False, 0
         try:
             wanted = next(gen)
             heard_at = monotonic()
@@ -69,6 +72,8 @@ class BoundedConnection(psycopg.Connection[Any]):
                 ready = yield wanted
                 if ready:
                     heard_at, doubted = monotonic(), False
+                elif unsent != (unsent := self._unsent()):
+                    heard_at = monotonic()
                 elif monotonic() - heard_at > self.limit:
                     if self.is_at_work is not None and self.is_at_work():
                         heard_at, doubted = monotonic(), False
@@ -81,6 +86,13 @@ class BoundedConnection(psycopg.Connection[Any]):
         except StopIteration as end:
             result: R = end.value
             return result
+
+    def _unsent(self) -> int:
+        """How many bytes the system has taken from us and not yet brought to the other side."""
+        number = array("i", [0])
+        with suppress(OSError):
+            fcntl.ioctl(self.pgconn.socket, termios.TIOCOUTQ, number)
+        return number[0]
 
     def abandon(self) -> None:
         """Close it in the midst of a call, and tell the server if that takes no time."""

@@ -43,11 +43,12 @@ LONGEST_TEMPORARY_FOLDER = 60
 def running_postgres() -> Iterator[str]:
     """Give the URL of a PostgreSQL that runs until the block ends."""
     given = os.environ.get("HERDBOOK_TEST_POSTGRES_URL")
-    if given:
+    through = os.environ.get("HERDBOOK_TEST_PGBOUNCER")
+    if given and not through:
         yield given
         return
     with private_postgres() as server:
-        if not os.environ.get("HERDBOOK_TEST_PGBOUNCER"):
+        if not through:
             yield server.url
             return
         from tests.pgbouncer_server import running_pgbouncer  # noqa: PLC0415 - it builds on this

@@ -11,7 +11,6 @@ Give people who should not see secrets a role that may not.
 """
 
 from contextlib import closing
-from functools import partial
 from typing import Any
 
 import psycopg
@@ -28,7 +27,6 @@ from herdbook.adapters.postgres.opening import Mode, begin, milliseconds
 from herdbook.adapters.sql.dialect import quoted
 from herdbook.domain.errors import HerdbookError
 from herdbook.ports.kinds import Dictionary, Kind
-from herdbook.ports.run import insist
 from herdbook.ports.store import Store
 
 _JSON = 114
@@ -53,20 +51,16 @@ WHERE held.pid = pg_backend_pid() AND held.locktype = 'relation'
 
 
 def ask_server(store: Store, url: str, query: str, *, patience: float, limit: int) -> Answer:
-    """The answer of the server that a store is on, to its own SQL; again if a connection breaks.
+    """The answer of the server that a store is on, to its own SQL.
 
-    The store was opened before, so its schema is known to be ours to use.
+    The store was opened before, so its schema is known to be ours to use. A query whose connection
+    breaks is not asked again: it may be why.
     """
     query = single(query)
     connections = Connections(url, patience=patience)
-    return insist(partial(_ask_once, connections, store.dictionary, query, limit), patience)
-
-
-def _ask_once(connections: Connections, dictionary: Dictionary, query: str, limit: int) -> Answer:
-    patience = connections.patience
     # Closed without a COMMIT, the connection takes its transaction back.
     with closing(connections.connect()) as connection:
-        reading = _Reading(connection, dictionary, connections.schema)
+        reading = _Reading(connection, store.dictionary, connections.schema)
         try:
             return reading.answer(query, patience, limit)
         except psycopg.errors.QueryCanceled as error:

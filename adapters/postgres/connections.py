@@ -14,7 +14,8 @@ from herdbook.adapters.postgres.address import read_address
 from herdbook.adapters.postgres.bounded import SLACK, BoundedConnection
 from herdbook.adapters.postgres.connecting import connect
 from herdbook.adapters.postgres.errors import (
-    NOBODY_LISTENS,
+    OUT_OF_REACH,
+    SHARED_SESSION,
     TOO_MANY_CLIENTS,
     says,
     translate,
@@ -35,7 +36,7 @@ LIFETIME = 10.0
 CROWDED = 10.0
 """For how many seconds none is kept after the server had no more."""
 RESTARTING = 5.0
-"""How many seconds to wait for a server where nobody listens and nobody has been met before."""
+"""How many seconds to wait for a server that is out of reach and was not met before."""
 SETTLING = 1.0
 """How many seconds to wait for the answer to a rollback before another connection is made."""
 
@@ -47,7 +48,10 @@ WHERE relation = to_regclass($1) AND mode = 'RowShareLock' AND granted
 AND pid <> pg_backend_pid() AND wait_event_type IS DISTINCT FROM 'Lock'
 ORDER BY xact_start LIMIT 1
 """
-_AT_WORK = "SELECT 1 FROM pg_stat_activity WHERE pid = $1::integer AND state = 'active'"
+# Where the server does not track it, it is believed.
+_AT_WORK = """
+SELECT 1 FROM pg_stat_activity WHERE pid = $1::integer AND state IN ('active', 'disabled')
+"""
 
 
 class Connections:
@@ -62,7 +66,7 @@ class Connections:
         self._timer: threading.Timer | None = None
         self._pid = os.getpid()
         self._closed = False
-        self._met = False
+        self._met = self._is_shared = False
         self._crowded_until = 0.0
 
     def connect(self) -> BoundedConnection:
@@ -77,7 +81,7 @@ class Connections:
                 connection = self.connect_once()
             except TryAgain as error:
                 cause = error.__cause__
-                nobody = isinstance(cause, psycopg.Error) and says(cause, NOBODY_LISTENS)
+                nobody = isinstance(cause, psycopg.Error) and says(cause, OUT_OF_REACH)
                 if not retry.pause(None if self._met or not nobody else RESTARTING):
                     raise StoreUnavailable(self.place, error.reason) from cause
             else:
@@ -87,12 +91,15 @@ class Connections:
     def connect_once(self, patience: float | None = None) -> BoundedConnection:
         """A new connection, or TryAgain where another attempt may go better."""
         try:
-            return connect(self._address.driver, patience or self.patience)
+            connection = connect(self._address.driver, patience or self.patience)
         except psycopg.Error as error:
             if says(error, TOO_MANY_CLIENTS):
                 self._crowded_until = monotonic() + CROWDED
                 self._close_idle()
             raise translate_connecting(error, self.place, self.patience) from error
+        if self._is_shared:
+            connection.is_direct = False
+        return connection
 
     @contextmanager
     def borrowed(self, *, keep_trying: bool = True) -> Iterator[BoundedConnection]:
@@ -111,6 +118,10 @@ class Connections:
 
     def translate(self, error: psycopg.Error) -> HerdbookError:
         """An error of a statement as ours; StoreBusy with who holds the space, if that is told."""
+        if error.sqlstate in SHARED_SESSION:
+            # A pooler that did not look like one: from now on nothing is prepared.
+            self._is_shared = True
+            self._close_idle()
         found = translate(error, self.place, self.patience)
         if not isinstance(found, StoreBusy):
             return found
@@ -151,6 +162,7 @@ class Connections:
         if connection.send_rollback():
             with self._guard:
                 fresh = now - connection.made_at < LIFETIME and now >= self._crowded_until
+                fresh = fresh and not (self._is_shared and connection.is_direct)
                 if fresh and not self._closed and len(self._idle) < KEPT:
                     self._idle.append(connection)
                     self._watch_idle()

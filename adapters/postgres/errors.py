@@ -17,14 +17,20 @@ TOO_MANY_CLIENTS = (
     "remaining connection slots",
     "no more connections",
 )
-NOBODY_LISTENS = ("Connection refused", "No such file or directory")
+OUT_OF_REACH = (
+    *("Connection refused", "No such file or directory", "Network is unreachable"),
+    *("No route to host", "Temporary failure in name resolution"),
+)
+SHARED_SESSION = ("26000", "42P05")
 
 # Serialization and deadlocks; a server that ends, has ended or does not let in yet; a session that
 # it ended; a prepared statement that is another session's, behind a pooler that we did not notice.
 _AGAIN = (
     *("40001", "40P01", "57P01", "57P02", "57P03", "53300"),
-    *("57P05", "25P03", "25P04", "26000", "42P05"),
+    *("57P05", "25P03", "25P04", *SHARED_SESSION),
 )
+# With these the server says that the transaction was undone.
+_TOLD = ("40001", "40P01", *SHARED_SESSION)
 _BUSY = ("55P03",)
 _FULL = ("53100", "54000")
 _DAMAGED = ("XX001", "XX002", "42P01", "42703", "3F000")
@@ -77,7 +83,8 @@ def translate_connecting(error: psycopg.Error, place: str, patience: float) -> H
 def translate_commit(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
     """An error of a commit as ours: where its answer is lost, nobody knows what came of it."""
     found = translate(error, place, patience)
-    if isinstance(found, TryAgain) or isinstance(error, NoAnswer):
+    told = error.sqlstate in _TOLD
+    if isinstance(error, NoAnswer) or (isinstance(found, TryAgain) and not told):
         reason = f"the answer to a commit was lost ({text_of(error)})"
         return TryAgain(place, f"{reason}; whether it was written is not known, so look first")
     return found

@@ -110,6 +110,11 @@ def begin(
     return _answer(connection, cursor, asked=bool(question))
 
 
+def is_direct(connection: BoundedConnection) -> bool:
+    """Whether the process that serves us is the one that let us in."""
+    return connection.server_pid == connection.info.backend_pid
+
+
 def _answer(
     connection: BoundedConnection, cursor: psycopg.Cursor[Any], *, asked: bool
 ) -> list[tuple[Any, ...]]:
@@ -123,6 +128,6 @@ def _answer(
     if not connection.is_direct:
         ((connection.server_pid,),) = answers[0]
         if connection.is_direct is None:
-            connection.is_direct = connection.server_pid == connection.info.backend_pid
+            connection.is_direct = is_direct(connection)
             connection.prepare_threshold = PREPARED_AFTER if connection.is_direct else None
     return answers[-1] if asked else []

@@ -30,6 +30,7 @@ from herdbook.ports.store import Node, Step
 E = TypeVar("E")
 Statement = tuple[str, list[Any] | None]
 
+COMMIT = "COMMIT"
 TOGETHER = 4
 """How many changes go into one statement."""
 
@@ -68,18 +69,20 @@ class Talk:
         if self._connection.closed:
             raise StoreUnavailable(place, "the connection of this transaction broke")
         *earlier, (sql, parameters) = statements
+        # Were it refused because the session is shared, nobody could tell whether it happened.
+        prepare = False if sql == COMMIT else None
         if self._is_near:
             for before, given in earlier:
                 self._cursor.execute(before.encode(), given)
             earlier = []
         try:
             if not earlier:
-                self._cursor.execute(sql.encode(), parameters)
+                self._cursor.execute(sql.encode(), parameters, prepare=prepare)
             else:
                 with self._connection.pipeline():
                     for before, given in earlier:
                         self._connection.execute(before.encode(), given)
-                    self._cursor.execute(sql.encode(), parameters)
+                    self._cursor.execute(sql.encode(), parameters, prepare=prepare)
         except psycopg.Error:
             if earlier:
                 # The driver takes for prepared what the server has skipped behind the error.
@@ -91,8 +94,8 @@ class Talk:
 
     def commit(self, statements: Sequence[Statement]) -> None:
         """Run the last statements and commit; a transaction that had failed is not committed."""
-        self([*statements, ("COMMIT", None)])
-        if self._cursor.statusmessage != "COMMIT":
+        self([*statements, (COMMIT, None)])
+        if self._cursor.statusmessage != COMMIT:
             # The server calls this a success.
             reason = "a statement of this transaction had failed, so nothing was written"
             raise StoreUnavailable(self._connections.place, reason)

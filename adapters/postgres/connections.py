@@ -81,8 +81,9 @@ class Connections:
                 connection = self.connect_once()
             except TryAgain as error:
                 cause = error.__cause__
-                nobody = isinstance(cause, psycopg.Error) and says(cause, OUT_OF_REACH)
-                if not retry.pause(None if self._met or not nobody else RESTARTING):
+                is_away = isinstance(cause, psycopg.Error) and says(cause, OUT_OF_REACH)
+                self._met = self._met or not is_away
+                if not retry.pause(None if self._met else RESTARTING):
                     raise StoreUnavailable(self.place, error.reason) from cause
             else:
                 self._met = True

@@ -2,13 +2,13 @@
 
 from threading import Barrier, Event
 
-from herdbook.adapters import open_store
 from herdbook.domain.plan import Task
 from herdbook.ports.dictionary import TASKS
 from herdbook.ports.query import find
 from herdbook.ports.run import read, run
 from herdbook.ports.store import TryAgain
 from herdbook.ports.unit_of_work import UnitOfWork
+from tests.contract.children import opened
 
 SPACE = "work/crowd"
 Names = list[str]
@@ -28,7 +28,7 @@ def add_some(url: str, start: Barrier, number: int, units: int) -> Names:
     """Come when all others come, and add some tasks and read, one transaction each."""
     start.wait()
     added: Names = []
-    with open_store(url) as store:
+    with opened(url) as store:
         for unit in range(units):
             added.append(run(store, SPACE, add, f"{number}-{unit}"))
             assert added[-1] in read(store, SPACE, names)
@@ -45,7 +45,7 @@ def add_until(url: str, number: int, over: Event) -> tuple[Names, Names, list[st
     reasons: list[str] = []
     unit = 0
     while not over.is_set():
-        with open_store(url) as store:
+        with opened(url) as store:
             for _ in range(3):
                 unit += 1
                 name = f"{number}-{unit}"

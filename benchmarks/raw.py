@@ -18,6 +18,7 @@ import psycopg
 from herdbook.adapters.duckdb.store import DuckDBSession
 from herdbook.adapters.lmdb.keys import behind, joined, row_prefix, tag
 from herdbook.adapters.postgres.address import read_address
+from herdbook.adapters.postgres.bounded import BoundedConnection
 from herdbook.ports.dictionary import JOURNAL, MESSAGES
 from herdbook.ports.store import Store
 
@@ -165,15 +166,23 @@ class RawPostgres:
         def recording(cursor: Any, query: Any, parameters: Any = None, **options: Any) -> Any:
             text = query.decode() if isinstance(query, bytes) else query
             statements.append((text.replace(schema, self._schema), list(parameters or [])))
-            for text, name in cursor.connection.sql_statements.items():
-                self._prepared[name] = text.replace(schema, self._schema)
             return execute(cursor, query, parameters, **options)
 
+        run_script = BoundedConnection.run_script
+
+        def recording_script(connection: Any, text: bytes) -> Any:
+            statements.append((text.decode().replace(schema, self._schema), []))
+            for sql, name in connection.sql_statements.items():
+                self._prepared[name] = sql.replace(schema, self._schema)
+            return run_script(connection, text)
+
         psycopg.Cursor.execute = recording  # type: ignore[method-assign]
+        BoundedConnection.run_script = recording_script  # type: ignore[method-assign]
         try:
             work()
         finally:
             psycopg.Cursor.execute = execute  # type: ignore[method-assign]
+            BoundedConnection.run_script = run_script  # type: ignore[method-assign]
         self._statements, self._learnt_in = statements, space
 
     def begin(self) -> None:

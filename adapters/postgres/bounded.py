@@ -12,10 +12,11 @@ from time import monotonic
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import waiting
+from psycopg import generators, waiting
 from psycopg.abc import PQGen
-from psycopg.adapt import Loader
-from psycopg.pq import ConnStatus, Format, TransactionStatus
+from psycopg.adapt import Loader, Transformer
+from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
+from psycopg.pq.abc import PGresult
 
 from herdbook.adapters.postgres.errors import NoAnswer
 
@@ -47,6 +48,7 @@ class BoundedConnection(psycopg.Connection[Any]):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.made_at = self.used_at = monotonic()
+        self._script_loaders = Transformer.from_context(self)
         self.sql_statements: dict[str, str] = {}
         """The names of the statements that were prepared in SQL, by their text."""
         # Names that nobody else gives: were the session shared after all, a statement of somebody
@@ -62,6 +64,22 @@ class BoundedConnection(psycopg.Connection[Any]):
         except (NoAnswer, KeyboardInterrupt, SystemExit):
             self.abandon()
             raise
+
+    def run_script(self, text: bytes) -> list[PGresult]:
+        """Run statements that travel as one message, and give the result of each.
+
+        As a cursor would, but without the time that a cursor takes for each of them.
+        """
+        self.pgconn.send_query(text)
+        results: list[PGresult] = self.wait(generators.execute(self.pgconn))
+        if results[-1].status == ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(results[-1])
+        return results
+
+    def rows_of(self, result: PGresult) -> list[tuple[Any, ...]]:
+        """The rows of such a result."""
+        self._script_loaders.set_pgresult(result)
+        return self._script_loaders.load_rows(0, result.ntuples, tuple)
 
     def _watch(self, gen: PQGen[R]) -> PQGen[R]:
         doubted, unsent = False, 0

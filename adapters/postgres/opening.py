@@ -86,7 +86,7 @@ def begin(
         parts.append("SELECT pg_catalog.pg_backend_pid()")
     prepares = False
     if question and argument is not None:
-        value = sql.Literal(argument).as_string(connection)
+        value = _literal(connection, argument)
         if not connection.is_direct:
             question = question.replace("$1", value)
         else:
@@ -99,15 +99,23 @@ def begin(
             question = f"EXECUTE {name}({value})"
     if question:
         parts.append(question)
-    cursor = connection.cursor()
     try:
-        cursor.execute("; ".join(parts).encode())
+        results = connection.run_script("; ".join(parts).encode())
     except psycopg.Error:
         if prepares:
             # Whether the statement is there now is not known.
             connection.close()
         raise
-    return _answer(connection, cursor, asked=bool(question))
+    answers = [each for each in results if each.nfields]
+    if not connection.is_direct:
+        _note_server(connection, *connection.rows_of(answers[0])[0])
+    return connection.rows_of(answers[-1]) if question else []
+
+
+def _literal(connection: BoundedConnection, text: str) -> str:
+    if "'" in text or "\\" in text:
+        return sql.Literal(text).as_string(connection)
+    return f"'{text}'"
 
 
 def is_direct(connection: BoundedConnection) -> bool:
@@ -115,19 +123,8 @@ def is_direct(connection: BoundedConnection) -> bool:
     return connection.server_pid == connection.info.backend_pid
 
 
-def _answer(
-    connection: BoundedConnection, cursor: psycopg.Cursor[Any], *, asked: bool
-) -> list[tuple[Any, ...]]:
-    answers = []
-    while True:
-        # Asking the cursor for its description takes longer than the server takes for an answer.
-        if cursor.pgresult is not None and cursor.pgresult.nfields:
-            answers.append(cursor.fetchall())
-        if not cursor.nextset():
-            break
-    if not connection.is_direct:
-        ((connection.server_pid,),) = answers[0]
-        if connection.is_direct is None:
-            connection.is_direct = is_direct(connection)
-            connection.prepare_threshold = PREPARED_AFTER if connection.is_direct else None
-    return answers[-1] if asked else []
+def _note_server(connection: BoundedConnection, pid: int) -> None:
+    connection.server_pid = pid
+    if connection.is_direct is None:
+        connection.is_direct = is_direct(connection)
+        connection.prepare_threshold = PREPARED_AFTER if connection.is_direct else None

@@ -63,22 +63,18 @@ class Talk:
 
     def __call__(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
         """Run statements and give the rows of the last one; an error of any of them is raised."""
-        place = self._connections.place
-        if os.getpid() != self._pid:
-            raise StoreUnavailable(place, "this transaction belongs to the process that was forked")
-        if self._connection.closed:
-            raise StoreUnavailable(place, "the connection of this transaction broke")
+        self._check_usable()
         *earlier, (sql, parameters) = statements
-        # Were it refused because the session is shared, nobody could tell whether it happened.
-        prepare = False if sql == COMMIT else None
         if self._is_near:
             for before, given in earlier:
                 self._cursor.execute(before.encode(), given)
             earlier = []
         try:
             if not earlier:
-                self._cursor.execute(sql.encode(), parameters, prepare=prepare)
+                self._cursor.execute(sql.encode(), parameters)
             else:
+                # Were a COMMIT refused because the session is shared, its answer would seem lost.
+                prepare = False if sql == COMMIT else None
                 with self._connection.pipeline():
                     for before, given in earlier:
                         self._connection.execute(before.encode(), given)
@@ -94,11 +90,25 @@ class Talk:
 
     def commit(self, statements: Sequence[Statement]) -> None:
         """Run the last statements and commit; a transaction that had failed is not committed."""
-        self([*statements, (COMMIT, None)])
-        if self._cursor.statusmessage != COMMIT:
+        if statements and not self._is_near:
+            self([*statements, (COMMIT, None)])
+            told = self._cursor.statusmessage
+        else:
+            if statements:
+                self(statements)
+            self._check_usable()
+            told = (self._connection.run_script(COMMIT.encode())[-1].command_status or b"").decode()
+        if told != COMMIT:
             # The server calls this a success.
             reason = "a statement of this transaction had failed, so nothing was written"
             raise StoreUnavailable(self._connections.place, reason)
+
+    def _check_usable(self) -> None:
+        place = self._connections.place
+        if os.getpid() != self._pid:
+            raise StoreUnavailable(place, "this transaction belongs to the process that was forked")
+        if self._connection.closed:
+            raise StoreUnavailable(place, "the connection of this transaction broke")
 
     def translate(self, error: psycopg.Error) -> HerdbookError:
         """An error of a statement as ours."""

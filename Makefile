@@ -34,7 +34,7 @@ test: setup
 # Other people's programs against ours: nothing here is skipped, and what is missing is an error.
 # Behind PgBouncer everything holds that holds on a server; what takes its time because it is large
 # is left to `make test`.
-LARGE := duckdb or fifty_processes or killed_at or long_chain or rules_say or step-by-step or thousand
+LARGE := advice or duckdb or fifty_processes or killed_at or long_chain or rules_say or step-by-step or thousand
 clients: setup $(CLIENTS)/.installed
 	@PATH="$$PATH:/usr/sbin:/sbin"; for program in node npm nvim pgbouncer; do \
 		command -v $$program >/dev/null || { \

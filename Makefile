@@ -32,11 +32,17 @@ test: setup
 	$(IN_MEMORY) $(PYTEST) $(ARGS)
 
 # Other people's programs against ours: nothing here is skipped, and what is missing is an error.
+# Behind PgBouncer everything holds that holds on a server; what takes its time because it is large
+# is left to `make test`.
+LARGE := advice or duckdb or fifty_processes or killed_at or long_chain or rules_say or step-by-step or thousand
 clients: setup $(CLIENTS)/.installed
-	@for program in node npm nvim; do command -v $$program >/dev/null || { \
+	@PATH="$$PATH:/usr/sbin:/sbin"; for program in node npm nvim pgbouncer; do \
+		command -v $$program >/dev/null || { \
 		echo "make clients needs $$program, which is not installed" >&2; exit 1; }; done
 	HERDBOOK_CLIENTS_NODE_MODULES="$(CURDIR)/$(CLIENTS)/node_modules" \
 		$(PYTEST) --dist loadfile tests/clients $(ARGS)
+	HERDBOOK_TEST_PGBOUNCER=1 $(IN_MEMORY) $(PYTEST) --dist loadfile tests/contract \
+		-k "postgres and not ($(LARGE))" $(ARGS)
 
 soak: setup
 	HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS) || test $$? -eq 5  # 5: there is none yet

@@ -111,7 +111,7 @@ class MemoryStore:
         self.schema_version = dictionary.version
         self.ids = ids
         self._clock = clock
-        self._patience = patience
+        self.patience = patience
         self._spaces: dict[str, _Space] = {}
         self._closed = False
 
@@ -138,8 +138,8 @@ class MemoryStore:
             yield MemorySession(place, self._clock())
             return
         writer = place.writer
-        if not writer.acquire(timeout=self._patience):
-            raise StoreBusy(f"{self.url} ({space})", self._patience, "a thread of this process")
+        if not writer.acquire(timeout=self.patience):
+            raise StoreBusy(f"{self.url} ({space})", self.patience, "a thread of this process")
         try:
             yield MemorySession(place, self._clock())
         finally:

@@ -18,6 +18,7 @@ import psycopg
 from herdbook.adapters.duckdb.store import DuckDBSession
 from herdbook.adapters.lmdb.keys import behind, joined, row_prefix, tag
 from herdbook.adapters.postgres.address import read_address
+from herdbook.adapters.postgres.bounded import BoundedConnection
 from herdbook.ports.dictionary import JOURNAL, MESSAGES
 from herdbook.ports.store import Store
 
@@ -154,6 +155,7 @@ class RawPostgres:
         address = read_address(url)
         self._url, self._schema = address.driver, address.schema
         self._statements: list[Statement] = []
+        self._prepared: dict[str, str] = {}
         self._learnt_in = ""
 
     def learn(self, store: Any, space: str, work: Work) -> None:
@@ -166,11 +168,21 @@ class RawPostgres:
             statements.append((text.replace(schema, self._schema), list(parameters or [])))
             return execute(cursor, query, parameters, **options)
 
+        run_script = BoundedConnection.run_script
+
+        def recording_script(connection: Any, text: bytes) -> Any:
+            statements.append((text.decode().replace(schema, self._schema), []))
+            for sql, name in connection.sql_statements.items():
+                self._prepared[name] = sql.replace(schema, self._schema)
+            return run_script(connection, text)
+
         psycopg.Cursor.execute = recording  # type: ignore[method-assign]
+        BoundedConnection.run_script = recording_script  # type: ignore[method-assign]
         try:
             work()
         finally:
             psycopg.Cursor.execute = execute  # type: ignore[method-assign]
+            BoundedConnection.run_script = run_script  # type: ignore[method-assign]
         self._statements, self._learnt_in = statements, space
 
     def begin(self) -> None:
@@ -178,14 +190,19 @@ class RawPostgres:
             self._url, autocommit=True, options="-c TimeZone=UTC -c client_min_messages=warning"
         )
         self._cursor = self._connection.cursor()
+        for name, sql in self._prepared.items():
+            self._cursor.execute(f"PREPARE {name}(text) AS {sql}".encode())
 
     def repeat(self, space: str) -> None:
         for sql, parameters in self._statements:
-            self._cursor.execute(
-                sql.encode(), [space if each == self._learnt_in else each for each in parameters]
-            )
-            if self._cursor.description:
-                self._cursor.fetchall()
+            given = [space if each == self._learnt_in else each for each in parameters]
+            text = sql.replace(f"'{self._learnt_in}'", f"'{space}'")
+            self._cursor.execute(text.encode(), given or None)
+            while True:
+                if self._cursor.description:
+                    self._cursor.fetchall()
+                if not self._cursor.nextset():
+                    break
 
     @contextmanager
     def reading(self, space: str) -> Iterator[Reading]:

@@ -1,6 +1,5 @@
 """Run a use case: once, whole, and again if the world got in the way."""
 
-import time
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -11,15 +10,13 @@ from herdbook.domain.journal import NOBODY, Actor, Operation
 from herdbook.domain.secret import HIDDEN
 from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary
+from herdbook.ports.retry import Retry
 from herdbook.ports.store import Store, TryAgain
 from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.wire import decode, encode
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-ATTEMPTS = 6
-FIRST_PAUSE = 0.02
 
 
 def run(
@@ -35,12 +32,14 @@ def run(
 ) -> R:
     """Run a use case in a write transaction of its own and commit it.
 
-    It is run again, from the start, when the connection breaks or the engine asks for it. With an
-    `operation_id`, written in the same transaction, it is applied once, even when the answer to
-    its commit was lost, and a second call with the same id answers as the first did; without one,
-    an attempt whose commit got no answer is not repeated.
+    It is run again, from the start, when the connection breaks or the engine asks for it, until
+    the store's patience has passed since that first happened. With an `operation_id`, written in
+    the same transaction, it is applied once, even when the answer to its commit was lost, and a
+    second call with the same id answers as the first did; without one, an attempt whose commit got
+    no answer is not repeated: TryAgain says so.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+    retry = Retry(store.patience)
+    while True:
         begun: UnitOfWork | None = None
         try:
             with unit_of_work(
@@ -64,10 +63,8 @@ def run(
                 return result
         except TryAgain:
             unsure = begun is not None and begun.over and operation_id is None
-            if unsure or attempt == ATTEMPTS:
+            if unsure or not retry.pause():
                 raise
-            _pause(attempt)
-    raise AssertionError("the last attempt returns or raises")
 
 
 def read(
@@ -85,25 +82,18 @@ def read(
         with unit_of_work(store, space, ids=ids, write=False, experience=experience) as uow:
             return question(uow, *args, **kwargs)
 
-    return insist(ask)
+    return insist(ask, store.patience)
 
 
-def insist(work: Callable[[], R]) -> R:
-    """Do what may be done twice, again if the connection breaks."""
-    for attempt in range(1, ATTEMPTS + 1):
+def insist(work: Callable[[], R], patience: float) -> R:
+    """Do what may be done twice, again if the connection breaks, until patience has passed."""
+    retry = Retry(patience)
+    while True:
         try:
             return work()
         except TryAgain:
-            if attempt == ATTEMPTS:
+            if not retry.pause():
                 raise
-            _pause(attempt)
-    raise AssertionError("the last attempt returns or raises")
-
-
-def _pause(attempt: int) -> None:
-    import random  # noqa: PLC0415 - seldom needed
-
-    time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
 
 def _remember(uow: UnitOfWork, operation_id: str, result: Any) -> None:

@@ -10,6 +10,11 @@ Laws every store keeps, proven by `tests/contract/`:
   readers and writers wait for one another, in turn.
 - **All or nothing, and lasting.** What `commit` returned from is on disk and survives the death of
   any process; what was not committed leaves no trace.
+- **Waiting ends with the store's patience.** A call that waits for others (a lock, a connection,
+  a server that says nothing) raises StoreBusy or StoreUnavailable when it has waited that long,
+  give or take a few seconds. Patience bounds each wait, not the work: an upgrade, and what runs
+  within `long_work`, takes as long as its engine is at work on it. `run`, `read` and `insist` try
+  again after TryAgain until the patience has passed, so a use case waits for twice that at most.
 - **An error leaves the session usable**, unless it says that the store is damaged, full, busy or
   unavailable.
 - Rows come back equal to what was written, field by field and type by type.
@@ -100,6 +105,10 @@ class Store(Protocol):
     @property
     def schema_version(self) -> int:
         """The version of the dictionary it is laid out by."""
+
+    @property
+    def patience(self) -> float:
+        """How many seconds to wait for others."""
 
     def transaction(self, space: str, *, write: bool) -> AbstractContextManager[Session]:
         """Begin a transaction on a space; leaving it without a commit undoes it.

@@ -16,6 +16,7 @@ from herdbook.domain.places import area_of
 from herdbook.ports.derive import differences, rebuild
 from herdbook.ports.dictionary import HEADS, JOURNAL, OPENINGS, OPERATIONS, STANDINGS, WAITING
 from herdbook.ports.kinds import Kind
+from herdbook.ports.long_work import long_work
 from herdbook.ports.paging import Progress, silent
 from herdbook.ports.query import find
 from herdbook.ports.store import Examines, Finding, Session, Store
@@ -48,6 +49,7 @@ class RepairReport:
     failed: tuple[Flaw, ...]
 
 
+@long_work()
 def check(
     store: Store,
     spaces: Sequence[str] | None = None,
@@ -170,6 +172,7 @@ def _how(actual: object, wanted: object) -> str:
     return f"its {', '.join(differing)} is not what follows from other rows"
 
 
+@long_work()
 def repair(
     store: Store, spaces: Sequence[str] | None = None, *, experience: Experience | None = None
 ) -> RepairReport:

@@ -18,6 +18,7 @@ from herdbook.ports.checkpointing import Keeping
 from herdbook.ports.dictionary import CHECKPOINTS, WRITES
 from herdbook.ports.foreign_checkpoints import Foreign, Source, Untold
 from herdbook.ports.kinds import Kind
+from herdbook.ports.long_work import long_work
 from herdbook.ports.paging import Progress, silent
 from herdbook.ports.pieces import Offer
 from herdbook.ports.run import insist, read
@@ -53,6 +54,7 @@ class Taken:
     bytes: int = 0
 
 
+@long_work()
 def take_over(
     source: Source, store: Store, space: str, *, actor: Actor = NOBODY, progress: Progress = silent
 ) -> Taken:
@@ -65,7 +67,8 @@ def take_over(
     for portion in _portions(source):
         fresh = [each for each in portion if isinstance(each, Foreign)]
         taken.failed += [each for each in portion if isinstance(each, Untold)]
-        counted, failed = insist(partial(_bring, store, space, fresh, shelf, actor))
+        bring = partial(_bring, store, space, fresh, shelf, actor)
+        counted, failed = insist(bring, store.patience)
         taken.counted = taken.counted.plus(counted)
         taken.failed += failed
         taken.threads.update(dict.fromkeys(each.thread_id for each in fresh))

@@ -16,6 +16,7 @@ from herdbook.domain.journal import Head
 from herdbook.ports.dictionary import HEADS, JOURNAL
 from herdbook.ports.digests import Digest, Digesting, canonical, counts, digest_of
 from herdbook.ports.kinds import Kind
+from herdbook.ports.long_work import long_work
 from herdbook.ports.paging import PAGE, Progress, silent
 from herdbook.ports.query import Query, find
 from herdbook.ports.run import insist
@@ -58,6 +59,7 @@ class CopyReport:
     spaces: tuple[CopiedSpace, ...]
 
 
+@long_work()
 def copy(
     source: Store,
     target: Store,
@@ -90,11 +92,11 @@ def _copy_space(
                 raise StoreDamaged(source.url, f"{space} has rows but no head")
             return CopiedSpace(space, 0, 0, 0, Digest({}).whole, moved_on=False)
         filling = _Filling(theirs, source, target, space, head, batch)
-        insist(filling.begin)
+        insist(filling.begin, target.patience)
         while filling.places:
-            insist(filling.go_on)
+            insist(filling.go_on, target.patience)
             progress(space, filling.done, total)
-        digest = insist(filling.finish)
+        digest = insist(filling.finish, target.patience)
     progress(space, total, total)
     with source.transaction(space, write=False) as later:
         moved_on = later.head != head

@@ -16,6 +16,7 @@ from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.places import area_of
 from herdbook.ports.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.kinds import Dictionary, Kind, OnDelete, Reference
+from herdbook.ports.long_work import long_work
 from herdbook.ports.paging import Progress, pages, silent
 from herdbook.ports.query import find
 from herdbook.ports.references import clashes
@@ -49,6 +50,7 @@ class MergeReport:
     failed: tuple[Failure, ...]
 
 
+@long_work()
 def merge(
     source: Store,
     target: Store,
@@ -69,7 +71,8 @@ def merge(
     for space in spaces_of(source, target, spaces):
         with source.transaction(space, write=False) as theirs:
             told = _Told(theirs, source.dictionary, space, target, progress)
-            reports.append(insist(partial(_merge_into, target, told, actor, experience)))
+            merging = partial(_merge_into, target, told, actor, experience)
+            reports.append(insist(merging, target.patience))
     return MergeReport(
         added=sum(each.added for each in reports),
         kept=sum(each.kept for each in reports),

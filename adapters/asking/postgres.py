@@ -14,13 +14,16 @@ from contextlib import closing
 from typing import Any
 
 import psycopg
-from psycopg import pq, sql
+from psycopg import generators, pq, sql
 
 from herdbook.adapters.asking.answer import ONE_QUERY, Answer, answer_of, refused, too_slow
 from herdbook.adapters.asking.masks import visible
 from herdbook.adapters.asking.words import single
-from herdbook.adapters.postgres.connections import Connections, translated
-from herdbook.adapters.postgres.store import POSTGRES
+from herdbook.adapters.postgres.bounded import BoundedConnection
+from herdbook.adapters.postgres.connections import Connections
+from herdbook.adapters.postgres.dialect import POSTGRES
+from herdbook.adapters.postgres.errors import translate
+from herdbook.adapters.postgres.opening import Mode, begin, milliseconds
 from herdbook.adapters.sql.dialect import quoted
 from herdbook.domain.errors import HerdbookError
 from herdbook.ports.kinds import Dictionary, Kind
@@ -48,7 +51,11 @@ WHERE held.pid = pg_backend_pid() AND held.locktype = 'relation'
 
 
 def ask_server(store: Store, url: str, query: str, *, patience: float, limit: int) -> Answer:
-    """The answer of the server that a store is on, to its own SQL."""
+    """The answer of the server that a store is on, to its own SQL.
+
+    The store was opened before, so its schema is known to be ours to use. A query whose connection
+    breaks is not asked again: it may be why.
+    """
     query = single(query)
     connections = Connections(url, patience=patience)
     # Closed without a COMMIT, the connection takes its transaction back.
@@ -66,9 +73,7 @@ def ask_server(store: Store, url: str, query: str, *, patience: float, limit: in
 class _Reading:
     """One transaction on the server that answers one query."""
 
-    def __init__(
-        self, connection: psycopg.Connection[Any], dictionary: Dictionary, schema: str
-    ) -> None:
+    def __init__(self, connection: BoundedConnection, dictionary: Dictionary, schema: str) -> None:
         self._connection = connection
         self._schema = schema
         self._kinds = dictionary.kinds
@@ -87,7 +92,7 @@ class _Reading:
         statement = (
             f"DECLARE answer NO SCROLL CURSOR FOR {within}SELECT * FROM (\n{query}\n) AS answer"
         )
-        cursor.execute(statement.encode(), prepare=True)
+        self._run_single(statement)
         self._refuse_secrets()
         fetched = cursor.execute(f"FETCH {limit + 1:d} FROM answer").fetchall()
         described = cursor.description or []
@@ -96,24 +101,44 @@ class _Reading:
         return answer_of((each.name for each in described), fetched, documents, limit)
 
     def _begin(self, patience: float) -> None:
-        self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        for name, value in (
-            ("search_path", quoted(self._schema)),
-            ("standard_conforming_strings", "on"),
-            ("statement_timeout", f"{max(1, int(patience * 1000))}"),
-        ):
-            self._connection.execute("SELECT set_config(%s, %s, true)", [name, value])
-        self._connection.execute("SAVEPOINT asked")
+        settings = {
+            # The server's own names come first, and what is temporary last.
+            "search_path": f"{quoted(self._schema)}, pg_temp",
+            "standard_conforming_strings": "on",
+            "statement_timeout": str(milliseconds(patience)),
+            "TimeZone": "UTC",
+            "DateStyle": "ISO, YMD",
+            "bytea_output": "hex",
+        }
+        each = ", ".join(
+            f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in settings.items()
+        )
+        begin(self._connection, Mode.READ, patience, f"SELECT {each}; SAVEPOINT asked")
 
     def _parse(self, query: str) -> None:
         """Let the server understand the query and run nothing; what it says quotes the query."""
         server = self._connection.pgconn
-        told = server.prepare(b"", query.encode())
+        server.send_prepare(b"", query.encode())
+        told = self._result()
         if told.status == pq.ExecStatus.FATAL_ERROR:
             said = told.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"it is not understood"
             raise refused(said.decode(errors="replace"))
-        if server.describe_prepared(b"").nparams:
+        server.send_describe_prepared(b"")
+        if self._result().nparams:
             raise refused("has parameters, to which nobody gives values")
+
+    def _run_single(self, statement: str) -> None:
+        """Run a statement in a way in which it can only be one, and no second one is behind it."""
+        self._connection.pgconn.send_query_params(statement.encode(), None)
+        told = self._result()
+        if told.status == pq.ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(told)
+
+    def _result(self) -> pq.abc.PGresult:
+        """The answer to what was sent, waited for as any other call is."""
+        server = self._connection.pgconn
+        results: list[pq.abc.PGresult] = self._connection.wait(generators.execute(server))
+        return results[-1]
 
     def _read_so_far(self) -> set[str]:
         """The tables of the store that this transaction has named or read; refuses others."""
@@ -150,10 +175,10 @@ def _told(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
     if code in _NO_QUERY:
         return refused(ONE_QUERY)
     if code[:2] in _SERVERS_OWN or code in _DAMAGED:
-        return translated(error, place, patience)
+        return translate(error, place, patience)
     if code:
         words = "".join(f" {c.lower()}" if c.isupper() else c for c in type(error).__name__)
         return refused(f"cannot be answered: {words.strip()} ({code})")
     if isinstance(error, psycopg.DataError):
         return refused("has a value in its answer that Python does not know; cast it to text")
-    return translated(error, place, patience)
+    return translate(error, place, patience)

@@ -113,6 +113,7 @@ class DuckDBStore:
     ) -> None:
         self.dictionary = dictionary
         self.ids = ids
+        self.patience = patience
         self._clock = clock
         self._tables = Tables(DUCKDB, WITHIN)
         self._file = SharedFile(path, patience=patience, check=self._check)

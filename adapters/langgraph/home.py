@@ -65,7 +65,7 @@ class Home:
                     self._recent.note(uow, known)
                 return result
 
-        return insist(attempt)
+        return insist(attempt, store.patience)
 
     def read(self, question: Callable[[Checkpoints], R]) -> R:
         """Ask something in a read transaction of its own."""
@@ -76,7 +76,7 @@ class Home:
             with asking(space) if asking else store.transaction(space, write=False) as session:
                 return question(Checkpoints(session, self.shelf, store.url))
 
-        return insist(attempt)
+        return insist(attempt, store.patience)
 
     def close(self) -> None:
         """Close the store, if it was opened here."""

@@ -50,7 +50,7 @@ class LmdbStore:
         self._env: Environment | None = acquire(
             folder, size_limit=size_limit, patience=patience, create=create
         )
-        self._patience = patience
+        self.patience = patience
         self.url = file_url("lmdb", str(self._env.folder))
         self._place = str(self._env.folder / DATA)
         try:
@@ -71,7 +71,7 @@ class LmdbStore:
     def transaction(self, space: str, *, write: bool) -> Iterator[LmdbSession]:
         area_of(space)
         env = self._environment()
-        with env.transaction(write=write, patience=self._patience) as txn:
+        with env.transaction(write=write, patience=self.patience) as txn:
             number = self._numbers.get(space) or txn.get(space.encode(), db=env.databases[SPACES])
             if number is not None:
                 self._numbers[space] = number

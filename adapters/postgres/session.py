@@ -8,20 +8,29 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from herdbook.adapters.postgres.connections import is_near
+from herdbook.adapters.postgres.bounded import BoundedConnection
+from herdbook.adapters.postgres.connecting import is_near
+from herdbook.adapters.postgres.connections import Connections
+from herdbook.adapters.postgres.errors import translate_commit
+from herdbook.adapters.postgres.opening import (
+    Mode,
+    begin,
+    microseconds,
+    opening_statements,
+    time_of,
+)
 from herdbook.adapters.sql.dialect import quoted
 from herdbook.adapters.sql.session import SqlSession, Tables
-from herdbook.domain.errors import AlreadyExists, StoreUnavailable
+from herdbook.domain.errors import AlreadyExists, HerdbookError, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.kinds import Kind
 from herdbook.ports.store import Node, Step
-from herdbook.ports.wire import utc
 
 E = TypeVar("E")
 Statement = tuple[str, list[Any] | None]
 
-READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+COMMIT = "COMMIT"
 TOGETHER = 4
 """How many changes go into one statement."""
 
@@ -33,19 +42,28 @@ class Talk:
     statements of a batch one by one.
     """
 
-    def __init__(self, connection: psycopg.Connection[Any], place: str) -> None:
+    def __init__(self, connection: BoundedConnection, connections: Connections) -> None:
         self._connection = connection
+        self._connections = connections
         self._is_near = is_near(connection)
         self._cursor = connection.cursor(binary=True)
-        self._place = place
         self._pid = os.getpid()
+
+    def begin(self, mode: Mode, question: str = "", argument: str = "") -> list[tuple[Any, ...]]:
+        """Begin the transaction, and give the answer to a first question about `$1`."""
+        return begin(self._connection, mode, self._connections.patience, question, argument)
+
+    def begin_with(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
+        """Begin a transaction for reading with its first statements; the rows of the last one."""
+        if self._is_near or self._connection.is_direct is None:
+            self.begin(Mode.READ)
+            return self(statements)
+        first = opening_statements(Mode.READ, self._connections.patience)
+        return self([*((each, None) for each in first), *statements])
 
     def __call__(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
         """Run statements and give the rows of the last one; an error of any of them is raised."""
-        if os.getpid() != self._pid:
-            raise StoreUnavailable(
-                self._place, "this transaction belongs to the process that was forked"
-            )
+        self._check_usable()
         *earlier, (sql, parameters) = statements
         if self._is_near:
             for before, given in earlier:
@@ -55,16 +73,75 @@ class Talk:
             if not earlier:
                 self._cursor.execute(sql.encode(), parameters)
             else:
+                # Were a COMMIT refused because the session is shared, its answer would seem lost.
+                prepare = False if sql == COMMIT else None
                 with self._connection.pipeline():
                     for before, given in earlier:
                         self._connection.execute(before.encode(), given)
-                    self._cursor.execute(sql.encode(), parameters)
+                    self._cursor.execute(sql.encode(), parameters, prepare=prepare)
         except psycopg.Error:
             if earlier:
                 # The driver takes for prepared what the server has skipped behind the error.
                 self._connection.close()
             raise
-        return self._cursor.fetchall() if self._cursor.description else []
+        # Asking the cursor for its description would take longer than fetching a row.
+        result = self._cursor.pgresult
+        return self._cursor.fetchall() if result is not None and result.nfields else []
+
+    def commit(self, statements: Sequence[Statement]) -> None:
+        """Run the last statements and commit; a transaction that had failed is not committed."""
+        if statements and not self._is_near:
+            self([*statements, (COMMIT, None)])
+            told = self._cursor.statusmessage
+        else:
+            if statements:
+                self(statements)
+            self._check_usable()
+            told = (self._connection.run_script(COMMIT.encode())[-1].command_status or b"").decode()
+        if told != COMMIT:
+            # The server calls this a success.
+            reason = "a statement of this transaction had failed, so nothing was written"
+            raise StoreUnavailable(self._connections.place, reason)
+
+    def _check_usable(self) -> None:
+        place = self._connections.place
+        if os.getpid() != self._pid:
+            raise StoreUnavailable(place, "this transaction belongs to the process that was forked")
+        if self._connection.closed:
+            raise StoreUnavailable(place, "the connection of this transaction broke")
+
+    def translate(self, error: psycopg.Error) -> HerdbookError:
+        """An error of a statement as ours."""
+        return self._connections.translate(error)
+
+    def translate_commit(self, error: psycopg.Error) -> HerdbookError:
+        """An error of the commit as ours."""
+        return translate_commit(error, self._connections.place, self._connections.patience)
+
+
+def moment_question(tables: Tables) -> str:
+    """The question for the time and the head of the space `$1`, also where it has none."""
+    heads = tables[HEADS]
+    return (
+        f"SELECT {microseconds('clock_timestamp()')}, {heads.column_list} "
+        f"FROM (SELECT) AS one LEFT JOIN {heads.name} ON space = $1"
+    )
+
+
+def lock_question(tables: Tables) -> str:
+    """The question that locks the head of the space `$1`, and for the time when that was done."""
+    heads = tables[HEADS]
+    # The time is taken outside, so that it is read when the lock is held.
+    return (
+        f"SELECT {microseconds('clock_timestamp()')}, {heads.column_list} FROM (SELECT "
+        f"{heads.column_list} FROM {heads.name} WHERE space = $1 FOR UPDATE) AS locked"
+    )
+
+
+def read_moment(tables: Tables, row: Sequence[Any]) -> tuple[datetime, Head | None]:
+    """The time and the head in the answer to either question."""
+    now, *head = row
+    return time_of(now), tables[HEADS].row(head) if head[0] is not None else None
 
 
 def _combined(statements: Sequence[Statement]) -> Iterator[Statement]:
@@ -85,31 +162,25 @@ class PostgresSession(SqlSession):
     the latest with the commit: every answer costs a way there and back.
     """
 
-    def __init__(self, talk: Talk, tables: Tables, space: str) -> None:
+    def __init__(
+        self,
+        talk: Talk,
+        tables: Tables,
+        space: str,
+        moment: tuple[datetime, Head | None] | None = None,
+    ) -> None:
+        """A transaction that has begun at a moment, or that begins with its first question."""
         super().__init__(self._run, tables, space)
         self._talk = talk
-        self._opening: list[Statement] = [(READING, None)]
+        self._has_begun = moment is not None
         self._held_back: list[Statement] = []
-
-    @classmethod
-    def begun(
-        cls, talk: Talk, tables: Tables, space: str, now: datetime, head: Head
-    ) -> "PostgresSession":
-        """A transaction for writing that has begun and locked the head."""
-        session = cls(talk, tables, space)
-        session._opening = []
-        session._moment = utc(now), head
-        return session
+        if moment is not None:
+            self._moment = moment
 
     @cached_property
     def _moment(self) -> tuple[datetime, Head | None]:
-        heads = self._tables[HEADS]
-        sql = (
-            f"SELECT clock_timestamp(), {heads.column_list} FROM (SELECT) AS one "
-            f"LEFT JOIN {heads.name} ON space = %s"
-        )
-        now, *head = self._run(sql, [self._space])[0]
-        return utc(now), heads.row(head) if head[0] is not None else None
+        question = moment_question(self._tables).replace("$1", "%s")
+        return read_moment(self._tables, self._run(question, [self._space])[0])
 
     @property
     def now(self) -> datetime:
@@ -120,12 +191,15 @@ class PostgresSession(SqlSession):
         return self._moment[1]
 
     def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        opening, self._opening = self._opening, []
         held_back, self._held_back = self._held_back, []
+        statements = [*_combined(held_back), (sql, parameters)]
+        has_begun, self._has_begun = self._has_begun, True
         try:
-            return self._talk([*opening, *_combined(held_back), (sql, parameters)])
+            return self._talk(statements) if has_begun else self._talk.begin_with(statements)
         except psycopg.errors.UniqueViolation as error:
             raise AlreadyExists(error.diag.table_name or "row", self._space) from error
+        except psycopg.Error as error:
+            raise self._talk.translate(error) from error
 
     def append(self, kind: Kind[E], rows: Sequence[E]) -> None:
         table = self._tables[kind]
@@ -142,7 +216,13 @@ class PostgresSession(SqlSession):
         ]
 
     def commit(self) -> None:
-        self._run("COMMIT")
+        held_back, self._held_back = self._held_back, []
+        try:
+            self._talk.commit(list(_combined(held_back)))
+        except psycopg.errors.UniqueViolation as error:
+            raise AlreadyExists(error.diag.table_name or "row", self._space) from error
+        except psycopg.Error as error:
+            raise self._talk.translate_commit(error) from error
 
     def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
         """Follow edges with one recursive statement."""

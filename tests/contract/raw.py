@@ -11,6 +11,8 @@ import lmdb
 import psycopg
 from psycopg import sql
 
+from tests.pgbouncer_server import straight_url
+
 
 def path_of(url: str) -> Path:
     """Where an embedded store lies."""
@@ -21,7 +23,7 @@ def path_of(url: str) -> Path:
 def postgres(url: str) -> Iterator[psycopg.Connection[Any]]:
     """A connection whose tables are those of the store at a URL."""
     server, _, schema = url.rpartition("schema=")
-    with psycopg.connect(server.rstrip("?&"), autocommit=True) as connection:
+    with psycopg.connect(straight_url(server.rstrip("?&")), autocommit=True) as connection:
         connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(schema)))
         connection.execute("SET TimeZone TO 'UTC'")
         yield connection

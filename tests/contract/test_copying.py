@@ -62,7 +62,7 @@ on_shared = pytest.mark.parametrize("engine", SHARED, indirect=True)
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried at once."""
-    monkeypatch.setattr("herdbook.ports.run.FIRST_PAUSE", 0)
+    monkeypatch.setattr("herdbook.ports.retry.FIRST_PAUSE", 0)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,12 @@
 """Use cases that are run: once, whole, and again if the world got in the way."""
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
+from herdbook.adapters.opening import PATIENCE
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StoreUnavailable
 from herdbook.domain.journal import Actor, Operation
@@ -14,7 +16,7 @@ from herdbook.domain.secret import Secret
 from herdbook.ports.dictionary import AGENTS, JOURNAL, TASKS
 from herdbook.ports.kinds import Kind
 from herdbook.ports.query import find
-from herdbook.ports.run import ATTEMPTS, read, run
+from herdbook.ports.run import insist, read, run
 from herdbook.ports.store import Session, Store, TryAgain
 from herdbook.ports.unit_of_work import UnitOfWork
 from herdbook.services import claiming
@@ -26,7 +28,7 @@ from tests.contract.wrapped import LosesAnswers, WrappedSession, WrappedStore
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried at once."""
-    monkeypatch.setattr("herdbook.ports.run.FIRST_PAUSE", 0)
+    monkeypatch.setattr("herdbook.ports.retry.FIRST_PAUSE", 0)
 
 
 def _tasks(begin: Begin) -> list[Task]:
@@ -207,6 +209,10 @@ def test_a_use_case_that_raises_stores_nothing(store: Store, space: str, begin: 
     assert _tasks(begin) == [task]
 
 
+MANY = 20
+"""More failures than anybody used to wait for."""
+
+
 class Flaky:
     """A use case that the world gets in the way of, the first few times."""
 
@@ -229,17 +235,38 @@ def test_a_use_case_is_tried_again_from_the_start(
     store: Store, space: str, begin: Begin, operation_id: str | None
 ) -> None:
     """As often as it takes, and what failed attempts did is undone."""
-    use_case = Flaky(ATTEMPTS - 1)
+    use_case = Flaky(MANY)
     task = run(store, space, use_case, operation_id=operation_id)
-    assert (use_case.calls, _tasks(begin)) == (ATTEMPTS, [task])
+    assert (use_case.calls, _tasks(begin)) == (MANY + 1, [task])
+
+
+class Impatient(WrappedStore):
+    """A store that waits for others only briefly."""
+
+    patience = 0.3
 
 
 def test_a_use_case_is_not_tried_for_ever(store: Store, space: str, begin: Begin) -> None:
-    """After the last attempt the caller is told."""
-    use_case = Flaky(ATTEMPTS)
+    """When the store's patience has passed, and not before, the caller is told."""
+    use_case = Flaky(1_000_000)
+    began = time.monotonic()
     with pytest.raises(TryAgain):
-        run(store, space, use_case)
-    assert (use_case.calls, _tasks(begin)) == (ATTEMPTS, [])
+        run(Impatient(store, lambda session: session), space, use_case)
+    assert time.monotonic() - began >= Impatient.patience
+    assert use_case.calls > 1
+    assert _tasks(begin) == []
+
+
+def test_patience_begins_with_the_first_failure(store: Store, space: str, begin: Begin) -> None:
+    """What worked for longer than the patience before it failed is tried again all the same."""
+    use_case = Flaky(1)
+
+    def works_long(uow: UnitOfWork) -> Task:
+        time.sleep(Impatient.patience * 1.2)
+        return use_case(uow)
+
+    task = run(Impatient(store, lambda session: session), space, works_long)
+    assert (use_case.calls, _tasks(begin)) == (2, [task])
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable, NotFound, ValueError])
@@ -264,12 +291,29 @@ def test_a_question_is_asked_again(store: Store, space: str, begin: Begin) -> No
             raise TryAgain("here", "the world")
         return uow.tasks.get(task.id)
 
-    assert read(store, space, ask, ATTEMPTS - 1) == task
-    assert len(calls) == ATTEMPTS
+    assert read(store, space, ask, MANY) == task
+    assert len(calls) == MANY + 1
     calls.clear()
+    impatient = Impatient(store, lambda session: session)
     with pytest.raises(TryAgain):
-        read(store, space, ask, ATTEMPTS)
-    assert len(calls) == ATTEMPTS
+        read(impatient, space, ask, 1_000_000)
+    assert len(calls) > 1
+
+
+def test_what_may_be_done_twice_is_insisted_on(store: Store) -> None:
+    """Until it is done, or patience has passed; and a store says what its patience is."""
+    assert store.patience == PATIENCE
+    calls: list[int] = []
+
+    def work(failures: int) -> int:
+        calls.append(failures)
+        if len(calls) <= failures:
+            raise TryAgain("here", "the world")
+        return len(calls)
+
+    assert insist(lambda: work(MANY), store.patience) == MANY + 1
+    with pytest.raises(TryAgain):
+        insist(lambda: work(1_000_000), 0.1)
 
 
 class OnlyTheFirst:

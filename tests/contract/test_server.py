@@ -79,13 +79,13 @@ def held(url: str) -> dict[str, list[Any]]:
 def test_a_server_that_is_down_is_told(url: str, server: PostgresServer) -> None:
     """Neither opening nor using the store works, both say so; then it goes on as it was."""
     kept = filled(url)
-    with open_store(url) as store:
+    with open_store(url, patience=1) as store:
         server.stop()
         try:
             with pytest.raises(StoreUnavailable) as at_use, store.transaction(HERE, write=False):
                 pass
             with pytest.raises(StoreUnavailable) as at_opening:
-                open_store(url)
+                open_store(url, patience=1)
         finally:
             server.start()
         assert str(at_use.value).startswith(f"{store.url} cannot be used: ")

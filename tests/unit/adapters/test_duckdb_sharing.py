@@ -21,8 +21,8 @@ import pytest
 
 from herdbook.adapters.duckdb.errors import translated, translating
 from herdbook.adapters.duckdb.lock import Sidecar
-from herdbook.adapters.duckdb.lockfile import holder_of
 from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
+from herdbook.adapters.locks.lock_file import holder_of
 from herdbook.domain.errors import (
     HerdbookError,
     StoreBusy,

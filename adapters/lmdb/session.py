@@ -3,7 +3,7 @@
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -77,9 +77,17 @@ class LmdbSession:
     """One LMDB transaction on one space."""
 
     def __init__(
-        self, txn: Any, databases: dict[str, Any], space: bytes | None, now: datetime, place: str
+        self,
+        txn: Any,
+        databases: dict[str, Any],
+        space: bytes | None,
+        now: datetime,
+        place: str,
+        *,
+        before_commit: Callable[[], object] | None = None,
     ) -> None:
         self.now = now
+        self._before_commit = before_commit
         self._txn = txn
         self._rows = databases[ROWS]
         self._lookups = databases[LOOKUPS]
@@ -278,4 +286,6 @@ class LmdbSession:
 
     def commit(self) -> None:
         self._check_process()
+        if self._before_commit is not None:
+            self._before_commit()
         self._txn.commit()

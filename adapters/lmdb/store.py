@@ -7,13 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from herdbook.adapters.lmdb.environment import (
-    DATA,
-    Environment,
-    acquire,
-    release,
-    write_sentinel,
-)
+from herdbook.adapters.lmdb.environment import Environment
+from herdbook.adapters.lmdb.files import DATA, is_marked, write_sentinel
+from herdbook.adapters.lmdb.registry import acquire, release
 from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_json
 from herdbook.domain.entity import NEVER, evolve
 from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
@@ -42,13 +38,14 @@ class LmdbStore:
         size_limit: int,
         patience: float,
         create: bool,
+        verify: bool = False,
     ) -> None:
         self.dictionary = dictionary
         self.ids = ids
         self._clock = clock
         self._numbers: dict[str, bytes] = {}
         self._env: Environment | None = acquire(
-            folder, size_limit=size_limit, patience=patience, create=create
+            folder, size_limit=size_limit, patience=patience, create=create, verify=verify
         )
         self._patience = patience
         self.url = file_url("lmdb", str(self._env.folder))
@@ -81,7 +78,17 @@ class LmdbStore:
                     _read_description(txn, env.databases, self._place), self._place, self.dictionary
                 )
                 number = _numbered(txn, env.databases[SPACES], space)
-            yield LmdbSession(txn, env.databases, number, self._clock(), self._place)
+            yield LmdbSession(
+                txn,
+                env.databases,
+                number,
+                self._clock(),
+                self._place,
+                before_commit=env.guard.require_same_file,
+            )
+
+    def verify(self) -> None:
+        self._environment().verify()
 
     def spaces(self) -> list[str]:
         env = self._environment()
@@ -114,33 +121,40 @@ def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
 def _described(env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
     """Read what the store says of itself; lay out a new one, bring an older one up to date."""
     with env.naming:
-        _refuse_foreign(env, place)
-        env.keep_open(DATABASES)
-    with env.transaction(write=False) as txn:
-        description = _read_description(txn, env.databases, place)
-    if description is None or description["schema_version"] < dictionary.version:
-        with env.transaction(write=True) as txn:
-            description = _laid_out(txn, env, place, dictionary)
-            txn.commit()
+        description = _found_description(env, place)
+        if description is None and not env.is_new and (reason := _foreign(env)):
+            # Unless another process has just laid it out.
+            description = _found_description(env, place)
+            if description is None:
+                raise StoreDamaged(place, reason)
+        if description is None or description["schema_version"] < dictionary.version:
+            with env.making_databases() as (txn, databases):
+                description = _laid_out(txn, databases, place, dictionary)
+                env.guard.require_same_file()
+                txn.commit()
     _refuse_newer(description, place, dictionary)
     return description
 
 
-def _refuse_foreign(env: Environment, place: str) -> None:
-    """Refuse what is not ours before anything is made in it.
+def _found_description(env: Environment, place: str) -> dict[str, Any] | None:
+    if not env.find_databases(DATABASES):
+        return None
+    with env.transaction(write=False) as txn:
+        return _read_description(txn, env.databases, place)
+
+
+def _foreign(env: Environment) -> str:
+    """Why nothing may be made in a folder, if so: it was a store, or it is another program's.
 
     Who dies while making a store leaves some of our databases, with nothing in them.
     """
-    marked = env.is_marked()
+    if is_marked(env.folder):
+        return "it is empty where a store was"
     with env.transaction(write=False) as txn:
-        there = env.found(DATABASES, txn)
-        if META in there and _read_description(txn, there, place) is not None:
-            return
-        if marked:
-            raise StoreDamaged(place, "it is empty where a store was")
-        others = txn.stat()["entries"] > len(there)
-        if others or any(txn.stat(each)["entries"] for each in there.values()):
-            raise StoreDamaged(place, "it holds another program's data")
+        others = txn.stat()["entries"] > len(env.databases)
+        if others or any(txn.stat(each)["entries"] for each in env.databases.values()):
+            return "it holds another program's data"
+    return ""
 
 
 def _refuse_newer(description: dict[str, Any] | None, place: str, dictionary: Dictionary) -> None:
@@ -162,9 +176,11 @@ def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[s
     return description
 
 
-def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
+def _laid_out(
+    txn: Any, databases: dict[str, Any], place: str, dictionary: Dictionary
+) -> dict[str, Any]:
     """Write the description, and the lookups that an older dictionary did not have."""
-    before = _read_description(txn, env.databases, place) or {
+    before = _read_description(txn, databases, place) or {
         "herdbook": "lmdb",
         "uuid": os.urandom(16).hex(),
         "schema_version": 0,
@@ -172,9 +188,9 @@ def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) ->
     }
     if before["schema_version"] >= dictionary.version:
         return before
-    spaces = [bytes(number) for _, number in txn.cursor(db=env.databases[SPACES])]
+    spaces = [bytes(number) for _, number in txn.cursor(db=databases[SPACES])]
     for space in spaces:
-        session = LmdbSession(txn, env.databases, space, NEVER, place)
+        session = LmdbSession(txn, databases, space, NEVER, place)
         for kind in dictionary:
             known = {tuple(each) for each in before["lookups"].get(kind.name, [])}
             session.relookup(kind, known)
@@ -190,5 +206,5 @@ def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) ->
         "schema_version": dictionary.version,
         "lookups": _catalogue(dictionary),
     }
-    txn.put(STORE, write_json(after).encode(), db=env.databases[META])
+    txn.put(STORE, write_json(after).encode(), db=databases[META])
     return after

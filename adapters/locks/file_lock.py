@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 
 from herdbook.adapters.locks.lock_file import LockFile, holder_of
 from herdbook.adapters.locks.waiting import (
+    Entered,
     LockPair,
     Wait,
     close_lock_file,
@@ -28,6 +29,8 @@ from herdbook.adapters.system_errors import translate_os_error
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
 
 F = TypeVar("F", bound=LockFile)
+
+A_MOMENT = 1.0
 
 
 class Hold(Generic[F]):
@@ -44,22 +47,22 @@ class Hold(Generic[F]):
 
     def somebody_waits(self) -> bool:
         """Whether another process stands in the turnstile."""
-        if not try_lock(self._pair.turn, fcntl.LOCK_EX):
+        if not self._pair.try_turn():
             return True
-        fcntl.flock(self._pair.turn, fcntl.LOCK_UN)
+        self._pair.pass_turn()
         return False
 
     def is_at(self, path: Path) -> bool:
-        """Somebody may have put another lock file there while we waited for this one."""
-        try:
-            there = os.lstat(path)
-        except FileNotFoundError:
-            return False
-        return (there.st_dev, there.st_ino) == self._pair.identity
+        """Whether the lock file that is held is the one at a path."""
+        return self._pair.is_at(path)
+
+    def is_ours(self) -> bool:
+        """Whether this process took it; a forked child has only inherited it."""
+        return os.getpid() == self._pair.pid
 
     def release(self) -> None:
         """Let go; in a forked child nothing is done, for the lock is its parent's."""
-        if os.getpid() != self._pair.pid:
+        if not self.is_ours():
             return
         try:
             self.file.unsign(write=self.write)
@@ -77,7 +80,8 @@ class FileLock(Generic[F]):
     """The lock of one store, as this process sees it. One thread at a time may take it.
 
     `place` is the store that errors speak of. With `keep_open` the two files stay open between
-    uses, until `close`. `ring` wakes holders that only keep the lock for their next use.
+    uses, until `close`. `before_opening` is called before they are opened, and may refuse that.
+    `ring` wakes holders that only keep the lock for their next use.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class FileLock(Generic[F]):
         lock: Path,
         kind: type[F],
         keep_open: bool = False,
+        before_opening: Callable[[], object] | None = None,
         ring: Callable[[list[str]], None] | None = None,
     ) -> None:
         self._place = str(place)
@@ -95,6 +100,7 @@ class FileLock(Generic[F]):
         self._lock = lock
         self._kind = kind
         self._keep_open = keep_open
+        self._before_opening = before_opening
         self._ring = ring
         self._spare: LockPair | None = None
         self._given_up: dict[bool, Wait] = {}
@@ -108,16 +114,14 @@ class FileLock(Generic[F]):
         the caller writes into the lock file itself who holds it.
         """
         begun = monotonic()
-        while True:
-            hold = self._taken(begun + patience - monotonic(), write=write, bell=bell, sign=sign)
-            if hold is not None:
-                return hold
-            if monotonic() - begun >= patience:
-                raise self.busy(monotonic() - begun)
+        hold = self._taken(begun + patience, write=write, bell=bell, sign=sign)
+        if hold is None:
+            raise self.busy(monotonic() - begun)
+        return hold
 
     def try_take(self, *, write: bool, sign: bool = True) -> Hold[F] | None:
         """Hold the lock if nobody else does; never waits."""
-        return self._taken(0.0, write=write, bell=None, sign=sign)
+        return self._taken(monotonic(), write=write, bell=None, sign=sign)
 
     def is_held(self) -> bool:
         """Whether somebody holds the lock for writing; makes no file."""
@@ -147,14 +151,13 @@ class FileLock(Generic[F]):
         if spare is not None and spare.pid == os.getpid():
             spare.close()
 
-    def _taken(
-        self, seconds: float, *, write: bool, bell: str | None, sign: bool
-    ) -> Hold[F] | None:
-        """The lock, if it comes within so many seconds and its file is still the one in use."""
+    def _taken(self, until: float, *, write: bool, bell: str | None, sign: bool) -> Hold[F] | None:
+        """The lock, if it comes in time and its file is still the one in use."""
         try:
-            while (hold := self._await(seconds, write=write)) is not None:
+            while (pair := self._pair_in_turn(until, write=write)) is not None:
+                hold = Hold(pair, self._kind(pair.lock), self._put_back, write=write)
                 try:
-                    if hold.is_at(self._lock):
+                    if self._is_in_place(pair):
                         if sign:
                             hold.file.sign(write=write, bell=bell)
                         return hold
@@ -169,24 +172,48 @@ class FileLock(Generic[F]):
             raise translate_os_error(error, self._place) from error
         return None
 
-    def _await(self, seconds: float, *, write: bool) -> Hold[F] | None:
-        wait = self._given_up.pop(write, None)
+    def _is_in_place(self, pair: LockPair) -> bool:
+        """Somebody may have put another lock file there while we waited for this one.
+
+        One that was in place a moment ago, and is kept open, is taken to be there still.
+        """
+        now = monotonic()
+        if self._keep_open and now < pair.seen_until:
+            return True
+        pair.seen_until = now + A_MOMENT
+        return pair.is_at(self._lock)
+
+    def _pair_in_turn(self, until: float, *, write: bool) -> LockPair | None:
+        """The open files with the lock held, if that comes in time."""
+        operation = fcntl.LOCK_EX if write else fcntl.LOCK_SH
+        wait = self._given_up.pop(write, None) if self._given_up else None
         if wait is None or not wait.resume():
-            wait = self._queue(write=write)
+            pair = self._pair()
+            try:
+                entered = pair.enter(operation)
+                if entered is Entered.LOCKED:
+                    if not pair.has_room:
+                        self._make_room(pair)
+                    pair.pass_turn()
+                    return pair
+            except BaseException:
+                pair.close()
+                raise
+            wait = self._queue(pair, operation, has_turn=entered is Entered.TURN)
         try:
-            if not wait.arrives(seconds):
-                self._given_up[write] = wait
-                return None
-            pair = wait.pair
-            return Hold(pair, self._kind(pair.lock), self._put_back, write=write)
+            if wait.arrives(until - monotonic()):
+                return wait.pair
+            self._given_up[write] = wait
         except BaseException:
             wait.leave()
             raise
+        return None
 
-    def _queue(self, *, write: bool) -> Wait:
+    def _queue(self, pair: LockPair, operation: int, *, has_turn: bool) -> Wait:
         return Wait(
-            self._pair(),
-            fcntl.LOCK_EX if write else fcntl.LOCK_SH,
+            pair,
+            operation,
+            has_turn=has_turn,
             before_blocking=self._wake_holders,
             on_arrival=self._make_room,
         )
@@ -195,6 +222,8 @@ class FileLock(Generic[F]):
         spare, self._spare = self._spare, None
         if spare is not None and spare.pid == os.getpid():
             return spare
+        if self._before_opening is not None:
+            self._before_opening()
         turn = self._open(self._turn)
         try:
             return LockPair(turn, self._open(self._lock))
@@ -214,9 +243,8 @@ class FileLock(Generic[F]):
             self._ring([each.bell for each in self._kind(pair.lock).holders() if each.bell])
 
     def _make_room(self, pair: LockPair) -> None:
-        if not pair.has_room:
-            self._kind(pair.lock).make_room()
-            pair.has_room = True
+        self._kind(pair.lock).make_room()
+        pair.has_room = True
 
     def _open(self, path: Path) -> int:
         require_regular(path, self._place)

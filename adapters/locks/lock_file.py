@@ -13,8 +13,10 @@ import sys
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from errno import ENOSPC
 from functools import lru_cache
 from pathlib import Path
+from time import time
 from typing import ClassVar, NamedTuple
 
 
@@ -56,23 +58,19 @@ class LockFile:
     def make_room(self) -> None:
         """Give every line its place on the disk, so that writing one later needs none."""
         size = os.fstat(self._descriptor).st_size
-        needed = self.readers.start + self.readers.room
-        if size < needed:
-            os.pwrite(self._descriptor, b" " * (needed - size), size)
+        lacking = self.readers.start + self.readers.room - size
+        if lacking > 0 and os.pwrite(self._descriptor, b" " * lacking, size) < lacking:
+            raise OSError(ENOSPC, os.strerror(ENOSPC))
 
     def sign(self, *, write: bool, bell: str | None = None, doing: str = "") -> None:
         """Say that this process holds the lock now, and strike out those that died with it."""
         outdated = self.readers if write else self.writer
         if outdated.room and self.read_bytes(outdated).strip():
             self.blank(outdated)
-        fields = {
-            "pid": os.getpid(),
-            "command": command_name(),
-            "since": datetime.now(UTC).isoformat(timespec="seconds"),
-            "bell": bell,
-            **({"doing": doing} if doing else {}),
-        }
-        self.write(self.writer if write else self._own_seat(os.getpid()), fields)
+        pid = os.getpid()
+        before, after = _signature(pid, sys.argv[0] if sys.argv else "", bell, doing)
+        text = b"%b%d%b" % (before, time(), after)
+        self._put(self.writer if write else self._own_seat(pid), text)
 
     def unsign(self, *, write: bool) -> None:
         """Say that this process holds it no longer."""
@@ -104,7 +102,9 @@ class LockFile:
 
     def write(self, line: Line, fields: Mapping[str, object]) -> None:
         """Write a line; ValueError if it does not fit."""
-        text = json.dumps(fields, separators=(",", ":")).encode()
+        self._put(line, json.dumps(fields, separators=(",", ":")).encode())
+
+    def _put(self, line: Line, text: bytes) -> None:
         checked = b"%08x %s" % (zlib.crc32(text), text)
         if len(checked) >= line.room:
             raise ValueError(f"{len(checked)} bytes do not fit into a line of {line.room}")
@@ -151,13 +151,13 @@ def is_alive(pid: int) -> bool:
 
 def _holder(fields: dict[str, object] | None) -> Holder | None:
     match fields:
-        case {"pid": int(pid), "command": str(command), "since": str(since), "bell": bell, **more}:
+        case {"pid": int(pid), "command": str(command), "since": int(since), "bell": bell, **more}:
             doing = more.get("doing", "")
             try:
-                at = datetime.fromisoformat(since)
-            except ValueError:
+                at = datetime.fromtimestamp(since, UTC)
+            except (ValueError, OverflowError, OSError):
                 return None
-            if pid <= 0 or at.tzinfo is None:
+            if pid <= 0:
                 return None
             return Holder(
                 pid,
@@ -169,13 +169,17 @@ def _holder(fields: dict[str, object] | None) -> Holder | None:
     return None
 
 
-def command_name() -> str:
+@lru_cache(maxsize=8)
+def _signature(pid: int, program: str, bell: str | None, doing: str) -> tuple[bytes, bytes]:
+    """What a process writes before and after the time; the same in all of its transactions."""
+    fields = {"pid": pid, "command": _command(program), "since": "@", "bell": bell}
+    text = json.dumps(fields | ({"doing": doing} if doing else {}), separators=(",", ":"))
+    before, _, after = text.encode().partition(b'"@"')
+    return before, after
+
+
+def _command(path: str) -> str:
     """The program's name alone: its arguments may hold what nobody else should read."""
-    return _command_name(sys.argv[0] if sys.argv else "")
-
-
-@lru_cache(maxsize=1)
-def _command_name(path: str) -> str:
     program = Path(path)
     name = program.parent.name if program.name == "__main__.py" else program.name
     plain = _plain(name)

@@ -10,6 +10,8 @@ import fcntl
 import os
 import threading
 from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
 
 _OPEN: set[int] = set()
 """Descriptors of lock files, which a forked child must close without unlocking."""
@@ -17,28 +19,68 @@ _opening = threading.Lock()
 """Held over every open and close, so that no fork comes between a file and its note in `_OPEN`."""
 
 
+_EXCLUSIVE_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+
+class Entered(Enum):
+    """How far one came at once towards a lock."""
+
+    NEITHER = "somebody stands in the turnstile"
+    TURN = "the turn is in hand, and somebody holds the lock"
+    LOCKED = "turn and lock are in hand"
+
+
 class LockPair:
     """The two open files of a lock: the turnstile, and the lock itself."""
 
-    __slots__ = ("has_room", "identity", "lock", "pid", "turn")
+    __slots__ = ("has_room", "identity", "lock", "pid", "seen_until", "turn")
 
     def __init__(self, turn: int, lock: int) -> None:
         self.turn = turn
         self.lock = lock
         self.pid = os.getpid()
         self.has_room = False
+        self.seen_until = 0.0
         status = os.fstat(lock)
         self.identity = status.st_dev, status.st_ino
 
+    def enter(self, operation: int) -> Entered:
+        """Take the turn and then the lock, as far as nobody is in the way."""
+        entered = Entered.NEITHER
+        try:
+            fcntl.flock(self.turn, _EXCLUSIVE_AT_ONCE)
+            entered = Entered.TURN
+            fcntl.flock(self.lock, operation | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return entered
+        return Entered.LOCKED
+
+    def is_at(self, path: Path) -> bool:
+        """Whether the open lock file is the one at a path."""
+        try:
+            there = path.lstat()
+        except FileNotFoundError:
+            return False
+        return (there.st_dev, there.st_ino) == self.identity
+
+    def try_turn(self) -> bool:
+        """Stand in the turnstile, if nobody does."""
+        return try_lock(self.turn, fcntl.LOCK_EX)
+
+    def pass_turn(self) -> None:
+        """Leave the turnstile."""
+        fcntl.flock(self.turn, fcntl.LOCK_UN)
+
     def unlock(self) -> None:
-        """Let go of both, for this process and every child that inherited the open files."""
-        for descriptor in (self.lock, self.turn):
-            if descriptor in _OPEN:
-                fcntl.flock(descriptor, fcntl.LOCK_UN)
+        """Let go of the lock, for this process and every child that inherited the open file."""
+        if self.lock in _OPEN:
+            fcntl.flock(self.lock, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Let go of both and close them; closing again is no error."""
-        self.unlock()
+        for descriptor in (self.lock, self.turn):
+            if descriptor in _OPEN:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
         for descriptor in (self.lock, self.turn):
             if descriptor in _OPEN:
                 close_lock_file(descriptor)
@@ -48,11 +90,10 @@ class Wait:
     """One place in the queue for a lock, which can be given up and taken up again.
 
     A blocked `flock` cannot be called off, so a thread of its own does the blocking: when it gets
-    the lock and nobody wants it any more, it gives it straight back. Where nobody is in the way,
-    no thread is started.
+    the lock and nobody wants it any more, it gives it straight back.
 
-    `before_blocking` is called with the turn in hand and the lock held by others, `on_arrival` with
-    both in hand.
+    `has_turn` tells whether the turn is in hand already. `before_blocking` is called with the turn
+    in hand and the lock held by others, `on_arrival` with both in hand.
     """
 
     def __init__(
@@ -60,6 +101,7 @@ class Wait:
         pair: LockPair,
         operation: int,
         *,
+        has_turn: bool,
         before_blocking: Callable[[LockPair], None],
         on_arrival: Callable[[LockPair], None],
     ) -> None:
@@ -71,7 +113,7 @@ class Wait:
         self._thread: threading.Thread | None = None
         self._running = False
         self._ended = threading.Event()
-        self._has_turn = False
+        self._has_turn = has_turn
         self._wanted = True
         self._arrived = False
         self._error: OSError | None = None
@@ -79,8 +121,6 @@ class Wait:
     def arrives(self, seconds: float) -> bool:
         """Wait for the lock; False when it did not come in time and is not wanted any more."""
         if self._thread is None:
-            if self._arrives_at_once():
-                return True
             if seconds <= 0:
                 self.leave()
                 return False
@@ -106,15 +146,6 @@ class Wait:
             if self._arrived or not (self._running or self._ended.is_set()):
                 self._end()
 
-    def _arrives_at_once(self) -> bool:
-        self._has_turn = try_lock(self.pair.turn, fcntl.LOCK_EX)
-        if not self._has_turn or not try_lock(self.pair.lock, self._operation):
-            return False
-        self._pass_the_turn()
-        self._arrived = True
-        self._ended.set()
-        return True
-
     def _wait(self) -> None:
         with self._mutex:
             if self._ended.is_set():
@@ -130,7 +161,8 @@ class Wait:
             if not try_lock(self.pair.lock, self._operation):
                 self._before_blocking(self.pair)
                 fcntl.flock(self.pair.lock, self._operation)
-            self._pass_the_turn()
+            self._on_arrival(self.pair)
+            self.pair.pass_turn()
         except OSError as error:
             self._error = error
         with self._mutex:
@@ -139,10 +171,6 @@ class Wait:
                 self._ended.set()
             else:
                 self._end()
-
-    def _pass_the_turn(self) -> None:
-        self._on_arrival(self.pair)
-        fcntl.flock(self.pair.turn, fcntl.LOCK_UN)
 
     def _end(self) -> None:
         self._arrived = False

@@ -1,0 +1,187 @@
+"""Guards the data file of a store: it is the one that was opened, whole, and written by one.
+
+Nothing is read through LMDB, and nothing is written, in a file that was changed by something else
+than Herdbook since a Herdbook process last left it, unless its pages have been verified.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from herdbook.adapters.lmdb import files
+from herdbook.adapters.lmdb.verification import VerificationTimedOut, time_limit, verify_pages
+from herdbook.adapters.lmdb.writer_lock import (
+    PREPARING,
+    Trust,
+    WriterLockFile,
+    judge_file,
+    writer_lock,
+)
+from herdbook.adapters.locks.file_lock import A_MOMENT, Hold
+from herdbook.domain.errors import StoreDamaged, StoreUnavailable
+
+SECONDS_AFTER_A_CRASH = 10.0
+"""How long to verify a file whose writer died: LMDB's own pages survive that, so it is a measure
+against damage that came with it, and nobody should wait long for a large store."""
+
+WriterHold = Hold[WriterLockFile]
+
+
+class FileGuard:
+    """The data file in a folder, as this process knows it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._place = str(folder)
+        self._data = folder / files.DATA
+        self._path = str(self._data)
+        self._identity: tuple[int, int] | None = None
+        self._verified: tuple[int, ...] | None = None
+        self._signed = b"", 0.0
+        self._lock = writer_lock(folder, self._require_known_file)
+
+    def recognize(self) -> None:
+        """Remember which file was opened; StoreUnavailable if it is not the one of before."""
+        status = self._data.stat()
+        identity = status.st_dev, status.st_ino
+        if self._identity not in (None, identity):
+            raise self.gone()
+        self._identity = identity
+
+    def require_same_file(self) -> os.stat_result:
+        """The status of the file; StoreUnavailable if it is not the one that was opened.
+
+        A file that was deleted or replaced can still be read and written by those who have it open,
+        and all of that is lost.
+        """
+        try:
+            status = os.stat(self._path)  # noqa: PTH116 - in every transaction, and pathlib is slow
+        except OSError as error:
+            raise self.gone() from error
+        if (status.st_dev, status.st_ino) != self._identity:
+            raise self.gone()
+        return status
+
+    def is_replaced(self) -> bool:
+        """Whether the file that was opened is no longer the one in the folder."""
+        try:
+            self.require_same_file()
+        except StoreUnavailable:
+            return True
+        return False
+
+    def settle(self, patience: float) -> None:
+        """Before a file is opened: have it verified if nobody knows that it is whole.
+
+        Waits for the writer's lock only where it has to be made sure of something.
+        """
+        if files.needs_allocation(self._folder):
+            with self.holding(patience):
+                files.allocate_lock(self._folder)
+        if judge_file(self._data, self._lock) in (Trust.UNCLEAN, Trust.FOREIGN):
+            with self.holding(patience) as hold:
+                self._settle(hold, self._data.stat())
+
+    @contextmanager
+    def holding(self, patience: float) -> Iterator[WriterHold]:
+        """Hold the writer's lock on a file that is not open here, to make or to verify it."""
+        hold = self._lock.take(write=True, patience=patience, sign=False)
+        try:
+            hold.file.sign(write=True, doing=PREPARING)
+            yield hold
+        finally:
+            hold.release()
+
+    def take(self, patience: float) -> WriterHold:
+        """Hold the writer's lock on the file that is open here, as nobody else left it.
+
+        Raises StoreBusy after `patience` seconds, StoreUnavailable if the file was removed or
+        replaced, StoreDamaged if something has changed it and it is not whole.
+        """
+        hold = self._lock.take(write=True, patience=patience, sign=False)
+        try:
+            self._settle(hold, self.require_same_file())
+            self._sign(hold)
+        except BaseException:
+            hold.release()
+            raise
+        return hold
+
+    def let_go(self, hold: WriterHold, *, clean: bool) -> None:
+        """Release the lock and write down how the file is left, unless it may be damaged."""
+        if not hold.is_ours():
+            return
+        try:
+            if clean:
+                self.note_left(hold)
+        finally:
+            hold.release()
+
+    def note_left(self, hold: WriterHold) -> None:
+        """Write down how the file is left; if that is not possible, the next one verifies it."""
+        try:  # noqa: SIM105 - `suppress` would take as long as the rest, in every transaction
+            hold.file.note_left(self.require_same_file())
+        except OSError:
+            pass
+
+    def verify(self, *, insist: bool) -> bool:
+        """Verify the pages; False if they do not fit but somebody wrote meanwhile: look again.
+
+        Raises StoreDamaged if they do not fit and the file stayed as it was, or with `insist`.
+        """
+        before = self.require_same_file()
+        if _state(before) == self._verified:
+            return True
+        try:
+            verify_pages(self._data, time_limit(before))
+        except StoreDamaged:
+            if insist or _state(self.require_same_file()) == _state(before):
+                raise
+            return False
+        self._verified = _state(before)
+        return True
+
+    def gone(self) -> StoreUnavailable:
+        """The error for one whose store is no longer there."""
+        reason = "it was removed or replaced while it was open. Nothing of this change was kept"
+        return StoreUnavailable(self._place, reason)
+
+    def close(self) -> None:
+        """Close the lock files."""
+        self._lock.close()
+
+    def forget_inherited(self) -> None:
+        """In a forked child: the lock is the parent's, and its threads that wait are not here."""
+        self._lock = writer_lock(self._folder, self._require_known_file)
+
+    def _require_known_file(self) -> None:
+        """Make no lock files in a folder that was put in the place of ours."""
+        if self._identity is not None:
+            self.require_same_file()
+
+    def _sign(self, hold: WriterHold) -> None:
+        """Write who holds the lock, unless it stands there since a moment ago."""
+        line, until = self._signed
+        now = time.monotonic()
+        if now >= until or hold.file.read_bytes(hold.file.writer) != line:
+            hold.file.sign(write=True)
+            self._signed = hold.file.read_bytes(hold.file.writer), now + A_MOMENT
+
+    def _settle(self, hold: WriterHold, status: os.stat_result) -> None:
+        if hold.file.is_as_left(status):
+            return
+        crashed = hold.file.judge(status) is Trust.UNCLEAN
+        hold.file.sign(write=True, doing=PREPARING)
+        try:
+            verify_pages(self._data, SECONDS_AFTER_A_CRASH if crashed else time_limit(status))
+            self._verified = _state(status)
+        except VerificationTimedOut:
+            if not crashed:
+                raise
+        hold.file.note_left(status)
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -141,15 +141,18 @@ class Whereabouts:
         return getpass.getuser()
 
     @contextmanager
-    def opened_at(self, place: Place, *, create: bool = False) -> Iterator["Store"]:
+    def opened_at(
+        self, place: Place, *, create: bool = False, verify: bool = False
+    ) -> Iterator["Store"]:
         """Open the store at a place, for as long as it is used."""
-        with self.open_at(place, create=create) as store:
+        with self.open_at(place, create=create, verify=verify) as store:
             yield store
 
-    def open_at(self, place: Place, *, create: bool = False) -> "Store":
+    def open_at(self, place: Place, *, create: bool = False, verify: bool = False) -> "Store":
         """Open the store at a place, for whoever closes it.
 
-        The folder of a new one is this user's alone, and `.herdbook` hides itself from git.
+        The folder of a new one is this user's alone, and `.herdbook` hides itself from git. With
+        `verify` an engine that trusts its own files has them verified before it reads them.
         """
         from herdbook.adapters import open_store  # noqa: PLC0415
 
@@ -161,6 +164,7 @@ class Whereabouts:
             size_limit=self.setting("size_limit"),
             patience=self.setting("patience"),
             create=create,
+            verify=verify,
         )
 
     def setting(self, key: str) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from herdbook.adapters.lmdb.environment import Environment
 from herdbook.adapters.lmdb.files import DATA, is_marked, write_sentinel
 from herdbook.adapters.lmdb.registry import acquire, release
 from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_json
+from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, read_spaces
 from herdbook.domain.entity import NEVER, evolve
 from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.domain.places import area_of
@@ -20,9 +22,8 @@ from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary
 
-META, SPACES = "meta", "spaces"
 DATABASES = (META, SPACES, ROWS, LOOKUPS)
-STORE = b"store"
+STORE, STORE_CHECKSUM = b"store", b"store checksum"
 
 
 class LmdbStore:
@@ -69,15 +70,19 @@ class LmdbStore:
         area_of(space)
         env = self._environment()
         with env.transaction(write=write, patience=self._patience) as txn:
-            number = self._numbers.get(space) or txn.get(space.encode(), db=env.databases[SPACES])
-            if number is not None:
-                self._numbers[space] = number
-            elif write:
-                # There is no head yet to say who may write here.
-                _refuse_newer(
-                    _read_description(txn, env.databases, self._place), self._place, self.dictionary
-                )
-                number = _numbered(txn, env.databases[SPACES], space)
+            number = self._numbers.get(space)
+            if number is None:
+                number = read_spaces(txn, env.databases, self._place).get(space)
+                if number is not None:
+                    self._numbers[space] = number
+                elif write:
+                    # There is no head yet to say who may write here.
+                    _refuse_newer(
+                        _read_description(txn, env.databases, self._place),
+                        self._place,
+                        self.dictionary,
+                    )
+                    number = add_space(txn, env.databases, self._place, space)
             yield LmdbSession(
                 txn,
                 env.databases,
@@ -93,8 +98,7 @@ class LmdbStore:
     def spaces(self) -> list[str]:
         env = self._environment()
         with env.transaction(write=False) as txn:
-            cursor = txn.cursor(db=env.databases[SPACES])
-            return [bytes(name).decode() for name in cursor.iternext(keys=True, values=False)]
+            return sorted(read_spaces(txn, env.databases, self._place))
 
     def close(self) -> None:
         if self._env is not None:
@@ -106,12 +110,6 @@ class LmdbStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _numbered(txn: Any, spaces: Any, space: str) -> bytes:
-    number: bytes = (txn.stat(spaces)["entries"] + 1).to_bytes(4, "big")
-    txn.put(space.encode(), number, db=spaces)
-    return number
 
 
 def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
@@ -168,12 +166,21 @@ def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[s
         if ROWS in databases and txn.stat(databases[ROWS])["entries"]:
             raise StoreDamaged(place, "it has rows but does not say which store it is")
         return None
+    checksum = txn.get(STORE_CHECKSUM, db=databases[META])
+    if checksum not in (None, _checksum(text)):
+        raise StoreDamaged(place, "what it says of itself does not match its checksum")
     try:
         description: dict[str, Any] = json.loads(text)
         description["uuid"], description["schema_version"], description["lookups"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreDamaged(place, "what it says of itself cannot be read") from error
+    if not isinstance(description["schema_version"], int):
+        raise StoreDamaged(place, "what it says of itself cannot be read")
     return description
+
+
+def _checksum(text: bytes) -> bytes:
+    return zlib.crc32(text).to_bytes(4, "big")
 
 
 def _laid_out(
@@ -206,5 +213,7 @@ def _laid_out(
         "schema_version": dictionary.version,
         "lookups": _catalogue(dictionary),
     }
-    txn.put(STORE, write_json(after).encode(), db=databases[META])
+    text = write_json(after).encode()
+    txn.put(STORE, text, db=databases[META])
+    txn.put(STORE_CHECKSUM, _checksum(text), db=databases[META])
     return after

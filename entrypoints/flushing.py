@@ -7,6 +7,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,5 +158,7 @@ def _note_failure(reason: str | None) -> None:
     if reason is None:
         file.unlink(missing_ok=True)
         return
-    folders.make_private(file.parent)
-    folders.write_private(file, reason)
+    # Where the disk is full the note cannot be written either, and must not hide the reason.
+    with suppress(OSError):
+        folders.make_private(file.parent)
+        folders.write_private(file, reason)

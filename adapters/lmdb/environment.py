@@ -131,9 +131,18 @@ class Environment:
             for name in self._names:
                 if name not in self.databases:
                     with suppress(lmdb.NotFoundError):
-                        self.databases[name] = self._env.open_db(name.encode(), create=False)
+                        found = self._env.open_db(name.encode(), create=False)
+                        self._require_plain(found)
+                        self.databases[name] = found
         except lmdb.Error as error:
             raise translate_error(error, self.place) from error
+
+    def _require_plain(self, database: Any) -> None:
+        """Refuse a database of another kind than ours: LMDB would read and write it differently."""
+        if any(database.flags().values()):
+            raise StoreDamaged(
+                self.place, "a database in it is of a kind that Herdbook never makes"
+            )
 
     @contextmanager
     def making_databases(self) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -143,6 +152,8 @@ class Environment:
         """
         with self.transaction(write=True) as txn:
             made = {name: self._env.open_db(name.encode(), txn=txn) for name in self._names}
+            for each in made.values():
+                self._require_plain(each)
             yield txn, made
             self.databases = made
 

@@ -19,12 +19,15 @@ _BEGINNING = struct.pack("<QHHHHII", 0, 0, 8, 0, 0, _MAGIC, _VERSION)
 _PAGE_SIZES = (4_096, 8_192, 16_384, 32_768, 65_536)
 _LARGEST = _PAGE_SIZES[-1]
 _NO_PAGE = b"\xff" * 8
+_FLAGS = 8, 0
+"""How LMDB's list of free pages and its list of databases are ordered: as numbers, and as text."""
 
 
 class Header(NamedTuple):
     """One of the two."""
 
     is_ours: bool
+    flags: tuple[int, int]
     page_size: int
     root: bytes
     last_page: int
@@ -36,8 +39,9 @@ class Header(NamedTuple):
         fields = _LAYOUT.unpack_from(head, at)
         # The page size stands in the first field of the free list's record.
         page_size = int.from_bytes(fields[9][:4], "little")
+        flags = int.from_bytes(fields[9][4:6], "little"), int.from_bytes(fields[10][4:6], "little")
         ours = fields[5:7] == (_MAGIC, _VERSION)
-        return cls(ours, page_size, fields[10][40:48], fields[11], fields[12])
+        return cls(ours, flags, page_size, fields[10][40:48], fields[11], fields[12])
 
 
 def check_headers(data: Path) -> None:
@@ -102,6 +106,8 @@ def _flaw(data: Path) -> str | None:
 
 
 def _disagreement(first: Header, second: Header, size: int) -> str | None:
+    if {first.flags, second.flags} != {_FLAGS}:
+        return "its headers speak of databases of another kind"
     # Transactions are numbered, and each writes the header that the one before it did not.
     even, odd = first.number, second.number
     if (even, odd) != (0, 0) and (even % 2, odd % 2, abs(even - odd)) != (0, 1, 1):

@@ -14,7 +14,7 @@ from herdbook.adapters.lmdb.registry import acquire, release
 from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_json
 from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, read_spaces
 from herdbook.domain.entity import NEVER, evolve
-from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.errors import StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
 from herdbook.domain.places import area_of
 from herdbook.domain.whereabouts import file_url
 from herdbook.ports.clock import Clock
@@ -52,10 +52,16 @@ class LmdbStore:
         self.url = file_url("lmdb", str(self._env.folder))
         self._place = str(self._env.folder / DATA)
         try:
+            is_new = self._env.is_new
             description = _described(self._env, self._place, dictionary)
             self.uuid: str = description["uuid"]
             self.schema_version: int = description["schema_version"]
-            write_sentinel(self._env.folder, self.uuid)
+            try:
+                write_sentinel(self._env.folder, self.uuid)
+            except StoreFull:
+                # What is there can be read all the same; the mark is made when there is room.
+                if is_new:
+                    raise
         except BaseException:
             self.close()
             raise

@@ -1,15 +1,14 @@
 """One LMDB environment per folder and process: opened, checked, shared, and safe to fork.
 
-It is opened for reading until this process first writes. Only so can LMDB give lasting handles of
-its databases to a reader that does not take the writer's place, and a reader never waits for a
-writer, not even for one that was stopped.
+It is open for reading until this process first writes (see `loading`), so that a reader never waits
+for a writer, not even for one that was stopped.
 """
 
 import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,9 @@ import lmdb
 from herdbook.adapters.lmdb import files
 from herdbook.adapters.lmdb.errors import translate_error
 from herdbook.adapters.lmdb.guard import FileGuard
+from herdbook.adapters.lmdb.loading import LoadedFolder
 from herdbook.adapters.lmdb.room import Room
-from herdbook.adapters.system_errors import translate_os_error
-from herdbook.domain.errors import HerdbookError, StoreBusy, StoreDamaged, StoreUnavailable
+from herdbook.domain.errors import StoreBusy, StoreDamaged, StoreUnavailable
 
 _NESTED = "this thread reads in it and cannot begin to write: transactions do not nest"
 
@@ -36,24 +35,20 @@ class Environment:
     def __init__(self, folder: Path, size_limit: int, patience: float) -> None:
         self.folder = folder
         self.place = str(folder)
-        self.size_limit = size_limit
         self.patience = patience
         self.users = 0
         self.guard = FileGuard(folder)
+        self.loaded = LoadedFolder(folder, size_limit)
         self._idle = threading.Condition()
         self._running: dict[int, int] = {}
         self._resizing: set[int] = set()
         self._closing = 0
         self._writer = threading.Lock()
         self.naming = threading.Lock()  # held by whoever finds databases by their names
-        self._env: Any = None
-        self._writable = False
+        self._may_create = False
         self._stranded = False
         self._retired = False
-        self.databases: dict[str, Any] = {}
-        self._names: tuple[str, ...] = ()
         self._room = Room(folder / files.DATA, size_limit)
-        self._page = 0
 
     def open(self, *, create: bool, verify: bool = False) -> None:
         """Open the folder, made if it may be; refuse what is damaged or not ours.
@@ -61,7 +56,8 @@ class Environment:
         No page but the headers is read here. `verify` has all of them verified first.
         """
         with self._idle:
-            if self._env is None:
+            self._may_create = create
+            if self.loaded.env is None:
                 self._open(create=create)
         if verify:
             self.verify()
@@ -79,34 +75,21 @@ class Environment:
 
     def _load(self, *, writable: bool) -> None:
         try:
-            self._env = lmdb.open(
-                self.place,
-                map_size=self.size_limit,
-                max_dbs=8,
-                max_readers=files.MAX_READERS,
-                mode=0o600,
-                create=writable,
-                readonly=not writable,
-            )
-            self._writable = writable
-            self.databases = {}
-            self._page = self._env.stat()["psize"]
+            self.loaded.load(writable=writable)
             self.guard.recognize()
-        except BaseException as error:
-            self._unload()
-            match error:
-                case lmdb.Error():
-                    raise translate_error(error, self.place) from error
-                case HerdbookError():
-                    raise
-                case OSError():
-                    raise translate_os_error(error, self.place) from error
+        except BaseException:
+            self.loaded.unload()
             raise
 
-    def _unload(self) -> None:
-        if self._env is not None:
-            self._env.close()
-        self._env, self._writable = None, False
+    @property
+    def databases(self) -> dict[str, Any]:
+        """The databases at hand, by their names."""
+        return self.loaded.databases
+
+    @property
+    def is_new(self) -> bool:
+        """Whether this process has made the folder's files and nothing is known to be in them."""
+        return self.loaded.writable and not self.loaded.databases
 
     def find_databases(self, names: tuple[str, ...]) -> bool:
         """Have the named databases at hand as far as they are there; whether all of them are.
@@ -115,34 +98,12 @@ class Environment:
         folder that is open for writing, they are at hand already or still to be made.
         """
         with self._idle:
-            self._names = names
-            if not self._writable:
-                self._find()
-            return len(self.databases) == len(names)
-
-    @property
-    def is_new(self) -> bool:
-        """Whether this process has made the folder's files and nothing is known to be in them."""
-        return self._writable and not self.databases
-
-    def _find(self) -> None:
-        """Get lasting handles: by reading where nothing else is allowed, else as the writer."""
-        try:
-            for name in self._names:
-                if name not in self.databases:
-                    with suppress(lmdb.NotFoundError):
-                        found = self._env.open_db(name.encode(), create=False)
-                        self._require_plain(found)
-                        self.databases[name] = found
-        except lmdb.Error as error:
-            raise translate_error(error, self.place) from error
-
-    def _require_plain(self, database: Any) -> None:
-        """Refuse a database of another kind than ours: LMDB would read and write it differently."""
-        if any(database.flags().values()):
-            raise StoreDamaged(
-                self.place, "a database in it is of a kind that Herdbook never makes"
-            )
+            self.loaded.names = names
+            if self.loaded.env is None:
+                self._open(create=self._may_create)
+            if not self.loaded.writable:
+                self.loaded.find()
+            return len(self.loaded.databases) == len(names)
 
     @contextmanager
     def making_databases(self) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -151,11 +112,9 @@ class Environment:
         They last if it is committed. Only by one thread at a time, which holds `naming`.
         """
         with self.transaction(write=True) as txn:
-            made = {name: self._env.open_db(name.encode(), txn=txn) for name in self._names}
-            for each in made.values():
-                self._require_plain(each)
+            made = self.loaded.make(txn)
             yield txn, made
-            self.databases = made
+            self.loaded.databases = made
 
     def verify(self) -> None:
         """Raise StoreDamaged if the pages do not fit together; nobody has to wait for that.
@@ -211,7 +170,9 @@ class Environment:
             txn = self._begin(write=write)
             try:
                 if write:
-                    self._room.make((self._env.info()["last_pgno"] + 1) * self._page)
+                    self._room.make(
+                        (self.loaded.env.info()["last_pgno"] + 1) * self.loaded.page_size
+                    )
                 yield txn
             except lmdb.Error as error:
                 raise translate_error(error, self.place) from error
@@ -228,11 +189,11 @@ class Environment:
         with self._idle:
             self._refuse_if_unusable()
             self._idle.wait_for(lambda: not self._closing)
-            if write_until is not None and not self._writable:
+            if write_until is not None and not self.loaded.writable:
                 self._reload_to_write(write_until)
-            if self._env is None:
+            if self.loaded.env is None:
                 self._open(create=False)
-                self._find()
+                self.loaded.find()
             me = threading.get_ident()
             self._running[me] = self._running.get(me, 0) + 1
 
@@ -247,9 +208,9 @@ class Environment:
                 reader = "a thread of this process, which reads"
                 raise StoreBusy(self.place, self.patience, reader)
             files.holds_store(self.folder, create=True)
-            self._unload()
+            self.loaded.unload()
             self._load(writable=True)
-            self._find()
+            self.loaded.find()
         finally:
             self._closing -= 1
             self._idle.notify_all()
@@ -273,11 +234,11 @@ class Environment:
         deadline = time.monotonic() + self.patience
         while time.monotonic() < deadline:
             try:
-                return self._env.begin(write=write)
+                return self.loaded.env.begin(write=write)
             except lmdb.MapResizedError:
                 self._take_over_size()
             except lmdb.ReadersFullError:
-                self._env.reader_check()
+                self.loaded.env.reader_check()
                 time.sleep(0.01)
             except lmdb.Error as error:
                 raise translate_error(error, self.place) from error
@@ -289,14 +250,14 @@ class Environment:
         with self._idle:
             self._resizing.add(me)
             if self._running.keys() <= self._resizing:
-                self._env.set_mapsize(0)
+                self.loaded.env.set_mapsize(0)
             else:
                 self._idle.wait(0.05)
             self._resizing.discard(me)
 
     def is_replaced(self) -> bool:
         """Whether the folder holds another file now than the one that is open here."""
-        return self._env is not None and self.guard.is_replaced()
+        return self.loaded.env is not None and self.guard.is_replaced()
 
     def retire(self) -> bool:
         """Close the folder for good, for another store lies there now; False if that must wait.
@@ -307,7 +268,7 @@ class Environment:
             if not self._idle.wait_for(lambda: not self._running, self.patience):
                 return False
             self._retired = True
-            self._unload()
+            self.loaded.unload()
             self.guard.close()
             return True
 
@@ -315,8 +276,8 @@ class Environment:
         """Let go of the folder."""
         with self._idle:
             if self._stranded:
-                self._env = None
-            self._unload()
+                self.loaded.env = None
+            self.loaded.unload()
             self.guard.close()
 
     def before_fork(self) -> None:
@@ -330,7 +291,7 @@ class Environment:
         if threading.get_ident() in self._running:
             return
         if self._idle.wait_for(lambda: not self._running, self.patience):
-            self._unload()
+            self.loaded.unload()
 
     def after_fork_in_parent(self) -> None:
         """Go on; the next transaction opens the folder again."""
@@ -340,7 +301,7 @@ class Environment:
 
     def after_fork_in_child(self) -> None:
         """Begin anew, without the parent's threads, locks and transactions."""
-        self._stranded = self._env is not None
+        self._stranded = self.loaded.env is not None
         self._idle = threading.Condition()
         self._writer = threading.Lock()
         self.naming = threading.Lock()

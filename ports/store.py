@@ -6,9 +6,10 @@ Laws every store keeps, proven by `tests/contract/`:
 - **Writers of a space are serial.** A write transaction sees every transaction of its space that
   was committed before it began, and no other begins until it has ended.
 - **Readers see one moment.** A read transaction sees what was committed when it began, whole, and
-  nothing that came later. Readers wait for nobody, and nobody for them; except where an engine lets
-  a file be read or written but not both (DuckDB): there readers and writers wait for one another,
-  in turn.
+  nothing that came later. Readers wait for nobody, and nobody for them, with two exceptions. Where
+  an engine lets a file be read or written but not both (DuckDB), readers and writers wait for one
+  another, in turn. And on LMDB the first write of a process waits for those of its threads that
+  read.
 - **Every wait has a limit**, the store's patience, and whoever ran out of it hears who was in the
   way.
 - **All or nothing, and lasting.** What `commit` returned from is on disk and survives the death of

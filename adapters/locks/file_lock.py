@@ -31,6 +31,8 @@ from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
 F = TypeVar("F", bound=LockFile)
 
 A_MOMENT = 1.0
+LONG_IN_THE_QUEUE = 0.5
+"""After so many seconds one may look past the queue whether the lock is held at all."""
 
 
 class Hold(Generic[F]):
@@ -42,23 +44,23 @@ class Hold(Generic[F]):
         self.descriptor = pair.lock
         self.write = write
         self.file = file
-        self._pair = pair
+        self.pair = pair
         self._put_back = put_back
 
     def somebody_waits(self) -> bool:
         """Whether another process stands in the turnstile."""
-        if not self._pair.try_turn():
+        if not self.pair.try_turn():
             return True
-        self._pair.pass_turn()
+        self.pair.pass_turn()
         return False
 
     def is_at(self, path: Path) -> bool:
         """Whether the lock file that is held is the one at a path."""
-        return self._pair.is_at(path)
+        return self.pair.is_at(path)
 
     def is_ours(self) -> bool:
         """Whether this process took it; a forked child has only inherited it."""
-        return os.getpid() == self._pair.pid
+        return os.getpid() == self.pair.pid
 
     def release(self) -> None:
         """Let go; in a forked child nothing is done, for the lock is its parent's."""
@@ -73,7 +75,7 @@ class Hold(Generic[F]):
                 "could not strike our name out of a lock file: %s", error
             )
         finally:
-            self._put_back(self._pair)
+            self._put_back(self.pair)
 
 
 class FileLock(Generic[F]):
@@ -154,10 +156,9 @@ class FileLock(Generic[F]):
     def _taken(self, until: float, *, write: bool, bell: str | None, sign: bool) -> Hold[F] | None:
         """The lock, if it comes in time and its file is still the one in use."""
         try:
-            while (pair := self._pair_in_turn(until, write=write)) is not None:
-                hold = Hold(pair, self._kind(pair.lock), self._put_back, write=write)
+            while (hold := self._hold_in_turn(until, write=write)) is not None:
                 try:
-                    if self._is_in_place(pair):
+                    if self._is_in_place(hold.pair):
                         if sign:
                             hold.file.sign(write=write, bell=bell)
                         return hold
@@ -183,8 +184,8 @@ class FileLock(Generic[F]):
         pair.seen_until = now + A_MOMENT
         return pair.is_at(self._lock)
 
-    def _pair_in_turn(self, until: float, *, write: bool) -> LockPair | None:
-        """The open files with the lock held, if that comes in time."""
+    def _hold_in_turn(self, until: float, *, write: bool) -> Hold[F] | None:
+        """The lock, if it comes in time; an interrupt leaves nothing of it held."""
         operation = fcntl.LOCK_EX if write else fcntl.LOCK_SH
         wait = self._given_up.pop(write, None) if self._given_up else None
         if wait is None or not wait.resume():
@@ -195,18 +196,45 @@ class FileLock(Generic[F]):
                     if not pair.has_room:
                         self._make_room(pair)
                     pair.pass_turn()
-                    return pair
+                    return self._hold(pair, write=write)
             except BaseException:
                 pair.close()
                 raise
             wait = self._queue(pair, operation, has_turn=entered is Entered.TURN)
         try:
-            if wait.arrives(until - monotonic()):
-                return wait.pair
-            self._given_up[write] = wait
+            arrived = self._await(wait, until, operation)
+            return None if arrived is None else self._hold(arrived, write=write)
         except BaseException:
             wait.leave()
             raise
+
+    def _hold(self, pair: LockPair, *, write: bool) -> Hold[F]:
+        return Hold(pair, self._kind(pair.lock), self._put_back, write=write)
+
+    def _await(self, wait: Wait, until: float, operation: int) -> LockPair | None:
+        past = None
+        while past is None and (left := until - monotonic()) > 0:
+            if wait.arrives(min(left, LONG_IN_THE_QUEUE)):
+                return wait.pair
+            past = self._pair_past_the_queue(operation)
+        if wait.give_up():
+            self._given_up[operation == fcntl.LOCK_EX] = wait
+            return past
+        if past is not None:
+            past.close()
+        return wait.pair
+
+    def _pair_past_the_queue(self, operation: int) -> LockPair | None:
+        """The lock, if nobody at all holds it: then the one whose turn it is may be stopped."""
+        pair = self._open_pair()
+        try:
+            if try_lock(pair.lock, fcntl.LOCK_EX) and try_lock(pair.lock, operation):
+                self._make_room(pair)
+                return pair
+        except BaseException:
+            pair.close()
+            raise
+        pair.close()
         return None
 
     def _queue(self, pair: LockPair, operation: int, *, has_turn: bool) -> Wait:
@@ -222,6 +250,9 @@ class FileLock(Generic[F]):
         spare, self._spare = self._spare, None
         if spare is not None and spare.pid == os.getpid():
             return spare
+        return self._open_pair()
+
+    def _open_pair(self) -> LockPair:
         if self._before_opening is not None:
             self._before_opening()
         turn = self._open(self._turn)

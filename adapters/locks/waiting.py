@@ -119,19 +119,23 @@ class Wait:
         self._error: OSError | None = None
 
     def arrives(self, seconds: float) -> bool:
-        """Wait for the lock; False when it did not come in time and is not wanted any more."""
+        """Wait for the lock; whether it came in time. It is waited for further if it did not."""
         if self._thread is None:
-            if seconds <= 0:
-                self.leave()
-                return False
             self._thread = threading.Thread(target=self._wait, name="herdbook-lock", daemon=True)
             self._thread.start()
         self._ended.wait(max(seconds, 0.0))
         with self._mutex:
             if self._error is not None:
                 raise self._error
-            self._wanted = self._arrived
             return self._arrived
+
+    def give_up(self) -> bool:
+        """Want it no longer for now; False when it has come in the meantime."""
+        with self._mutex:
+            self._wanted = self._arrived
+            if self._thread is None:
+                self._end()
+            return not self._wanted
 
     def resume(self) -> bool:
         """Want it again; False when it has come and gone in the meantime."""

@@ -107,6 +107,30 @@ def test_who_is_killed_while_it_waits_is_in_nobodys_way(
     lock_in(tmp_path).take(write=True, patience=LIMIT).release()
 
 
+def test_who_is_stopped_while_it_waits_stops_nobody(
+    start: Callable[..., Process], tmp_path: Path
+) -> None:
+    """The one whose turn it is does not come, and the lock is free: others look past the queue."""
+    holder = start("hold")
+    assert hear(holder) == "holds"
+    waiter = start("wait")
+    assert hear(waiter) == "waits"
+    time.sleep(0.3)
+    waiter.send_signal(signal.SIGSTOP)
+    lock, threads = lock_in(tmp_path), threading.active_count()
+    with pytest.raises(StoreBusy) as refusal:
+        lock.take(write=True, patience=1.2)
+    assert refusal.value.holder == f"process {holder.pid} (lock_process.py)"
+    tell(holder)
+    for write in (True, False, True):
+        lock.take(write=write, patience=LIMIT).release()
+    assert threading.active_count() <= threads + 2
+    waiter.send_signal(signal.SIGCONT)
+    assert hear(waiter) == "held"
+    lock.take(write=True, patience=LIMIT).release()
+    lock.close()
+
+
 def test_an_interrupt_ends_the_wait(start: Callable[..., Process]) -> None:
     """A process that would wait for an hour ends at Ctrl-C."""
     holder = start("hold")

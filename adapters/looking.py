@@ -2,7 +2,6 @@
 
 from importlib import import_module
 
-from herdbook.adapters.urls import path_of
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.whereabouts import NOTHING_THERE, Sight
 
@@ -13,18 +12,6 @@ _LOOKS = {
     "postgresql": "herdbook.adapters.postgres.look",
     "postgres": "herdbook.adapters.postgres.look",
 }
-
-
-def exists(url: str, patience: float = PATIENCE) -> bool | None:
-    """Whether a store is there; None where that cannot be told.
-
-    An LMDB store is not opened for that: its files may not be whole.
-    """
-    if url.startswith("lmdb://"):
-        from herdbook.adapters.lmdb.files import is_free  # noqa: PLC0415 - the engine's own
-
-        return not is_free(path_of(url))
-    return look(url, patience).exists
 
 
 def look(url: str, patience: float = PATIENCE) -> Sight:

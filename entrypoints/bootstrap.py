@@ -127,12 +127,12 @@ class Here(Whereabouts):
 
     def read(self, area: Area | None, question: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         """Ask the store of an area; where there is none yet, it answers as an empty one does."""
-        from herdbook.adapters.looking import exists  # noqa: PLC0415
+        from herdbook.adapters.looking import look  # noqa: PLC0415
         from herdbook.ports.run import read  # noqa: PLC0415
 
         area = area or Area.WORK
         place = self.place(area)
-        if exists(place.url) is False:
+        if look(place.url).exists is False:
             place = place._replace(url="memory://")
         for note in place.notes:
             self.warn(note)

@@ -7,8 +7,9 @@ a process of its own (`verify_pages`), at some 80 MB a second.
 
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
+
+import lmdb
 
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 
@@ -70,10 +71,9 @@ def verify_pages(data: Path, seconds: float) -> None:
 
 
 def _verifier(place: str) -> Path:
-    """Where py-lmdb's verifier is; found without importing it."""
-    spec = find_spec("lmdb")
-    path = Path(spec.origin).with_name("verify.py") if spec and spec.origin else None
-    if path is None or not path.is_file():
+    """Where py-lmdb's verifier is."""
+    path = Path(lmdb.__file__).with_name("verify.py")
+    if not path.is_file():
         raise _unverifiable(place, "the package lmdb has no verifier; version 3 brings one")
     return path
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from herdbook.adapters import open_store
@@ -298,7 +299,7 @@ def test_without_a_program_to_verify_with_nothing_is_opened(
 
 def test_an_lmdb_without_a_verifier_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Version 2 had none."""
-    monkeypatch.setattr(verification, "find_spec", lambda _: None)
+    monkeypatch.setattr(lmdb, "__file__", "/nowhere/lmdb/__init__.py")
     with pytest.raises(StoreUnavailable, match="version 3 brings one"):
         verify_pages(folder / DATA, 60.0)
 

@@ -34,6 +34,11 @@ def look(url: str, _: float) -> Sight:
         return Sight(exists=True, bytes=size, problem=f"it cannot be read: {error}")
 
 
+def is_missing(url: str) -> bool:
+    """Whether there is no store in the folder; nothing is opened, for it may not be whole."""
+    return is_free(Path(os.path.realpath(path_of(url))))
+
+
 def _version(folder: Path) -> int | None:
     with open_environment(folder) as environment:
         if environment is not None:

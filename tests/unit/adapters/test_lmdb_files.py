@@ -11,7 +11,7 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.adapters.lmdb.files import DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN, is_free
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
-from herdbook.adapters.looking import exists, look
+from herdbook.adapters.looking import is_missing, look
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 from herdbook.domain.plan import Task
 from herdbook.domain.whereabouts import NOTHING_THERE
@@ -47,11 +47,11 @@ def test_a_store_that_was_cut_off_while_it_was_made_is_made_again(
     assert is_unfinished(folder / DATA)
     url = f"lmdb://{folder}"
     assert look(url) == NOTHING_THERE
-    assert exists(url) is False
+    assert is_missing(url)
     with pytest.raises(StoreUnavailable, match="there is no store here"):
         open_store(url, create=False)
     fill(url)
-    assert exists(url)
+    assert not is_missing(url)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -60,7 +60,7 @@ def test_a_store_that_was_cut_off_later_is_not_made_again(length: int, tmp_path:
     folder = tmp_path / "store"
     fill(f"lmdb://{folder}")
     os.truncate(folder / DATA, length)
-    assert exists(f"lmdb://{folder}")
+    assert not is_missing(f"lmdb://{folder}")
     for create in (True, False):
         with pytest.raises(StoreDamaged):
             open_store(f"lmdb://{folder}", create=create)

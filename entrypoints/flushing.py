@@ -7,7 +7,6 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +157,8 @@ def _note_failure(reason: str | None) -> None:
     if reason is None:
         file.unlink(missing_ok=True)
         return
-    # Where the disk is full the note cannot be written either, and must not hide the reason.
-    with suppress(OSError):
+    try:
         folders.make_private(file.parent)
         folders.write_private(file, reason)
+    except OSError:  # where the disk is full it cannot be noted either, and must not hide why
+        return

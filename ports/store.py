@@ -10,8 +10,6 @@ Laws every store keeps, proven by `tests/contract/`:
   an engine lets a file be read or written but not both (DuckDB), readers and writers wait for one
   another, in turn. And on LMDB the first write of a process waits for those of its threads that
   read.
-- **Every wait has a limit**, the store's patience, and whoever ran out of it hears who was in the
-  way.
 - **All or nothing, and lasting.** What `commit` returned from is on disk and survives the death of
   any process; what was not committed leaves no trace.
 - **An error leaves the session usable**, unless it says that the store is damaged, full, busy or

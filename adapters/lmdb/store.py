@@ -48,7 +48,7 @@ class LmdbStore:
         self._env: Environment | None = acquire(
             folder, size_limit=size_limit, patience=patience, create=create, verify=verify
         )
-        self._patience = patience
+        self.patience = patience
         self.url = file_url("lmdb", str(self._env.folder))
         self._place = str(self._env.folder / DATA)
         try:
@@ -75,7 +75,7 @@ class LmdbStore:
     def transaction(self, space: str, *, write: bool) -> Iterator[LmdbSession]:
         area_of(space)
         env = self._environment()
-        with env.transaction(write=write, patience=self._patience) as txn:
+        with env.transaction(write=write, patience=self.patience) as txn:
             number = self._numbers.get(space)
             if number is None:
                 number = read_spaces(txn, env.databases, self._place).get(space)

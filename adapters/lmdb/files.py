@@ -23,6 +23,7 @@ _HOLD_NOTHING = {LOCK, WRITER_LOCK, WRITER_TURN, _NEW_LOCK, ".gitignore"}
 MAX_READERS = 2_048
 _LOCK_SIZE = 192 + 64 * (MAX_READERS - 1)
 """How large LMDB makes its lock file for so many readers."""
+_LITTLE_ROOM = 8 << 20
 
 
 def make_folder(folder: Path) -> None:
@@ -127,50 +128,57 @@ def make_files(folder: Path) -> None:
         raise
     except OSError as error:
         raise translate_os_error(error, str(folder)) from error
-    if needs_allocation(folder):
+    if lacks_lock(folder):
         allocate_lock(folder)
 
 
-def needs_allocation(folder: Path) -> bool:
-    """Whether LMDB's lock file is missing, or was made without all of its disk space."""
-    status = require_regular(folder / LOCK, str(folder))
-    return status is None or status.st_blocks * 512 < min(status.st_size, _LOCK_SIZE)
+def lacks_lock(folder: Path) -> bool:
+    """Whether LMDB's lock file is still to be made."""
+    return require_regular(folder / LOCK, str(folder)) is None
 
 
 def allocate_lock(folder: Path) -> None:
-    """Give LMDB's lock file all of its disk space; for the holder of the writer's lock.
+    """Make LMDB's lock file with all of its disk space; for the holder of the writer's lock.
 
-    On a full disk the first touch of a page that is not there would kill the process. A new file is
-    put in place whole or not at all. One that is there keeps its content: others may use it. Only
-    while this process does not have it open: closing it would drop LMDB's locks on it.
+    LMDB would make a file of holes and map it, and on a full disk the first touch of a page that is
+    not there would kill the process. It is put in place whole or not at all.
     """
+    fresh = folder / _NEW_LOCK
     try:
-        if (folder / LOCK).exists():
-            _complete(folder / LOCK)
-        else:
-            _fill(folder / _NEW_LOCK)
-            (folder / _NEW_LOCK).rename(folder / LOCK)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(bytes(_LOCK_SIZE))
+            fresh.rename(folder / LOCK)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise translate_os_error(error, str(folder)) from error
 
 
-def _complete(lock: Path) -> None:
-    descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
-    try:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(descriptor, 0, max(os.fstat(descriptor).st_size, 1))
-    finally:
-        os.close(descriptor)
+def complete_lock(folder: Path) -> None:
+    """Give a lock file that was made with holes its disk space, where there is little left of it.
 
-
-def _fill(fresh: Path) -> None:
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    Its content stays: others may use it. Only while this process does not have it open: closing it
+    would drop LMDB's locks on it.
+    """
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(bytes(_LOCK_SIZE))
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
+        status = (folder / LOCK).lstat()
+        disk = os.statvfs(folder)
+        if (
+            status.st_blocks * 512 >= min(status.st_size, _LOCK_SIZE)
+            or disk.f_bavail * disk.f_frsize > _LITTLE_ROOM
+            or not hasattr(os, "posix_fallocate")
+        ):
+            return
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            os.posix_fallocate(descriptor, 0, max(status.st_size, 1))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise translate_os_error(error, str(folder)) from error
 
 
 def is_marked(folder: Path) -> bool:

@@ -77,9 +77,11 @@ class FileGuard:
 
         Waits for the writer's lock only where it has to be made sure of something.
         """
-        if files.needs_allocation(self._folder):
+        if files.lacks_lock(self._folder):
             with self.holding(patience):
-                files.allocate_lock(self._folder)
+                if files.lacks_lock(self._folder):
+                    files.allocate_lock(self._folder)
+        files.complete_lock(self._folder)
         if judge_file(self._data, self._lock) in (Trust.UNCLEAN, Trust.FOREIGN):
             with self.holding(patience) as hold:
                 self._settle(hold, self._data.stat())

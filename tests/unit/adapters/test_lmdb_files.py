@@ -9,7 +9,16 @@ import lmdb
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.lmdb.files import DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN, is_free
+from herdbook.adapters.lmdb import files
+from herdbook.adapters.lmdb.files import (
+    DATA,
+    LOCK,
+    SENTINEL,
+    WRITER_LOCK,
+    WRITER_TURN,
+    complete_lock,
+    is_free,
+)
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
 from herdbook.adapters.looking import is_missing, look
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
@@ -168,6 +177,33 @@ def test_a_link_that_leads_nowhere_makes_nothing(name: str, tmp_path: Path) -> N
     look(f"lmdb://{folder}")
     assert not victim.exists()
     assert [each.name for each in folder.iterdir()] == [name]
+
+
+def test_a_lock_file_with_holes_is_completed_where_room_is_scarce(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LMDB itself makes such; its content stays."""
+    folder = tmp_path / "store"
+    fill(f"lmdb://{folder}")
+    size = (folder / LOCK).stat().st_size
+    (folder / LOCK).write_bytes(b"kept")
+    os.truncate(folder / LOCK, size)
+    complete_lock(folder)
+    assert (folder / LOCK).stat().st_blocks * 512 < size
+    monkeypatch.setattr(files, "_LITTLE_ROOM", 1 << 60)
+    complete_lock(folder)
+    assert (folder / LOCK).stat().st_blocks * 512 >= size
+    assert (folder / LOCK).read_bytes() == b"kept" + bytes(size - 4)
+
+
+def test_a_lock_file_is_made_as_lmdb_makes_it(tmp_path: Path) -> None:
+    """As large as it needs for the readers that we allow, so that it changes nothing of it."""
+    fill(f"lmdb://{tmp_path / 'ours'}")
+    with lmdb.open(str(tmp_path / "theirs"), max_readers=files.MAX_READERS):
+        pass
+    ours, theirs = (tmp_path / each / LOCK for each in ("ours", "theirs"))
+    assert ours.stat().st_size == theirs.stat().st_size
+    assert ours.stat().st_blocks * 512 >= ours.stat().st_size
 
 
 def test_the_files_of_a_store_are_its_owners_alone(tmp_path: Path) -> None:

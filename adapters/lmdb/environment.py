@@ -4,7 +4,6 @@ It is open for reading until this process first writes (see `loading`), so that 
 for a writer, not even for one that was stopped.
 """
 
-import os
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +18,8 @@ from herdbook.adapters.lmdb.errors import translate_error
 from herdbook.adapters.lmdb.guard import FileGuard
 from herdbook.adapters.lmdb.loading import LoadedFolder
 from herdbook.adapters.lmdb.room import Room
-from herdbook.domain.errors import StoreBusy, StoreDamaged, StoreUnavailable
+from herdbook.adapters.lmdb.transactions import ReadTransaction, WriteTransaction
+from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
 _NESTED = "this thread reads in it and cannot begin to write: transactions do not nest"
 
@@ -137,58 +137,16 @@ class Environment:
         it waits for nobody. Raises StoreUnavailable if the file was removed or replaced.
         """
         if not write:
-            return self._inside()
-        return self._writing(self.patience if patience is None else patience)
+            return ReadTransaction(self)
+        patience = self.patience if patience is None else patience
+        return WriteTransaction(self, self._writer, patience)
 
-    @contextmanager
-    def _writing(self, patience: float) -> Iterator[Any]:
-        pid, deadline = os.getpid(), time.monotonic() + patience
-        if not self._writer.acquire(timeout=patience):
-            raise StoreBusy(self.place, patience, "a thread of this process")
-        try:
-            hold, clean = self.guard.take(deadline - time.monotonic()), True
-            try:
-                with self._inside(deadline) as txn:
-                    yield txn
-            except StoreDamaged:
-                clean = False
-                raise
-            finally:
-                self.guard.let_go(hold, clean=clean)
-        finally:
-            if os.getpid() == pid:
-                self._writer.release()
-
-    @contextmanager
-    def _inside(self, write_until: float | None = None) -> Iterator[Any]:
-        """Run a transaction: to read, or to write if that can begin until a certain time."""
-        pid, write = os.getpid(), write_until is not None
-        self._enter(write_until)
-        try:
-            if not write:
-                self.guard.require_same_file()
-            txn = self._begin(write=write)
-            try:
-                if write:
-                    self._room.make(
-                        (self.loaded.env.info()["last_pgno"] + 1) * self.loaded.page_size
-                    )
-                yield txn
-            except lmdb.Error as error:
-                raise translate_error(error, self.place) from error
-            finally:
-                # A transaction that was committed has nothing left to abort. A child forked in
-                # the midst must not: it would give up the parent's place among the readers.
-                if os.getpid() == pid:
-                    txn.abort()
-        finally:
-            if os.getpid() == pid:
-                self._leave()
-
-    def _enter(self, write_until: float | None) -> None:
+    def enter(self, write_until: float | None) -> None:
+        """Let a transaction of this thread in: to read, or to write if that is until a time."""
         with self._idle:
             self._refuse_if_unusable()
-            self._idle.wait_for(lambda: not self._closing)
+            if self._closing:
+                self._idle.wait_for(lambda: not self._closing)
             if write_until is not None and not self.loaded.writable:
                 self._reload_to_write(write_until)
             if self.loaded.env is None:
@@ -222,19 +180,24 @@ class Environment:
             reason = "this process was forked inside a transaction on it; start a new one"
             raise StoreUnavailable(self.place, reason)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Note that a transaction of this thread has ended."""
         with self._idle:
             me = threading.get_ident()
             self._running[me] -= 1
             if not self._running[me]:
                 del self._running[me]
-            self._idle.notify_all()
+            if self._closing or self._resizing:
+                self._idle.notify_all()
 
-    def _begin(self, *, write: bool) -> Any:
+    def begin(self, *, write: bool) -> Any:
+        """Begin a transaction of LMDB, inside."""
+        if not write:
+            self.guard.require_same_file()
         deadline = time.monotonic() + self.patience
         while time.monotonic() < deadline:
             try:
-                return self.loaded.env.begin(write=write)
+                txn = self.loaded.env.begin(write=write)
             except lmdb.MapResizedError:
                 self._take_over_size()
             except lmdb.ReadersFullError:
@@ -242,6 +205,11 @@ class Environment:
                 time.sleep(0.01)
             except lmdb.Error as error:
                 raise translate_error(error, self.place) from error
+            else:
+                if write:
+                    kept = (self.loaded.env.info()["last_pgno"] + 1) * self.loaded.page_size
+                    self._room.make(kept)
+                return txn
         raise StoreBusy(self.place, self.patience, "more readers than it has room for")
 
     def _take_over_size(self) -> None:
@@ -265,8 +233,13 @@ class Environment:
         Whoever still uses this one is told that it is gone.
         """
         with self._idle:
-            if not self._idle.wait_for(lambda: not self._running, self.patience):
-                return False
+            self._closing += 1
+            try:
+                if not self._idle.wait_for(lambda: not self._running, self.patience):
+                    return False
+            finally:
+                self._closing -= 1
+                self._idle.notify_all()
             self._retired = True
             self.loaded.unload()
             self.guard.close()

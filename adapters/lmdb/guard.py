@@ -12,6 +12,7 @@ from pathlib import Path
 
 from herdbook.adapters.lmdb import files
 from herdbook.adapters.lmdb.verification import VerificationTimedOut, time_limit, verify_pages
+from herdbook.adapters.lmdb.watched_file import WatchedFile
 from herdbook.adapters.lmdb.writer_lock import (
     PREPARING,
     Trust,
@@ -36,41 +37,30 @@ class FileGuard:
         self._folder = folder
         self._place = str(folder)
         self._data = folder / files.DATA
-        self._path = str(self._data)
-        self._identity: tuple[int, int] | None = None
+        self._file = WatchedFile(self._data)
         self._verified: tuple[int, ...] | None = None
-        self._signed = b"", 0.0
+        self._lines = self._signed = b""
+        self._looks_again = 0.0
+        self._left_at = 0
         self._lock = writer_lock(folder, self._require_known_file)
 
     def recognize(self) -> None:
         """Remember which file was opened; StoreUnavailable if it is not the one of before."""
-        status = self._data.stat()
-        identity = status.st_dev, status.st_ino
-        if self._identity not in (None, identity):
+        if not self._file.watch():
             raise self.gone()
-        self._identity = identity
 
-    def require_same_file(self) -> os.stat_result:
-        """The status of the file; StoreUnavailable if it is not the one that was opened.
+    def require_same_file(self) -> None:
+        """Raise StoreUnavailable if the path leads no longer to the file that was opened.
 
         A file that was deleted or replaced can still be read and written by those who have it open,
         and all of that is lost.
         """
-        try:
-            status = os.stat(self._path)  # noqa: PTH116 - in every transaction, and pathlib is slow
-        except OSError as error:
-            raise self.gone() from error
-        if (status.st_dev, status.st_ino) != self._identity:
+        if not self._file.is_in_place():
             raise self.gone()
-        return status
 
     def is_replaced(self) -> bool:
         """Whether the file that was opened is no longer the one in the folder."""
-        try:
-            self.require_same_file()
-        except StoreUnavailable:
-            return True
-        return False
+        return not self._file.is_in_place()
 
     def settle(self, patience: float) -> None:
         """Before a file is opened: have it verified if nobody knows that it is whole.
@@ -84,7 +74,7 @@ class FileGuard:
         files.complete_lock(self._folder)
         if judge_file(self._data, self._lock) in (Trust.UNCLEAN, Trust.FOREIGN):
             with self.holding(patience) as hold:
-                self._settle(hold, self._data.stat())
+                self._settle(hold)
 
     @contextmanager
     def holding(self, patience: float) -> Iterator[WriterHold]:
@@ -102,14 +92,32 @@ class FileGuard:
         Raises StoreBusy after `patience` seconds, StoreUnavailable if the file was removed or
         replaced, StoreDamaged if something has changed it and it is not whole.
         """
-        hold = self._lock.take(write=True, patience=patience, sign=False)
+        hold = self._lock.take_again()
+        if hold is None:
+            hold = self._lock.take(write=True, patience=patience, sign=False)
         try:
-            self._settle(hold, self.require_same_file())
-            self._sign(hold)
+            if time.monotonic() >= self._looks_again or hold.file.read_lines() != self._lines:
+                self._look(hold)
+            hold.file.note_begun()
         except BaseException:
             hold.release()
             raise
         return hold
+
+    def _look(self, hold: WriterHold) -> None:
+        """Look at who held the lock before and how they left the file, and sign.
+
+        Where other processes of Herdbook have written since a moment ago, only their line has to be
+        looked at, and not the file.
+        """
+        self.require_same_file()
+        line, now = hold.file.read_left(), time.monotonic()
+        if now >= self._looks_again or not line.is_left or line.identity != self._file.identity:
+            self._settle(hold)
+            self._looks_again = now + A_MOMENT
+        self._left_at = max(line.at, self._left_at)
+        hold.file.sign(write=True)
+        self._signed = hold.file.read_bytes(hold.file.writer)
 
     def let_go(self, hold: WriterHold, *, clean: bool) -> None:
         """Release the lock and write down how the file is left, unless it may be damaged."""
@@ -122,24 +130,28 @@ class FileGuard:
             hold.release()
 
     def note_left(self, hold: WriterHold) -> None:
-        """Write down how the file is left; if that is not possible, the next one verifies it."""
-        try:  # noqa: SIM105 - `suppress` would take as long as the rest, in every transaction
-            hold.file.note_left(self.require_same_file())
-        except OSError:
-            pass
+        """Write down that the file is left now; a clock that was set back counts from before."""
+        identity = self._file.identity
+        if identity is not None:
+            self._left_at = max(time.time_ns(), self._left_at)
+            try:
+                self._lines = self._signed + hold.file.note_left(identity, self._left_at)
+            except OSError:  # then the next one verifies it
+                return
 
     def verify(self, *, insist: bool) -> bool:
         """Verify the pages; False if they do not fit but somebody wrote meanwhile: look again.
 
         Raises StoreDamaged if they do not fit and the file stayed as it was, or with `insist`.
         """
-        before = self.require_same_file()
+        self.require_same_file()
+        before = self._data.stat()
         if _state(before) == self._verified:
             return True
         try:
             verify_pages(self._data, time_limit(before))
         except StoreDamaged:
-            if insist or _state(self.require_same_file()) == _state(before):
+            if insist or _state(self._data.stat()) == _state(before):
                 raise
             return False
         self._verified = _state(before)
@@ -151,8 +163,9 @@ class FileGuard:
         return StoreUnavailable(self._place, reason)
 
     def close(self) -> None:
-        """Close the lock files."""
+        """Close the lock files, and watch the data file no longer."""
         self._lock.close()
+        self._file.close()
 
     def forget_inherited(self) -> None:
         """In a forked child: the lock is the parent's, and its threads that wait are not here."""
@@ -160,29 +173,26 @@ class FileGuard:
 
     def _require_known_file(self) -> None:
         """Make no lock files in a folder that was put in the place of ours."""
-        if self._identity is not None:
+        if self._file.identity is not None:
             self.require_same_file()
 
-    def _sign(self, hold: WriterHold) -> None:
-        """Write who holds the lock, unless it stands there since a moment ago."""
-        line, until = self._signed
-        now = time.monotonic()
-        if now >= until or hold.file.read_bytes(hold.file.writer) != line:
-            hold.file.sign(write=True)
-            self._signed = hold.file.read_bytes(hold.file.writer), now + A_MOMENT
-
-    def _settle(self, hold: WriterHold, status: os.stat_result) -> None:
-        if hold.file.is_as_left(status):
+    def _settle(self, hold: WriterHold) -> None:
+        """Have the file verified unless it is as it was left, and write down that it is whole."""
+        status = self._data.stat()
+        trust = hold.file.read_left().judge(status)
+        if trust is Trust.AS_LEFT:
             return
-        crashed = hold.file.judge(status) is Trust.UNCLEAN
         hold.file.sign(write=True, doing=PREPARING)
+        crashed = trust is Trust.UNCLEAN
         try:
             verify_pages(self._data, SECONDS_AFTER_A_CRASH if crashed else time_limit(status))
             self._verified = _state(status)
         except VerificationTimedOut:
             if not crashed:
                 raise
-        hold.file.note_left(status)
+        # As it was before it was verified: a change meanwhile is still to be noticed.
+        at = max(status.st_mtime_ns, status.st_ctime_ns)
+        hold.file.note_left((status.st_dev, status.st_ino), at)
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:

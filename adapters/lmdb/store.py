@@ -76,19 +76,12 @@ class LmdbStore:
         area_of(space)
         env = self._environment()
         with env.transaction(write=write, patience=self.patience) as txn:
-            number = self._numbers.get(space)
-            if number is None:
-                number = read_spaces(txn, env.databases, self._place).get(space)
-                if number is not None:
-                    self._numbers[space] = number
-                elif write:
-                    # There is no head yet to say who may write here.
-                    _refuse_newer(
-                        _read_description(txn, env.databases, self._place),
-                        self._place,
-                        self.dictionary,
-                    )
-                    number = add_space(txn, env.databases, self._place, space)
+            number = self._numbers.get(space) or self._find_number(txn, env, space)
+            if number is None and write:
+                # There is no head yet to say who may write here.
+                description = _read_description(txn, env.databases, self._place)
+                _refuse_newer(description, self._place, self.dictionary)
+                number = add_space(txn, env.databases, space)
             yield LmdbSession(
                 txn,
                 env.databases,
@@ -97,6 +90,17 @@ class LmdbStore:
                 self._place,
                 before_commit=env.guard.require_same_file,
             )
+
+    def _find_number(self, txn: Any, env: Environment, space: str) -> bytes | None:
+        """The number of a space, if it has one; all of them are looked at the first time."""
+        if not self._numbers:
+            self._numbers.update(read_spaces(txn, env.databases, self._place))
+        number: bytes | None = self._numbers.get(space)
+        if number is None:
+            number = txn.get(space.encode(), db=env.databases[SPACES])
+            if number is not None:
+                self._numbers[space] = number
+        return number
 
     def verify(self) -> None:
         self._environment().verify()

@@ -3,8 +3,9 @@
 LMDB has a lock of its own for writers, but whoever waits in it cannot be called off, and nobody can
 tell who holds it. So writers wait in ours, in turn and with a limit; LMDB's is then always free.
 
-Whoever lets go of the lock writes into the lock file what the system says of the data file. Who
-comes next can tell by that, without reading it, whether the file is as a Herdbook process left it.
+Whoever lets go of the lock writes into the lock file which data file it left, and when. Who comes
+next can tell by that, without reading the file, whether something else has changed it since. The
+times of files go in steps of some milliseconds, so a change right behind a write is not seen.
 """
 
 import os
@@ -12,13 +13,14 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Self
 
 from herdbook.adapters.lmdb.files import WRITER_LOCK, WRITER_TURN
 from herdbook.adapters.locks.file_lock import FileLock
 from herdbook.adapters.locks.lock_file import Line, LockFile
 from herdbook.adapters.system_errors import translate_os_error
 
+_LEFT, _BEGUN = b"L", b"B"
 PREPARING = "prepares it"
 """What a holder says it does that makes or verifies the file: it may not be whole."""
 
@@ -33,32 +35,65 @@ class Trust(Enum):
 
 
 class WriterLockFile(LockFile):
-    """The lines of the lock file; nobody holds this lock for reading."""
+    """The lines of the lock file; nobody holds this lock for reading.
+
+    The line about the data file begins with a letter, which says whether it was left, or a writer
+    has begun with it. Then: which start of the machine it was, which file, and when it was left.
+    """
 
     left: ClassVar = Line(512, 512)
     readers: ClassVar = Line(1024, 0)
 
-    def note_left(self, data: os.stat_result) -> None:
-        """Write down how the data file is left; for the holder of the lock."""
-        os.pwrite(self._descriptor, _left_line(data), self.left.start)
+    def note_begun(self) -> None:
+        """Write down that a writer has begun; for the holder of the lock."""
+        os.pwrite(self._descriptor, _BEGUN, self.left.start)
 
-    def is_as_left(self, data: os.stat_result) -> bool:
-        """Whether the data file is as its last writer left it, since the machine was started."""
-        return self.read_bytes(self.left) == _left_line(data)
+    def note_left(self, identity: tuple[int, int], at: int) -> bytes:
+        """Write down that a file is left at a time, in nanoseconds; for the holder of the lock.
 
-    def judge(self, data: os.stat_result) -> Trust:
-        """How the data file compares with the line about it.
-
-        For one who holds the lock: to others it looks as if a writer that is at work had died.
+        Gives the line as it stands there then.
         """
-        line, now = self.read_bytes(self.left), _left_line(data)
-        if line == now:
-            return Trust.AS_LEFT
-        same_file = line.split()[1:3] == now.split()[1:3]
-        return Trust.UNCLEAN if same_file else Trust.FOREIGN
+        line = (b"%b %b %d %d %d" % (_LEFT, _boot(), *identity, at)).ljust(self.left.room)
+        os.pwrite(self._descriptor, line, self.left.start)
+        return line
+
+    def read_lines(self) -> bytes:
+        """All that stands in the file, to see whether somebody else has written in it since."""
+        return os.pread(self._descriptor, self.left.start + self.left.room, 0)
+
+    def read_left(self) -> "LeftLine":
+        """What is written down about the data file."""
+        return LeftLine.parse(self.read_bytes(self.left))
 
     def unsign(self, *, write: bool) -> None:
         """Leave the name of the last holder: to write it anew takes longer than to compare it."""
+
+
+class LeftLine(NamedTuple):
+    """How a data file was left: which one, when, and whether a writer has begun since."""
+
+    is_left: bool
+    is_of_this_start: bool
+    identity: tuple[int, int] | None
+    at: int
+
+    @classmethod
+    def parse(cls, line: bytes) -> Self:
+        """What a line says; one that cannot be read speaks of no file."""
+        match line.split():
+            case [flag, boot, device, inode, at] if all(map(bytes.isdigit, (device, inode, at))):
+                return cls(flag == _LEFT, boot == _boot(), (int(device), int(inode)), int(at))
+        return cls(is_left=False, is_of_this_start=False, identity=None, at=0)
+
+    def judge(self, data: os.stat_result) -> Trust:
+        """How a data file compares with the line; for the holder of the lock.
+
+        To others it looks as if a writer that is at work had died.
+        """
+        if self.identity != (data.st_dev, data.st_ino):
+            return Trust.FOREIGN
+        unchanged = max(data.st_mtime_ns, data.st_ctime_ns) <= self.at
+        return Trust.AS_LEFT if unchanged and self.is_of_this_start else Trust.UNCLEAN
 
 
 WriterLock = FileLock[WriterLockFile]
@@ -92,7 +127,7 @@ def judge_file(data: Path, lock: WriterLock) -> Trust:
             raise translate_os_error(error, str(data.parent)) from error
         try:
             file = WriterLockFile(descriptor)
-            trust = file.judge(data.stat())
+            trust = file.read_left().judge(data.stat())
             if trust is Trust.AS_LEFT:
                 return trust
             if lock.is_held():
@@ -101,12 +136,6 @@ def judge_file(data: Path, lock: WriterLock) -> Trust:
         finally:
             os.close(descriptor)
     return trust
-
-
-def _left_line(data: os.stat_result) -> bytes:
-    words = (data.st_dev, data.st_ino, data.st_size, data.st_mtime_ns, data.st_ctime_ns)
-    line = b"%b %d %d %d %d %d" % (_boot(), *words)
-    return line.ljust(WriterLockFile.left.room - 1) + b"\n"
 
 
 @cache

@@ -121,6 +121,31 @@ class FileLock(Generic[F]):
             raise self.busy(monotonic() - begun)
         return hold
 
+    def take_again(self) -> Hold[F] | None:
+        """Hold the lock to write, as last time, if nobody is in the way; signs nothing.
+
+        Only where the files are kept open. It does the least that a lock can take, for those who
+        take it thousands of times.
+        """
+        pair = self._spare
+        if pair is None or self._given_up or monotonic() >= pair.seen_until:
+            return None
+        self._spare = None
+        try:
+            entered = pair.enter(fcntl.LOCK_EX)
+            if entered is not Entered.NEITHER:
+                pair.pass_turn()
+            if entered is Entered.LOCKED:
+                hold: Hold[F] | None = pair.hold
+                if hold is None:
+                    hold = pair.hold = self._hold(pair, write=True)
+                return hold
+        except BaseException:
+            pair.close()
+            raise
+        self._spare = pair
+        return None
+
     def try_take(self, *, write: bool, sign: bool = True) -> Hold[F] | None:
         """Hold the lock if nobody else does; never waits."""
         return self._taken(monotonic(), write=write, bell=None, sign=sign)

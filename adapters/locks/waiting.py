@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 _OPEN: set[int] = set()
 """Descriptors of lock files, which a forked child must close without unlocking."""
@@ -33,7 +34,7 @@ class Entered(Enum):
 class LockPair:
     """The two open files of a lock: the turnstile, and the lock itself."""
 
-    __slots__ = ("has_room", "identity", "lock", "pid", "seen_until", "turn")
+    __slots__ = ("has_room", "hold", "identity", "lock", "pid", "seen_until", "turn")
 
     def __init__(self, turn: int, lock: int) -> None:
         self.turn = turn
@@ -41,6 +42,7 @@ class LockPair:
         self.pid = os.getpid()
         self.has_room = False
         self.seen_until = 0.0
+        self.hold: Any = None
         status = os.fstat(lock)
         self.identity = status.st_dev, status.st_ino
 

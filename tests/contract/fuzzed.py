@@ -1,6 +1,7 @@
 """What a process does with a store in which one byte was flipped; for `test_lmdb_fuzz.py`."""
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,13 +64,19 @@ def try_flips(
             task = run(store, SPACES[0], lambda uow: uow.tasks.add(Task(name="new")))
             return read(store, SPACES[0], lambda uow: uow.tasks.get(task.id)).name == "new"
 
+    def put(bad: bytes) -> None:
+        # The times of files go in steps: one that is written in the step in which Herdbook wrote
+        # in it last would look as Herdbook left it.
+        time.sleep(0.012)
+        data.write_bytes(bad)
+
     outcomes = []
     for number, damage in enumerate(damages):
         os.pwrite(log, repr(damage).ljust(400).encode(), 0)
         bad = bytearray(whole)
         for at, bits in damage:
             bad[at] ^= bits
-        data.write_bytes(bad)
+        put(bad)
         # Who comes first finds a changed file, the others one that was found whole; each in turn.
         order = [check, look, write] if number % 2 else [look, check, write]
         told = {attempt: _refused(attempt) for attempt in order}
@@ -79,7 +86,7 @@ def try_flips(
             told[write],
         )
         if number % 3 == 0:
-            data.write_bytes(bad)
+            put(bad)
             unwritten, wrote = _refused(write)
         outcomes.append(
             Outcome(

@@ -193,7 +193,7 @@ class Environment:
     def begin(self, *, write: bool) -> Any:
         """Begin a transaction of LMDB, inside."""
         if not write:
-            self.guard.require_same_file()
+            self.guard.require_same_file_to_read()
         deadline = time.monotonic() + self.patience
         while time.monotonic() < deadline:
             try:

@@ -21,11 +21,14 @@ from herdbook.adapters.lmdb.writer_lock import (
     writer_lock,
 )
 from herdbook.adapters.locks.file_lock import A_MOMENT, Hold
-from herdbook.domain.errors import StoreDamaged, StoreUnavailable
+from herdbook.adapters.system_errors import translate_os_error
+from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
 
 SECONDS_AFTER_A_CRASH = 10.0
 """How long to verify a file whose writer died: LMDB's own pages survive that, so it is a measure
 against damage that came with it, and nobody should wait long for a large store."""
+
+_GONE = "it was removed or replaced while it was open"
 
 WriterHold = Hold[WriterLockFile]
 
@@ -58,6 +61,11 @@ class FileGuard:
         if not self._file.is_in_place():
             raise self.gone()
 
+    def require_same_file_to_read(self) -> None:
+        """As `require_same_file`, in the words for one who changes nothing."""
+        if not self._file.is_in_place():
+            raise StoreUnavailable(self._place, f"{_GONE}. Open it again")
+
     def is_replaced(self) -> bool:
         """Whether the file that was opened is no longer the one in the folder."""
         return not self._file.is_in_place()
@@ -72,9 +80,10 @@ class FileGuard:
                 if files.lacks_lock(self._folder):
                     files.allocate_lock(self._folder)
         files.complete_lock(self._folder)
-        if judge_file(self._data, self._lock) in (Trust.UNCLEAN, Trust.FOREIGN):
-            with self.holding(patience) as hold:
-                self._settle(hold)
+        with self._translating():
+            if judge_file(self._data, self._lock) in (Trust.UNCLEAN, Trust.FOREIGN):
+                with self.holding(patience) as hold:
+                    self._settle(hold)
 
     @contextmanager
     def holding(self, patience: float) -> Iterator[WriterHold]:
@@ -99,8 +108,10 @@ class FileGuard:
             if time.monotonic() >= self._looks_again or hold.file.read_lines() != self._lines:
                 self._look(hold)
             hold.file.note_begun()
-        except BaseException:
+        except BaseException as error:
             hold.release()
+            if isinstance(error, OSError) and not isinstance(error, HerdbookError):
+                raise translate_os_error(error, self._place) from error
             raise
         return hold
 
@@ -159,8 +170,7 @@ class FileGuard:
 
     def gone(self) -> StoreUnavailable:
         """The error for one whose store is no longer there."""
-        reason = "it was removed or replaced while it was open. Nothing of this change was kept"
-        return StoreUnavailable(self._place, reason)
+        return StoreUnavailable(self._place, f"{_GONE}. Nothing of this change was kept")
 
     def close(self) -> None:
         """Close the lock files, and watch the data file no longer."""
@@ -170,6 +180,15 @@ class FileGuard:
     def forget_inherited(self) -> None:
         """In a forked child: the lock is the parent's, and its threads that wait are not here."""
         self._lock = writer_lock(self._folder, self._require_known_file)
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        try:
+            yield
+        except HerdbookError:
+            raise
+        except OSError as error:
+            raise translate_os_error(error, self._place) from error
 
     def _require_known_file(self) -> None:
         """Make no lock files in a folder that was put in the place of ours."""

@@ -130,6 +130,8 @@ class FileLock(Generic[F]):
         pair = self._spare
         if pair is None or self._given_up or monotonic() >= pair.seen_until:
             return None
+        if pair.pid != os.getpid():  # forked by something that does not tell Python
+            return None
         self._spare = None
         try:
             entered = pair.enter(fcntl.LOCK_EX)

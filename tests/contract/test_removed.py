@@ -133,7 +133,7 @@ def test_an_open_store_says_that_it_is_gone(url: str, harm: str) -> None:
         HARM[harm](path_in(url))
         with pytest.raises(StoreUnavailable) as refusal:
             run(store, HERE, add, "after")
-        with pytest.raises(StoreUnavailable):
+        with pytest.raises(StoreUnavailable, match="replaced while it was open. Open it again"):
             names_in(store)
     assert str(refusal.value) == (
         f"{path_in(url)} cannot be used: it was removed or replaced while it was open. "

@@ -50,9 +50,13 @@ def write_private(path: Path, text: str) -> None:
     The draft stands beside the folder's files, hidden, under a name that no other has.
     """
     fresh = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    fresh.touch(mode=0o600)
-    fresh.write_text(text, encoding="utf-8")
-    fresh.replace(path)
+    try:
+        fresh.touch(mode=0o600)
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def ignore_itself(folder: Path) -> None:

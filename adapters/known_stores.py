@@ -43,6 +43,12 @@ def identity_of(scheme: str, path: Path) -> FileIdentity | None:
     return status.st_dev, status.st_ino
 
 
+def identity_at(place: Path) -> FileIdentity | None:
+    """By what the store at a path is known, whichever engine it is of; links are followed."""
+    real = Path(os.path.realpath(place))
+    return identity_of("lmdb" if real.is_dir() else "duckdb", real)
+
+
 def reserve(scheme: str, path: Path) -> FileIdentity:
     """Make what a new store will be known by, for this user alone; its identity.
 

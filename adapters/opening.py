@@ -26,6 +26,7 @@ class _Options(NamedTuple):
     size_limit: int
     create: bool
     clock: Clock
+    verify: bool
 
 
 class _Engine(NamedTuple):
@@ -48,6 +49,7 @@ def _for_lmdb(url: str, options: _Options) -> dict[str, Any]:
         "clock": options.clock,
         "size_limit": options.size_limit,
         "create": options.create,
+        "verify": options.verify,
     }
 
 
@@ -90,6 +92,7 @@ def open_store(
     size_limit: int | None = None,
     patience: float = PATIENCE,
     create: bool = True,
+    verify: bool = False,
     dictionary: Dictionary = DICTIONARY,
     clock: Clock = system_clock,
     ids: Ids = random_ids,
@@ -98,7 +101,9 @@ def open_store(
 
     `lmdb:///folder`, `duckdb:///file`, `postgresql://…` (with `?schema=name` for another schema
     than `herdbook`) or `memory://`. `area` and `size_limit` say how large an LMDB store may grow;
-    `patience` is how many seconds to wait for a store that others hold.
+    `patience` is how many seconds to wait for a store that others hold. `verify` has the pages of
+    an LMDB store verified before it is read, as is right for one that came from elsewhere; the
+    other engines check what they read by themselves.
     """
     scheme, separator, _ = url.partition("://")
     engine = ENGINES.get(scheme) if separator else None
@@ -107,7 +112,7 @@ def open_store(
         raise InvalidValue("url", f"{begins!r} begins no store's URL; these do: {there_are}")
     if type(patience) not in (int, float) or not 0 < patience < math.inf:
         raise InvalidValue("patience", f"must be a number of seconds above 0, is {patience!r}")
-    options = _Options(places.size_limit(area, size_limit), create, clock)
+    options = _Options(places.size_limit(area, size_limit), create, clock, verify)
     arguments = engine.arguments(url, options)
     try:
         module = import_module(engine.module)

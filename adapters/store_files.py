@@ -6,12 +6,12 @@ file somewhere else. So every file of a store is looked at first, and opened onl
 file with one name that belongs to this account.
 """
 
-import errno
 import os
 import stat
 from pathlib import Path
 
-from herdbook.domain.errors import StoreUnavailable
+from herdbook.adapters.known_stores import identity_at, is_trusted
+from herdbook.domain.errors import StoreUnavailable, StoreUntrusted
 
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
@@ -46,15 +46,15 @@ def require_regular(path: Path, place: str) -> os.stat_result | None:
 
 
 def require_own(status: os.stat_result, path: Path, place: str) -> None:
-    """Raise StoreUnavailable if the file or folder belongs to another account.
+    """Raise StoreUntrusted if the file or folder belongs to another account.
 
     Ours are the account this process acts for and, for root under sudo, the one that called sudo.
+    A store that this user trusted may belong to anybody.
     """
-    if status.st_uid in _own_accounts():
+    if status.st_uid in _own_accounts() or is_trusted(identity_at(Path(place))):
         return
-    denied = os.strerror(errno.EACCES)
-    owners = f"belongs to the account {status.st_uid} and not to {os.geteuid()}"
-    raise _refusal(place, f"{path.name} {owners} ({denied})")
+    owners = f"{path.name} belongs to the account {status.st_uid} and not to {os.geteuid()}"
+    raise StoreUntrusted(place, owners)
 
 
 def belongs_to_us(path: Path) -> bool:

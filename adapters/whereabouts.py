@@ -203,15 +203,16 @@ class Whereabouts:
         """
         if place.scheme == "memory":
             return True
+        from herdbook.adapters.looking import is_missing  # noqa: PLC0415
+
         if place.scheme in BACKENDS:
             path = _resolved(place.url)
             there = _exists(known_stores.data_file(place.scheme, path))
             if there:
                 self._require_own(place, path)
+                there = not is_missing(place.url)
         else:
-            from herdbook.adapters.looking import look  # noqa: PLC0415
-
-            there = look(place.url, self._setting_of(place.area, "patience")).exists is not False
+            there = not is_missing(place.url, self._setting_of(place.area, "patience"))
         if not there:
             self._require_never_used(place)
         return there
@@ -289,16 +290,19 @@ class Whereabouts:
         return file_url(place.scheme, f"{folder}/{FOLDER}/{place.area}.{place.scheme}")
 
     @contextmanager
-    def opened_at(self, place: Place, *, create: bool = False) -> Iterator["Store"]:
+    def opened_at(
+        self, place: Place, *, create: bool = False, verify: bool = False
+    ) -> Iterator["Store"]:
         """Open the store at a place, for as long as it is used."""
-        with self.open_at(place, create=create) as store:
+        with self.open_at(place, create=create, verify=verify) as store:
             yield store
 
-    def open_at(self, place: Place, *, create: bool = False) -> "Store":
+    def open_at(self, place: Place, *, create: bool = False, verify: bool = False) -> "Store":
         """Open the store at a place, for whoever closes it.
 
         A new one and its folder are this user's alone, and known to be before anything is in it.
         Raises StoreGone and StoreUntrusted as `is_there` does.
+        With `verify` an engine that trusts its own files has them verified before it reads them.
         """
         from herdbook.adapters import open_store  # noqa: PLC0415
 
@@ -313,6 +317,7 @@ class Whereabouts:
             size_limit=self._setting_of(place.area, "size_limit"),
             patience=self._setting_of(place.area, "patience"),
             create=create,
+            verify=verify,
         )
         if create:
             self._link(place)

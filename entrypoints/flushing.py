@@ -132,5 +132,8 @@ def _note_failure(reason: str | None) -> None:
     if reason is None:
         file.unlink(missing_ok=True)
         return
-    folders.make_private(file.parent)
-    folders.write_private(file, reason)
+    try:
+        folders.make_private(file.parent)
+        folders.write_private(file, reason)
+    except OSError:  # where the disk is full it cannot be noted either, and must not hide why
+        return

@@ -6,8 +6,10 @@ Laws every store keeps, proven by `tests/contract/`:
 - **Writers of a space are serial.** A write transaction sees every transaction of its space that
   was committed before it began, and no other begins until it has ended.
 - **Readers see one moment.** A read transaction sees what was committed when it began, whole, and
-  nothing that came later. Where an engine lets a file be read or written but not both (DuckDB),
-  readers and writers wait for one another, in turn.
+  nothing that came later. Readers wait for nobody, and nobody for them, with two exceptions. Where
+  an engine lets a file be read or written but not both (DuckDB), readers and writers wait for one
+  another, in turn. And on LMDB the first write of a process waits for those of its threads that
+  read.
 - **All or nothing, and lasting.** What `commit` returned from is on disk and survives the death of
   any process; what was not committed leaves no trace.
 - **Waiting ends with the store's patience.** A call that waits for others (a lock, a connection,
@@ -113,8 +115,12 @@ class Store(Protocol):
     def transaction(self, space: str, *, write: bool) -> AbstractContextManager[Session]:
         """Begin a transaction on a space; leaving it without a commit undoes it.
 
-        Raises StoreBusy when another writer of the space outlasts the store's patience; where
-        processes wait for one another in the engine's own lock (LMDB), they wait without limit.
+        Raises StoreBusy, which names the holder, when another writer of the space outlasts the
+        store's patience, be it a thread of this process or another process, also one that was
+        stopped. Writers are let in in turn, and an interrupt ends the wait.
+
+        Raises StoreUnavailable when the store was removed or replaced while it was open; then
+        nothing is acknowledged, neither by this nor by `commit`.
         """
 
     def spaces(self) -> list[str]:
@@ -184,6 +190,21 @@ class Asks(Protocol):
 
 Finding = tuple[str, str | None, str]
 """What an engine found wrong: the name of a kind, a key where it is about one row, and what."""
+
+
+@runtime_checkable
+class Verifies(Protocol):
+    """A store whose engine trusts its own files; an optional capability.
+
+    Reading a damaged file through such an engine may end the process.
+    """
+
+    def verify(self) -> None:
+        """Raise StoreDamaged if the engine's own structures are not whole; read nothing with it.
+
+        Others may read and write meanwhile, and nobody is waited for. What has not changed since
+        it was last verified here is not verified again.
+        """
 
 
 @runtime_checkable

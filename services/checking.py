@@ -19,7 +19,7 @@ from herdbook.ports.kinds import Kind
 from herdbook.ports.long_work import long_work
 from herdbook.ports.paging import Progress, silent
 from herdbook.ports.query import find
-from herdbook.ports.store import Examines, Finding, Session, Store
+from herdbook.ports.store import Examines, Finding, Session, Store, Verifies
 from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.examining import examine_journal, examine_rows
 from herdbook.services.moving import is_empty, note_of
@@ -61,7 +61,11 @@ def check(
 
     Standings are recounted by the rules of `experience`. Where something cannot be read to its
     end, that is told, and the rest is looked at in another transaction.
+
+    Raises StoreDamaged where the engine cannot be let at its own files: they are not read then.
     """
+    if isinstance(store, Verifies):
+        store.verify()
     return [
         flaw
         for space in _spaces(store, spaces)

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
 
 import duckdb
 
@@ -22,6 +23,7 @@ from herdbook.ports.kinds import Dictionary
 Furnish = Callable[[duckdb.DuckDBPyConnection, set[str]], None]
 """Puts the tables in that a query names, and opens what it must before the doors are shut."""
 
+LEAST_TIME = 0.05
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _MISTAKES = (
     duckdb.ProgrammingError,
@@ -52,15 +54,23 @@ def ask_sandbox(
     place: str,
     patience: float,
     limit: int,
+    begun: float | None = None,
 ) -> Answer:
-    """Check a query, furnish a sandbox with what it asks for, shut the doors, and ask."""
+    """Check a query, furnish a sandbox with what it asks for, shut the doors, and ask.
+
+    The query may take `patience` seconds, which count from `begun` on where that is given.
+    """
     with _instance() as connection:
         try:
             tree = tree_of(connection, sql)
             furnish(connection, tables_in(tree, dictionary.kinds))
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
-            return _answered(connection, tree, sql, patience, limit)
+            left = patience if begun is None else begun + patience - monotonic()
+            if left <= 0:
+                raise too_slow(patience)
+            # An interrupt that comes before the query begins would not end it.
+            return _answered(connection, tree, sql, max(left, LEAST_TIME), limit)
         except duckdb.InterruptException as error:
             raise too_slow(patience) from error
         except duckdb.OutOfMemoryException as error:

@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from herdbook.adapters.locks.lock_file import is_alive
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -72,17 +74,6 @@ def ring(addresses: Iterable[str]) -> None:
                 _LOG.debug("nobody hears a ring at %s: %s", address, error)
 
 
-def alive(pid: int) -> bool:
-    """Whether a process of that number runs here."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def _folder() -> Path:
     """The user's own folder of bells, rid of those whose process was killed."""
     folder = Path(tempfile.gettempdir()) / f"herdbook-{os.getuid()}"
@@ -94,6 +85,6 @@ def _folder() -> Path:
         raise PermissionError(f"{folder} is open to others")
     for each in folder.iterdir():
         pid = each.name.partition("-")[0]
-        if pid.isdecimal() and not alive(int(pid)):
+        if pid.isdecimal() and not is_alive(int(pid)):
             each.unlink(missing_ok=True)
     return folder

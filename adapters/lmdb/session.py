@@ -3,7 +3,7 @@
 import json
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -35,6 +35,9 @@ ROWS, LOOKUPS = "rows", "lookups"
 SHORT = 16_384
 """Rows of bytes up to this length are remembered as they were read."""
 
+_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What is raised where a value is none that Herdbook has written."""
+
 write_json = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), check_circular=False
 ).encode
@@ -57,15 +60,22 @@ def _opened(kind: Kind[E], value: bytes, place: str) -> E:
     text = memoryview(value)[4:] if kind.raw else value[4:]
     if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
         raise StoreDamaged(place, f"a row of {kind.name} does not match its checksum")
-    if not kind.raw:
-        return decode(kind, _read_json(str(text, "utf-8"))[0])
-    end = value.index(b"\0", 4)
-    values, start = _read_json(value[4:end].decode())[0], end + 1
-    for name in kind.raw:
-        if name in values:
-            end = start + values[name]
-            values[name], start = value[start:end], end
-    return decode(kind, values)
+    try:
+        if not kind.raw:
+            row = decode(kind, _read_json(str(text, "utf-8"))[0])
+        else:
+            end = value.index(b"\0", 4)
+            values, start = _read_json(value[4:end].decode())[0], end + 1
+            for name in kind.raw:
+                if name in values:
+                    end = start + values[name]
+                    values[name], start = value[start:end], end
+            row = decode(kind, values)
+        if len(vars(row)) < len(kind.columns):
+            raise LookupError("a field is missing")
+    except _UNREADABLE as error:
+        raise StoreDamaged(place, f"a row of {kind.name} cannot be read") from error
+    return row
 
 
 # The same bytes are the same row, which nobody can change. Only of kinds that are read over and
@@ -77,9 +87,17 @@ class LmdbSession:
     """One LMDB transaction on one space."""
 
     def __init__(
-        self, txn: Any, databases: dict[str, Any], space: bytes | None, now: datetime, place: str
+        self,
+        txn: Any,
+        databases: dict[str, Any],
+        space: bytes | None,
+        now: datetime,
+        place: str,
+        *,
+        before_commit: Callable[[], object] | None = None,
     ) -> None:
         self.now = now
+        self._before_commit = before_commit
         self._txn = txn
         self._rows = databases[ROWS]
         self._lookups = databases[LOOKUPS]
@@ -278,4 +296,6 @@ class LmdbSession:
 
     def commit(self) -> None:
         self._check_process()
+        if self._before_commit is not None:
+            self._before_commit()
         self._txn.commit()

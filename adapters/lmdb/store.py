@@ -2,21 +2,19 @@
 
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from herdbook.adapters.lmdb.environment import (
-    DATA,
-    Environment,
-    acquire,
-    release,
-    write_sentinel,
-)
+from herdbook.adapters.lmdb.environment import Environment
+from herdbook.adapters.lmdb.files import DATA, is_marked, write_sentinel
+from herdbook.adapters.lmdb.registry import acquire, release
 from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_json
+from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, read_spaces
 from herdbook.domain.entity import NEVER, evolve
-from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.errors import StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
 from herdbook.domain.places import area_of
 from herdbook.domain.whereabouts import file_url
 from herdbook.ports.clock import Clock
@@ -24,9 +22,8 @@ from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary
 
-META, SPACES = "meta", "spaces"
 DATABASES = (META, SPACES, ROWS, LOOKUPS)
-STORE = b"store"
+STORE, STORE_CHECKSUM = b"store", b"store checksum"
 
 
 class LmdbStore:
@@ -42,22 +39,29 @@ class LmdbStore:
         size_limit: int,
         patience: float,
         create: bool,
+        verify: bool = False,
     ) -> None:
         self.dictionary = dictionary
         self.ids = ids
         self._clock = clock
         self._numbers: dict[str, bytes] = {}
         self._env: Environment | None = acquire(
-            folder, size_limit=size_limit, patience=patience, create=create
+            folder, size_limit=size_limit, patience=patience, create=create, verify=verify
         )
         self.patience = patience
         self.url = file_url("lmdb", str(self._env.folder))
         self._place = str(self._env.folder / DATA)
         try:
+            is_new = self._env.is_new
             description = _described(self._env, self._place, dictionary)
             self.uuid: str = description["uuid"]
             self.schema_version: int = description["schema_version"]
-            write_sentinel(self._env.folder, self.uuid)
+            try:
+                write_sentinel(self._env.folder, self.uuid)
+            except StoreFull:
+                # What is there can be read all the same; the mark is made when there is room.
+                if is_new:
+                    raise
         except BaseException:
             self.close()
             raise
@@ -72,22 +76,39 @@ class LmdbStore:
         area_of(space)
         env = self._environment()
         with env.transaction(write=write, patience=self.patience) as txn:
-            number = self._numbers.get(space) or txn.get(space.encode(), db=env.databases[SPACES])
+            number = self._numbers.get(space) or self._find_number(txn, env, space)
+            if number is None and write:
+                # There is no head yet to say who may write here.
+                description = _read_description(txn, env.databases, self._place)
+                _refuse_newer(description, self._place, self.dictionary)
+                number = add_space(txn, env.databases, space)
+            yield LmdbSession(
+                txn,
+                env.databases,
+                number,
+                self._clock(),
+                self._place,
+                before_commit=env.guard.require_same_file,
+            )
+
+    def _find_number(self, txn: Any, env: Environment, space: str) -> bytes | None:
+        """The number of a space, if it has one; all of them are looked at the first time."""
+        if not self._numbers:
+            self._numbers.update(read_spaces(txn, env.databases, self._place))
+        number: bytes | None = self._numbers.get(space)
+        if number is None:
+            number = txn.get(space.encode(), db=env.databases[SPACES])
             if number is not None:
                 self._numbers[space] = number
-            elif write:
-                # There is no head yet to say who may write here.
-                _refuse_newer(
-                    _read_description(txn, env.databases, self._place), self._place, self.dictionary
-                )
-                number = _numbered(txn, env.databases[SPACES], space)
-            yield LmdbSession(txn, env.databases, number, self._clock(), self._place)
+        return number
+
+    def verify(self) -> None:
+        self._environment().verify()
 
     def spaces(self) -> list[str]:
         env = self._environment()
         with env.transaction(write=False) as txn:
-            cursor = txn.cursor(db=env.databases[SPACES])
-            return [bytes(name).decode() for name in cursor.iternext(keys=True, values=False)]
+            return sorted(read_spaces(txn, env.databases, self._place))
 
     def close(self) -> None:
         if self._env is not None:
@@ -101,12 +122,6 @@ class LmdbStore:
         self.close()
 
 
-def _numbered(txn: Any, spaces: Any, space: str) -> bytes:
-    number: bytes = (txn.stat(spaces)["entries"] + 1).to_bytes(4, "big")
-    txn.put(space.encode(), number, db=spaces)
-    return number
-
-
 def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
     return {kind.name: [list(each) for each in kind.all_lookups] for kind in dictionary}
 
@@ -114,33 +129,40 @@ def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
 def _described(env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
     """Read what the store says of itself; lay out a new one, bring an older one up to date."""
     with env.naming:
-        _refuse_foreign(env, place)
-        env.keep_open(DATABASES)
-    with env.transaction(write=False) as txn:
-        description = _read_description(txn, env.databases, place)
-    if description is None or description["schema_version"] < dictionary.version:
-        with env.transaction(write=True) as txn:
-            description = _laid_out(txn, env, place, dictionary)
-            txn.commit()
+        description = _found_description(env, place)
+        if description is None and not env.is_new and (reason := _foreign(env)):
+            # Unless another process has just laid it out.
+            description = _found_description(env, place)
+            if description is None:
+                raise StoreDamaged(place, reason)
+        if description is None or description["schema_version"] < dictionary.version:
+            with env.making_databases() as (txn, databases):
+                description = _laid_out(txn, databases, place, dictionary)
+                env.guard.require_same_file()
+                txn.commit()
     _refuse_newer(description, place, dictionary)
     return description
 
 
-def _refuse_foreign(env: Environment, place: str) -> None:
-    """Refuse what is not ours before anything is made in it.
+def _found_description(env: Environment, place: str) -> dict[str, Any] | None:
+    if not env.find_databases(DATABASES):
+        return None
+    with env.transaction(write=False) as txn:
+        return _read_description(txn, env.databases, place)
+
+
+def _foreign(env: Environment) -> str:
+    """Why nothing may be made in a folder, if so: it was a store, or it is another program's.
 
     Who dies while making a store leaves some of our databases, with nothing in them.
     """
-    marked = env.is_marked()
+    if is_marked(env.folder):
+        return "it is empty where a store was"
     with env.transaction(write=False) as txn:
-        there = env.found(DATABASES, txn)
-        if META in there and _read_description(txn, there, place) is not None:
-            return
-        if marked:
-            raise StoreDamaged(place, "it is empty where a store was")
-        others = txn.stat()["entries"] > len(there)
-        if others or any(txn.stat(each)["entries"] for each in there.values()):
-            raise StoreDamaged(place, "it holds another program's data")
+        others = txn.stat()["entries"] > len(env.databases)
+        if others or any(txn.stat(each)["entries"] for each in env.databases.values()):
+            return "it holds another program's data"
+    return ""
 
 
 def _refuse_newer(description: dict[str, Any] | None, place: str, dictionary: Dictionary) -> None:
@@ -154,17 +176,28 @@ def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[s
         if ROWS in databases and txn.stat(databases[ROWS])["entries"]:
             raise StoreDamaged(place, "it has rows but does not say which store it is")
         return None
+    checksum = txn.get(STORE_CHECKSUM, db=databases[META])
+    if checksum not in (None, _checksum(text)):
+        raise StoreDamaged(place, "what it says of itself does not match its checksum")
     try:
         description: dict[str, Any] = json.loads(text)
         description["uuid"], description["schema_version"], description["lookups"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreDamaged(place, "what it says of itself cannot be read") from error
+    if not isinstance(description["schema_version"], int):
+        raise StoreDamaged(place, "what it says of itself cannot be read")
     return description
 
 
-def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
+def _checksum(text: bytes) -> bytes:
+    return zlib.crc32(text).to_bytes(4, "big")
+
+
+def _laid_out(
+    txn: Any, databases: dict[str, Any], place: str, dictionary: Dictionary
+) -> dict[str, Any]:
     """Write the description, and the lookups that an older dictionary did not have."""
-    before = _read_description(txn, env.databases, place) or {
+    before = _read_description(txn, databases, place) or {
         "herdbook": "lmdb",
         "uuid": os.urandom(16).hex(),
         "schema_version": 0,
@@ -172,9 +205,9 @@ def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) ->
     }
     if before["schema_version"] >= dictionary.version:
         return before
-    spaces = [bytes(number) for _, number in txn.cursor(db=env.databases[SPACES])]
+    spaces = [bytes(number) for _, number in txn.cursor(db=databases[SPACES])]
     for space in spaces:
-        session = LmdbSession(txn, env.databases, space, NEVER, place)
+        session = LmdbSession(txn, databases, space, NEVER, place)
         for kind in dictionary:
             known = {tuple(each) for each in before["lookups"].get(kind.name, [])}
             session.relookup(kind, known)
@@ -190,5 +223,7 @@ def _laid_out(txn: Any, env: Environment, place: str, dictionary: Dictionary) ->
         "schema_version": dictionary.version,
         "lookups": _catalogue(dictionary),
     }
-    txn.put(STORE, write_json(after).encode(), db=env.databases[META])
+    text = write_json(after).encode()
+    txn.put(STORE, text, db=databases[META])
+    txn.put(STORE_CHECKSUM, _checksum(text), db=databases[META])
     return after

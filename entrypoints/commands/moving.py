@@ -51,7 +51,7 @@ def check(here: Here, *, area: str | None, repair: bool) -> dict[str, Any]:
 
 
 def _checked(here: Here, place: Place, *, repair: bool) -> dict[str, Any]:
-    with here.opened_at(place) as store:
+    with here.opened_at(place, verify=True) as store:
         repaired = None
         if repair:
             mended = checking.repair(store, experience=here.experience)

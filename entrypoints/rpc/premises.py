@@ -149,10 +149,12 @@ class Staying(Here):
         self._ways.clear()
 
     @contextmanager
-    def opened_at(self, place: Place, *, create: bool = False) -> "Iterator[Store]":
+    def opened_at(
+        self, place: Place, *, create: bool = False, verify: bool = False
+    ) -> "Iterator[Store]":
         """Open the store at a place, or take the one that is open."""
         with self.stores.used(
-            self._key(place), lambda: self.open_at(place, create=create)
+            self._key(place), lambda: self.open_at(place, create=create, verify=verify)
         ) as store:
             yield store
 

@@ -343,7 +343,7 @@ def test_a_store_says_what_it_is(engine: str, url: str) -> None:
         uuid = store.uuid
     if engine == "lmdb":
         with raw.lmdb_entries(url, "meta") as entries:
-            ((_, text),) = entries
+            text = dict(entries)[b"store"]
         described = json.loads(text)
     else:
         (described,) = raw.rows(engine, url)["store"]

@@ -19,7 +19,13 @@ from herdbook.ports.store import Store
 from herdbook.ports.unit_of_work import UnitOfWork
 from tests.contract.children import apart
 from tests.contract.space import HERE, everything_in
-from tests.contract.visitors import add, add_many, fill, fill_with_little_room
+from tests.contract.visitors import (
+    add,
+    add_many,
+    fill,
+    fill_with_little_room,
+    make_with_little_room,
+)
 
 NewUrl = Callable[[str], str]
 
@@ -116,6 +122,55 @@ def little_room(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tupl
         return
     yield tmp_path, 0
     subprocess.run(["umount", str(tmp_path)], check=True)  # noqa: S607
+
+
+KIB = 1_024
+TOO_LITTLE = (0, 1, 4, 8, 12, 40, 100, 131, 132, 136, 140, 200, 300)
+"""So many kibibytes are left: too little for a store, each for another part of it."""
+
+
+@pytest.mark.parametrize("engine", ["lmdb", "duckdb"], indirect=True)
+@pytest.mark.parametrize("left", TOO_LITTLE)
+def test_a_store_that_found_no_room_is_made_when_there_is(
+    engine: str, left: int, tmp_path: Path
+) -> None:
+    """Who makes one where no file may grow is told so, and is alive; then there is a whole one."""
+    url = f"{engine}://{tmp_path / 'store'}"
+    refused = apart(make_with_little_room, url, left * KIB)
+    assert refused is None or refused[0] is StoreFull, refused
+    assert (refused is None) <= (left > 100)
+    with open_store(url) as store:
+        is_whole(store, [run(store, HERE, add, "after all")])
+
+
+def on_a_small_disk(folder: Path, left: int) -> tuple[type, str] | None:
+    """Try to make a store on a disk with so many bytes left, and what was said to that."""
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)],  # noqa: S607
+        check=False,
+    ).returncode:  # a right that something else takes away again
+        return None
+    try:
+        room = os.statvfs(folder)
+        with (folder / "filler").open("wb") as filler:
+            filler.write(bytes(room.f_bavail * room.f_frsize - left))
+        refused: tuple[type, str] | None = apart(make_with_little_room, f"lmdb://{folder}/s", None)
+        (folder / "filler").unlink()
+        with open_store(f"lmdb://{folder}/s") as store:
+            is_whole(store, [run(store, HERE, add, "after all")])
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
+    return refused
+
+
+def test_a_store_that_is_made_on_a_full_disk_ends_no_process(tmp_path: Path) -> None:
+    """LMDB maps its lock file: a page of it that the disk has no room for would be a signal."""
+    if not may_mount():  # what a disk would do is then said by the system instead
+        assert apart(make_with_little_room, f"lmdb://{tmp_path}/s", 0) is not None
+        return
+    for left in TOO_LITTLE:
+        refused = on_a_small_disk(tmp_path, left * KIB)
+        assert refused is None or refused[0] is StoreFull, (left, refused)
 
 
 @pytest.mark.parametrize("engine", ["lmdb", "duckdb"], indirect=True)

@@ -204,8 +204,7 @@ def test_many_that_open_a_new_store_open_one(place: Place) -> None:
     assert sorted(task.name for task in tasks) == sorted(f"by {number}" for number in range(MANY))
 
 
-# LMDB waits for another process's writer as long as it takes, and does not know who it is.
-@pytest.mark.parametrize("engine", ["duckdb", "postgres"], indirect=True)
+@between_processes
 def test_who_writes_for_too_long_is_named_to_other_processes(place: str) -> None:
     """Whose patience ends hears who holds the space and since when; then all goes on."""
     begin = datetime.now(UTC)

@@ -214,6 +214,19 @@ def test_a_query_that_takes_too_long_is_stopped(herd: Herd) -> None:
     assert herd.rows("SELECT 1") == [(1,)]
 
 
+@pytest.mark.parametrize("engine", ["memory", "lmdb"], indirect=True)
+def test_to_lend_the_rows_counts_towards_the_time(fresh: Callable[..., Store]) -> None:
+    """Where rows have to be brought to the query first, that is stopped as well."""
+    store = fresh()
+    with work_in(store) as uow:
+        uow.tasks.add_all([Task(name=f"task {n}") for n in range(2_500)])
+        uow.commit()
+    sql = "SELECT count(*) FROM tasks"
+    with pytest.raises(InvalidValue, match=r"sql: was stopped after 0\.001 s; ask for less"):
+        ask(store, sql, patience=0.001)
+    assert ask(store, sql).rows == [(2_500,)]
+
+
 NOT_QUERIES = [
     "INSERT INTO tasks (id) VALUES ('z')",
     "UPDATE tasks SET name = 'changed'",

@@ -67,6 +67,18 @@ def fill_with_little_room(url: str, room: int) -> tuple[list[str], StoreFull]:
         return fill(store)
 
 
+def make_with_little_room(url: str, room: int | None) -> Refusal | None:
+    """Make a store where no file may be longer than so many bytes; how that was refused, if so."""
+    if room is not None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+    try:
+        open_store(url).close()
+    except HerdbookError as error:
+        return type(error), str(error)
+    return None
+
+
 def add_and_die(url: str, number: int) -> Never:
     """Add tasks and die with the last commit, before the store can be put down."""
     with open_store(url) as store:

@@ -21,8 +21,8 @@ import pytest
 
 from herdbook.adapters.duckdb.errors import translated, translating
 from herdbook.adapters.duckdb.lock import Sidecar
-from herdbook.adapters.duckdb.lockfile import holder_of
 from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
+from herdbook.adapters.locks.lock_file import holder_of
 from herdbook.domain.errors import (
     HerdbookError,
     StoreBusy,
@@ -373,7 +373,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("part", "step"),
     [
-        ("_sidecar", "_queue"),
+        ("_sidecar", "_pair"),
         ("_engine", "attach"),
         ("_engine", "cursor"),
         ("_keeper", "watch"),
@@ -436,19 +436,20 @@ def test_a_replaced_lock_file_is_noticed(file: SharedFile, monkeypatch: pytest.M
     assert stored(file) == []
     path = Path(f"{file.real_path}.lock")
     sidecar = Sidecar(file.real_path)
-    queue = sidecar._queue
+    open_files = sidecar._pair
 
-    def queue_and_lose_it(*, write: bool) -> object:
+    def open_and_lose_it() -> object:
         monkeypatch.undo()
-        wait = queue(write=write)
+        opened = open_files()
         path.rename(path.with_suffix(".gone"))
-        return wait
+        return opened
 
     with file.exclusive():
         pass
-    monkeypatch.setattr(sidecar, "_queue", queue_and_lose_it)
+    monkeypatch.setattr(sidecar, "_pair", open_and_lose_it)
     hold = sidecar.take(write=True, patience=30.0)
     assert hold.is_at(path)
+    assert path.with_suffix(".gone").exists()
     hold.release()
 
 

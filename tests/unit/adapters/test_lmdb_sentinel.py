@@ -5,7 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from herdbook.adapters.lmdb.environment import write_sentinel
+from herdbook.adapters.lmdb.files import write_sentinel
 
 THREADS = 8
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from herdbook.adapters import known_stores
 from herdbook.adapters.store_files import require_own, require_regular
-from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.errors import StoreUnavailable, StoreUntrusted
 
 PLACE = "/somewhere/store"
 ELSEWHERE = 4_000_000_000
@@ -99,13 +100,29 @@ def test_an_own_file_is_let_through(file: Path) -> None:
 
 
 def test_the_file_of_another_account_is_refused(file: Path) -> None:
-    """The error names both accounts, in the words of a permission error."""
-    with pytest.raises(StoreUnavailable) as refusal:
+    """The error names both accounts, and how a person may allow it."""
+    with pytest.raises(StoreUntrusted) as refusal:
         require_own(with_owner(file, ELSEWHERE), file, PLACE)
     assert str(refusal.value) == (
-        f"{PLACE} cannot be used: data.mdb belongs to the account {ELSEWHERE} and not to "
-        f"{os.geteuid()} (Permission denied). Nothing was opened"
+        f"{PLACE} was not opened: data.mdb belongs to the account {ELSEWHERE} and not to "
+        f"{os.geteuid()}. A person who knows where it comes from may allow it with "
+        f"`herdbook trust {PLACE}`"
     )
+
+
+def test_the_files_of_a_trusted_store_may_belong_to_anybody(
+    file: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trust names the store by its folder, and holds for every file of it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    status = with_owner(file, ELSEWHERE)
+    identity = known_stores.identity_at(file.parent)
+    assert identity is not None
+    known_stores.add_own(identity, f"lmdb://{file.parent}", trusted=True)
+    require_own(status, file, str(file.parent))
+    known_stores.remove_own(identity)
+    with pytest.raises(StoreUntrusted):
+        require_own(status, file, str(file.parent))
 
 
 @pytest.mark.parametrize(

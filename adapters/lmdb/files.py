@@ -1,0 +1,204 @@
+"""The files of an LMDB store: which they are, what lies there, and how new ones are made.
+
+They are looked at before LMDB opens any of them, since it follows links and makes what is missing.
+"""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
+from herdbook.adapters.store_files import require_own, require_regular
+from herdbook.adapters.system_errors import translate_os_error
+from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
+
+DATA, LOCK, SENTINEL = "data.mdb", "lock.mdb", "herdbook.json"
+WRITER_LOCK, WRITER_TURN = "writer.lock", "writer.turn"
+_NEW_LOCK = f"{LOCK}.new"
+_FILES = (DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN, _NEW_LOCK)
+_HOLD_NOTHING = {LOCK, WRITER_LOCK, WRITER_TURN, _NEW_LOCK, ".gitignore"}
+"""What may be in a folder that is still free for a store."""
+
+MAX_READERS = 2_048
+_LOCK_SIZE = 192 + 64 * (MAX_READERS - 1)
+"""How large LMDB makes its lock file for so many readers."""
+_LITTLE_ROOM = 8 << 20
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a new store, unless it is there; what it stands in must be there."""
+    place = str(folder)
+    try:
+        if folder.exists():
+            return
+        if not folder.parent.is_dir():
+            raise StoreUnavailable(place, f"the folder {folder.parent} does not exist")
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except HerdbookError:
+        raise
+    except OSError as error:
+        raise translate_os_error(error, place) from error
+
+
+def require_files(folder: Path) -> None:
+    """Raise StoreUnavailable if the folder or a file in it is not our own, or not a plain file."""
+    place = str(folder)
+    try:
+        require_own(folder.stat(), folder, place)
+    except HerdbookError:
+        raise
+    except OSError as error:
+        raise translate_os_error(error, place) from error
+    for name in _FILES:
+        path = folder / name
+        status = require_regular(path, place)
+        if status is not None:
+            require_own(status, path, place)
+
+
+def holds_store(folder: Path, *, create: bool) -> bool:
+    """Whether a store is in the folder; False where a new one may be made, and `create` is set.
+
+    Raises StoreUnavailable where there is none and none may be made, or where the files are not
+    ours to open; StoreDamaged where there was one.
+    """
+    place = str(folder)
+    try:
+        names = {each.name for each in folder.iterdir()}
+    except FileNotFoundError as error:
+        raise StoreUnavailable(place, "there is no store here") from error
+    except NotADirectoryError as error:
+        reason = "there is a file where an LMDB store needs a folder"
+        raise StoreUnavailable(place, reason) from error
+    except OSError as error:
+        raise translate_os_error(error, place) from error
+    require_files(folder)
+    data = folder / DATA
+    if DATA not in names and names - _HOLD_NOTHING:
+        if SENTINEL in names:
+            raise StoreDamaged(str(data), "it is missing where a store was")
+        raise StoreUnavailable(place, "the folder holds other things; choose a folder of its own")
+    if DATA not in names or is_new(data):
+        if not create:
+            raise StoreUnavailable(place, "there is no store here")
+        return False
+    check_headers(data)
+    return True
+
+
+def is_free(folder: Path) -> bool:
+    """Whether no store is in a folder, as far as can be seen without opening anything."""
+    data = folder / DATA
+    if not folder.is_dir():
+        return True
+    try:
+        require_files(folder)
+        return not is_marked(folder) and (not data.exists() or is_unfinished(data))
+    except HerdbookError:
+        return False
+
+
+def size_of(folder: Path) -> int:
+    """How many bytes the store in a folder takes, without its locks."""
+    return sum(each.lstat().st_size for each in folder.iterdir() if each.name not in _HOLD_NOTHING)
+
+
+def is_new(data: Path) -> bool:
+    """Whether nothing was ever in a data file; StoreDamaged if it was emptied where a store was."""
+    marked = (data.parent / SENTINEL).exists()
+    if marked:
+        if data.stat().st_size == 0:
+            raise StoreDamaged(str(data), "it is empty where a store was")
+        return False
+    return is_unfinished(data)
+
+
+def make_files(folder: Path) -> None:
+    """Prepare the files of a new store; for the holder of the writer's lock.
+
+    What an earlier attempt left of the data file is emptied: LMDB takes only an empty file for a
+    new one.
+    """
+    data = folder / DATA
+    try:
+        if data.exists() and is_new(data):
+            os.truncate(data, 0)
+    except HerdbookError:
+        raise
+    except OSError as error:
+        raise translate_os_error(error, str(folder)) from error
+    if lacks_lock(folder):
+        allocate_lock(folder)
+
+
+def lacks_lock(folder: Path) -> bool:
+    """Whether LMDB's lock file is still to be made."""
+    return require_regular(folder / LOCK, str(folder)) is None
+
+
+def allocate_lock(folder: Path) -> None:
+    """Make LMDB's lock file with all of its disk space; for the holder of the writer's lock.
+
+    LMDB would make a file of holes and map it, and on a full disk the first touch of a page that is
+    not there would kill the process. It is put in place whole or not at all.
+    """
+    fresh = folder / _NEW_LOCK
+    try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(bytes(_LOCK_SIZE))
+            fresh.rename(folder / LOCK)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise translate_os_error(error, str(folder)) from error
+
+
+def complete_lock(folder: Path) -> None:
+    """Give a lock file that was made with holes its disk space, where there is little left of it.
+
+    Its content stays: others may use it. Only while this process does not have it open: closing it
+    would drop LMDB's locks on it.
+    """
+    try:
+        status = (folder / LOCK).lstat()
+        disk = os.statvfs(folder)
+        if (
+            status.st_blocks * 512 >= min(status.st_size, _LOCK_SIZE)
+            or disk.f_bavail * disk.f_frsize > _LITTLE_ROOM
+            or not hasattr(os, "posix_fallocate")
+        ):
+            return
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            os.posix_fallocate(descriptor, 0, max(status.st_size, 1))
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise translate_os_error(error, str(folder)) from error
+
+
+def is_marked(folder: Path) -> bool:
+    """Whether a store has been here."""
+    return (folder / SENTINEL).exists()
+
+
+def write_sentinel(folder: Path, uuid: str) -> None:
+    """Leave a mark that a store is here, so that an emptied file is not taken for a new one."""
+    mark = folder / SENTINEL
+    if mark.exists():
+        return
+    fresh = folder / f"{SENTINEL}.{os.getpid()}.{threading.get_ident()}"
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+        with os.fdopen(os.open(fresh, flags, 0o600), "w") as file:
+            json.dump({"herdbook": "lmdb", "uuid": uuid}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.rename(mark)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise translate_os_error(error, str(mark)) from error

@@ -1,0 +1,83 @@
+"""Verify that the pages of a data file fit together, before LMDB reads them.
+
+LMDB trusts its pages: a flipped bit or a crafted file makes it read and write where it should not,
+and ends the process with a signal. So a file of which nobody knows that it is whole is verified in
+a process of its own (`verify_pages`), at some 80 MB a second.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import lmdb
+
+from herdbook.domain.errors import StoreDamaged, StoreUnavailable
+
+LEAST_SECONDS = 60.0
+BYTES_A_SECOND = 4 << 20
+"""Far less than it takes on any machine, so that only a file made to keep us busy exceeds it."""
+_PROGRAM = Path(__file__).with_name("verify_pages.py")
+_LEAKS = "neither reachable nor in the freeDB"
+
+
+class VerificationTimedOut(StoreUnavailable):
+    """A data file could not be verified in the time that there was for it."""
+
+
+def time_limit(data: os.stat_result) -> float:
+    """How many seconds a file may take to be verified, by what it really has on the disk."""
+    return LEAST_SECONDS + min(data.st_size, data.st_blocks * 512) / BYTES_A_SECOND
+
+
+def verify_pages(data: Path, seconds: float) -> None:
+    """Raise StoreDamaged if the pages of a data file do not fit together.
+
+    Raises VerificationTimedOut when that cannot be told within so many seconds, StoreUnavailable
+    when it cannot be told at all. Nobody may write in the file meanwhile, or the pages that were
+    its last state must be kept by a reader.
+    """
+    import subprocess  # noqa: PLC0415 - seldom needed, and no command should wait for it
+
+    place = str(data)
+    command = [sys.executable, "-I", "-S", str(_PROGRAM), str(_verifier(place)), place]
+    try:
+        ended = subprocess.run(  # noqa: S603 - our own program
+            [*command, str(int(seconds) + 1)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=seconds,
+            text=True,
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired as error:
+        reason = f"its pages could not be verified within {seconds:g} s. Nothing was changed"
+        raise VerificationTimedOut(place, reason) from error
+    except OSError as error:
+        raise _unverifiable(place, error.strerror or str(error)) from error
+    if ended.returncode:
+        last = ended.stderr.strip().rpartition("\n")[2]
+        raise _unverifiable(place, last or f"the verifier ended with {ended.returncode}")
+    said = ended.stdout.splitlines()
+    if len(said) != 2 or not said[0].isdecimal():  # noqa: PLR2004 - a number and a problem
+        raise _unverifiable(place, "the verifier did not say what it found")
+    number, problem = int(said[0]), said[1]
+    if number == 1 and _LEAKS in problem:
+        # Pages that LMDB will never use again are a waste of room and harm nobody.
+        return
+    if number:
+        more = f" (and {number - 1} more)" if number > 1 else ""
+        raise StoreDamaged(place, f"its pages do not fit together: {problem}{more}")
+
+
+def _verifier(place: str) -> Path:
+    """Where py-lmdb's verifier is."""
+    path = Path(lmdb.__file__).with_name("verify.py")
+    if not path.is_file():
+        raise _unverifiable(place, "the package lmdb has no verifier; version 3 brings one")
+    return path
+
+
+def _unverifiable(place: str, reason: str) -> StoreUnavailable:
+    text = f"its pages could not be verified: {reason}. Nothing was changed"
+    return StoreUnavailable(place, text)

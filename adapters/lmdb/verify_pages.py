@@ -1,0 +1,43 @@
+"""The program that verifies the pages of a data file, in a process of its own.
+
+Run as `python -I -S verify_pages.py VERIFIER DATA SECONDS`, where VERIFIER is py-lmdb's own
+`verify.py`: it reads the file as bytes and never hands it to LMDB, so that nothing in the file can
+make LMDB crash. Prints how many things are wrong with the file, and the first of them. A file may
+be made to keep it busy, so it has a limit of memory and of time, and ends by itself when nobody
+waits for it any more.
+
+It imports little of the standard library, and nothing of Herdbook, since somebody waits for it.
+"""
+
+import resource
+import sys
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+
+MEMORY = 2 << 30
+CANNOT = 3
+
+
+def main() -> int:
+    """Verify one file; 0 when that was possible, whatever came of it."""
+    verifier, data, seconds = sys.argv[1:]
+    for limit, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, int(seconds) + 1)):
+        _, hard = resource.getrlimit(limit)
+        fits = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(limit, (fits, hard))
+    module = ModuleType("verifier")
+    # By its loader, which has it compiled already.
+    SourceFileLoader(module.__name__, verifier).exec_module(module)
+    try:
+        problems = module.verify(data, subdir=False)
+    except (OSError, MemoryError) as error:
+        sys.stderr.write(f"{type(error).__name__} {error}\n")
+        return CANNOT
+    except Exception as error:  # noqa: BLE001 - a whole file raises nothing
+        problems = [f"{type(error).__name__}: {error}"]
+    sys.stdout.write(f"{len(problems)}\n{' '.join(problems[0].split()) if problems else ''}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""One environment per folder: open for reading until the first write, and shared by threads."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from herdbook.adapters import open_store
+from herdbook.adapters.lmdb.files import WRITER_LOCK
+from herdbook.adapters.lmdb.store import LmdbStore
+from herdbook.domain.errors import StoreBusy
+from herdbook.domain.plan import Task
+from herdbook.ports.run import run
+from herdbook.ports.store import Store
+from tests.contract.space import HERE, everything_in
+
+LIMIT = 60.0
+
+
+def add(store: Store, name: str) -> None:
+    """Add a task."""
+    run(store, HERE, lambda uow: uow.tasks.add(Task(name=name)))
+
+
+def names_in(store: Store) -> list[str]:
+    """The names of all tasks."""
+    return sorted(task.name for task in everything_in(store)["tasks"])
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A store with a task in it, which nobody has open."""
+    place = f"lmdb://{tmp_path / 'store'}"
+    with open_store(place) as store:
+        add(store, "before")
+    return place
+
+
+def is_writable(store: Store) -> bool:
+    """Whether this process has the folder open for writing."""
+    assert isinstance(store, LmdbStore)
+    return store._environment().loaded.writable
+
+
+def test_who_only_reads_never_takes_the_writers_place(url: str, tmp_path: Path) -> None:
+    """Neither to open a store, nor to read, nor to look through all of it."""
+    lock = tmp_path / "store" / WRITER_LOCK
+    before = lock.stat().st_mtime_ns
+    with open_store(url, create=False) as store, open_store(url) as other:
+        assert names_in(store) == names_in(other) == ["before"]
+        assert store.spaces() == [HERE]
+        assert not is_writable(store)
+        assert lock.stat().st_mtime_ns == before
+        add(other, "after")
+        assert is_writable(store)
+        assert names_in(store) == ["after", "before"]
+
+
+def test_the_first_write_waits_for_readers_of_this_process(url: str) -> None:
+    """As long as its patience lasts; then it says who is in the way, and the reader goes on."""
+    reading, over = threading.Event(), threading.Event()
+
+    def read_for_long(store: Store) -> int:
+        with store.transaction(HERE, write=False) as session:
+            reading.set()
+            assert over.wait(LIMIT)
+            return session.head.seq if session.head else 0
+
+    with open_store(url, patience=0.3) as store, ThreadPoolExecutor(1) as pool:
+        last = pool.submit(read_for_long, store)
+        assert reading.wait(LIMIT)
+        with pytest.raises(StoreBusy, match="a thread of this process, which reads"):
+            add(store, "too early")
+        over.set()
+        assert last.result(LIMIT) > 0
+        add(store, "later")
+        assert names_in(store) == ["before", "later"]
+
+
+def test_a_thread_that_reads_does_not_wait_for_itself(url: str) -> None:
+    """To begin the first write inside of a read is a mistake, and told as one."""
+    with open_store(url) as store:
+        with (
+            store.transaction(HERE, write=False),
+            pytest.raises(RuntimeError, match="transactions do not nest"),
+        ):
+            add(store, "inside")
+        add(store, "outside")
+
+
+@pytest.mark.parametrize("_", range(5))
+def test_many_threads_begin_at_once(url: str, _: int) -> None:
+    """Readers and writers, in a process that has not written yet."""
+    barrier = threading.Barrier(12)
+
+    def work(number: int) -> int:
+        with open_store(url) as store:
+            barrier.wait(LIMIT)
+            for turn in range(5):
+                if number % 3 == 0:
+                    add(store, f"{number} {turn}")
+                else:
+                    assert "before" in names_in(store)
+        return number
+
+    with ThreadPoolExecutor(12) as pool:
+        assert sorted(pool.map(work, range(12))) == list(range(12))
+    with open_store(url) as store:
+        assert len(names_in(store)) == 1 + 4 * 5

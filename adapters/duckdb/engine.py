@@ -12,7 +12,9 @@ from pathlib import Path
 
 import duckdb
 
+from herdbook.adapters.duckdb import place
 from herdbook.adapters.duckdb.errors import translating
+from herdbook.adapters.duckdb.instance import open_instance
 
 CATALOG = "herdbook"
 
@@ -31,7 +33,9 @@ class Engine:
         """Make the instance, which takes far longer than anybody should hold a lock."""
         if self._instance is None:
             with translating(str(self._path)):
-                self._instance = _instance(self._path)
+                self._instance = open_instance(
+                    place.paths_of(self._path), spill=str(place.spill(self._path))
+                )
 
     def attach(self, path: Path, *, write: bool) -> None:
         """Open the file. With its type stated, DuckDB reads its headers under its own lock."""
@@ -90,23 +94,3 @@ class Engine:
             for each in (self._instance, *cursors):
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
         self._instance, self.attached = None, False
-
-
-def _instance(path: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(
-        ":memory:",
-        config={
-            "threads": 1,
-            "async_threads": 0,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "allow_community_extensions": False,
-            "allow_persistent_secrets": False,
-            "python_enable_replacements": False,
-            # DuckDB 2.0.0 fetches the rows of ORDER BY … LIMIT by their row ids in a second scan,
-            # and now and then (7 in 9,000) loses committed ones where some are not committed yet.
-            "disabled_optimizers": "late_materialization",
-            "temp_directory": f"{path}.tmp",
-            "lock_configuration": True,
-        },
-    )

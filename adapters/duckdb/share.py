@@ -141,6 +141,7 @@ class Share:
         try:
             self._put_down()
             place.require_folder(self.path)
+            place.require_own_files(self.path)
             self._take_lock(write=write, deadline=deadline)
             with self._mutex:
                 self._closing = True
@@ -182,7 +183,7 @@ class Share:
     def create(self, fill: Check) -> None:
         """Make the database beside its place and move it there whole. Only under `lock`."""
         hold = self._held()
-        new = self.path.with_name(f"{self.path.name}.new")
+        new = place.new(self.path)
         with translating(str(self.path)):
             try:
                 _remove(new)

@@ -1,6 +1,5 @@
 """Rows in a DuckDB file."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -11,6 +10,7 @@ from uuid import uuid4
 
 import duckdb
 
+from herdbook.adapters.duckdb.description import Description, read_description
 from herdbook.adapters.duckdb.errors import translated, translating
 from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
 from herdbook.adapters.sql.dialect import Dialect, naive
@@ -151,7 +151,8 @@ class DuckDBStore:
 
     def _described(self) -> tuple[str, int]:
         with self._file.attached(write=False) as attachment:
-            uuid, version, _ = self._description(attachment)
+            described = self._description(attachment)
+        uuid, version = described.uuid, described.schema_version
         if version < self.dictionary.version:
             with self._file.attached(write=True) as attachment:
                 version = self._upgrade(attachment)
@@ -162,34 +163,21 @@ class DuckDBStore:
         if version > self.dictionary.version:
             raise StoreTooNew(self._place, version, self.dictionary.version)
 
-    def _description(self, attachment: Attachment) -> tuple[str, int, str]:
-        with translating(self._place):
-            columns = attachment.cursor.execute(
-                "SELECT column_name FROM duckdb_columns() WHERE database_name = ? "
-                "AND schema_name = 'main' AND table_name = 'store'",
-                [attachment.catalog],
-            ).fetchall()
-            if not {("uuid",), ("schema_version",), ("catalogue",)} <= set(columns):
-                raise StoreDamaged(self._place, "it is another program's database")
-            row = attachment.cursor.execute(
-                f"SELECT uuid, schema_version, catalogue FROM {WITHIN}.store"
-            ).fetchone()
-        if row is None:
-            raise StoreDamaged(self._place, "it does not say which store it is")
-        return row
+    def _description(self, attachment: Attachment) -> Description:
+        return read_description(attachment.cursor, self.dictionary, DUCKDB, self._place)
 
     def _upgrade(self, attachment: Attachment) -> int:
         """Bring the tables up to the dictionary; whoever comes later finds it done.
 
         Killed halfway, it is done again from the start: every step can be.
         """
-        _, version, known = self._description(attachment)
-        if version >= self.dictionary.version:
-            return version
+        described = self._description(attachment)
+        if described.schema_version >= self.dictionary.version:
+            return described.schema_version
         with translating(self._place):
             cursor = attachment.cursor
             cursor.execute("BEGIN")
-            for step in steps(self.dictionary, json.loads(known), DUCKDB, WITHIN):
+            for step in steps(self.dictionary, described.catalogue, DUCKDB, WITHIN):
                 cursor.execute(step)
             cursor.execute("COMMIT")
             cursor.execute(f"CHECKPOINT {attachment.catalog}")

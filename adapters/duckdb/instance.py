@@ -21,6 +21,12 @@ _SETTINGS: dict[str, Setting] = {
     # DuckDB 2.0.0 fetches the rows of ORDER BY … LIMIT by their row ids in a second scan,
     # and now and then (7 in 9,000) loses committed ones where some are not committed yet.
     "disabled_optimizers": "late_materialization",
+    # Every checkpoint is the caller's to begin, because what it overwrites is copied first
+    # (`rollback`). Left alone, DuckDB begins one at a detach, at its end, at a large commit, and
+    # when the log has grown.
+    "checkpoint_on_detach": "DISABLED",
+    "wal_autocheckpoint": "1TB",
+    "auto_checkpoint_skip_wal_threshold": 1 << 50,
 }
 
 
@@ -33,11 +39,13 @@ def open_instance(
     """An instance that may open `paths` and write temporary files into the folder `spill`.
 
     Without `spill` it writes none. Its configuration cannot be changed any more, and no extension
-    that is not built in can be installed or loaded. Raises duckdb.Error.
+    that is not built in can be installed or loaded. It begins no checkpoint by itself. Raises
+    duckdb.Error.
     """
     config = {**_SETTINGS, "temp_directory": spill, **(settings or {})}
     instance = duckdb.connect(":memory:", config=config)
     try:
+        instance.execute("PRAGMA disable_checkpoint_on_shutdown")
         # In this order: the list cannot be set any more where access is off, and nothing can be
         # where the configuration is locked. The folder for temporary files is allowed by itself.
         allowed = ", ".join(map(_literal, paths))

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -48,6 +49,20 @@ def new(path: Path) -> Path:
     return path.with_name(f"{path.name}.new")
 
 
+def rollback(path: Path) -> Path:
+    """The copy of what the next checkpoint overwrites."""
+    return path.with_name(f"{path.name}.rollback")
+
+
+def sync(path: Path) -> None:
+    """Make a file, or what a folder lists, outlast a loss of power. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def spill(path: Path) -> Path:
     """The folder into which DuckDB writes what does not fit into memory."""
     return path.with_name(f"{path.name}.tmp")
@@ -69,8 +84,7 @@ def require_own_files(path: Path) -> None:
     StoreUnavailable.
     """
     place = str(path)
-    others = [path.with_name(f"{path.name}{suffix}") for suffix in _OWN]
-    for each in (*map(Path, paths_of(path)[1:]), *others):
+    for each in _side_files(path):
         _require_own_file(each, place)
     folder = spill(path)
     with translating(place):
@@ -83,6 +97,12 @@ def require_own_files(path: Path) -> None:
         require_own(status, folder, place)
         for each in folder.iterdir():
             _require_own_file(each, place)
+
+
+@lru_cache(maxsize=64)
+def _side_files(path: Path) -> tuple[Path, ...]:
+    others = [path.with_name(f"{path.name}{suffix}") for suffix in _OWN]
+    return (*map(Path, paths_of(path)[1:]), *others)
 
 
 def _require_own_file(path: Path, place: str) -> None:

@@ -180,7 +180,7 @@ class DuckDBStore:
             for step in steps(self.dictionary, described.catalogue, DUCKDB, WITHIN):
                 cursor.execute(step)
             cursor.execute("COMMIT")
-            cursor.execute(f"CHECKPOINT {attachment.catalog}")
+            attachment.checkpoint()
             cursor.execute("BEGIN")
             cursor.execute(raise_heads(self.dictionary, WITHIN))
             cursor.execute(

@@ -29,3 +29,18 @@ def look(url: str, patience: float = PATIENCE) -> Sight:
     except ImportError as error:
         return Sight(exists=None, problem=f"its driver is not installed ({error})")
     return sight
+
+
+def is_missing(url: str, patience: float = PATIENCE) -> bool:
+    """Whether there is no store at a URL, without waiting for others where that can be avoided.
+
+    False where it cannot be told: opening it then says what stands in the way.
+    """
+    module = _LOOKS.get(url.partition("://")[0])
+    try:
+        answer = getattr(import_module(module), "is_missing", None) if module else None
+        if answer is not None:
+            return bool(answer(url))
+    except (HerdbookError, ImportError, OSError):
+        return False
+    return look(url, patience).exists is False

@@ -127,12 +127,12 @@ class Here(Whereabouts):
 
     def read(self, area: Area | None, question: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         """Ask the store of an area; where there is none yet, it answers as an empty one does."""
-        from herdbook.adapters.looking import look  # noqa: PLC0415
+        from herdbook.adapters.looking import is_missing  # noqa: PLC0415
         from herdbook.ports.run import read  # noqa: PLC0415
 
         area = area or Area.WORK
         place = self.place(area)
-        if look(place.url).exists is False:
+        if is_missing(place.url):
             place = place._replace(url="memory://")
         for note in place.notes:
             self.warn(note)

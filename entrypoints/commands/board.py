@@ -33,14 +33,14 @@ def _watched(here: Here, initiative: str | None) -> Iterator[dict[str, Any]]:
     import gc  # noqa: PLC0415
     import time  # noqa: PLC0415
 
-    from herdbook.adapters.looking import look  # noqa: PLC0415
+    from herdbook.adapters.looking import is_missing  # noqa: PLC0415
     from herdbook.ports.run import read  # noqa: PLC0415
 
     gc.enable()  # unlike other commands this one goes on
     place, space = here.place(Area.WORK), here.space(Area.WORK)
-    if look(place.url).exists is False:
+    if is_missing(place.url):
         yield here.read(Area.WORK, _board, initiative)
-        while look(place.url).exists is False:
+        while is_missing(place.url):
             time.sleep(LOOKS_AGAIN)
     seen = None
     with here.opened(Area.WORK) as store:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from herdbook.adapters.looking import look
+from herdbook.adapters.looking import is_missing
 from herdbook.adapters.processes import started_at
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.places import Area
@@ -99,7 +99,7 @@ def journal(
 ) -> Iterator[dict[str, Any]]:
     """The journal from a number on: to its end, or on and on."""
     place = here.place(Area.WORK)
-    if not follow and place.scheme != "memory" and look(place.url).exists is False:
+    if not follow and place.scheme != "memory" and is_missing(place.url):
         return
     with here.opened(Area.WORK, create=follow) as store:
         entries = following.follow(

@@ -4,7 +4,7 @@ from typing import Any
 
 from attrs import asdict
 
-from herdbook.adapters.looking import look
+from herdbook.adapters.looking import is_missing
 from herdbook.adapters.urls import shown_url
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.places import Area
@@ -44,7 +44,7 @@ def check(here: Here, *, area: str | None, repair: bool) -> dict[str, Any]:
     areas = [Area(area)] if area is not None else list(Area)
     stores = []
     for url, place in {here.place(each).url: here.place(each) for each in areas}.items():
-        if look(url).exists is False:
+        if is_missing(url):
             stores.append({"url": shown_url(url), "exists": False, "repaired": None, "flaws": []})
         else:
             stores.append(_checked(here, place, repair=repair))

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from herdbook.adapters import register
-from herdbook.adapters.looking import look
+from herdbook.adapters.looking import is_missing
 from herdbook.adapters.urls import shown_url
 from herdbook.domain.agents import Worktree
 from herdbook.domain.errors import HerdbookError, NotFound
@@ -24,7 +24,7 @@ def status(here: Here, *, worktree: str | None, all: bool) -> dict[str, Any]:  #
     for note in place.notes:
         here.warn(note)
     spaces = []
-    if place.scheme != "memory" and look(place.url).exists is False:
+    if place.scheme != "memory" and is_missing(place.url):
         if worktree is not None:
             _matching(here, worktree, ())
         spaces.append(_nothing(place, space))
@@ -54,7 +54,7 @@ def _elsewhere(here: Here, seen: set[tuple[str, str]]) -> list[dict[str, Any]]:
     """The other spaces this user has written to; one that is out of reach is said, not fatal."""
     found = []
     for url, space in register.known():
-        if (url, space) in seen or look(url).exists is False:
+        if (url, space) in seen or is_missing(url):
             continue
         try:
             place = here.place_of(url)

@@ -8,7 +8,7 @@ from typing import Any
 from herdbook.adapters.folders import ignore_itself, make_private
 from herdbook.adapters.git import pin
 from herdbook.adapters.git import worktrees as git
-from herdbook.adapters.looking import look
+from herdbook.adapters.looking import is_missing
 from herdbook.adapters.urls import path_of
 from herdbook.domain.errors import InvalidValue, NotFound, WorktreeInUse
 from herdbook.domain.identity import GitFacts, repository_id, worktree_id
@@ -183,7 +183,7 @@ def _listed(here: Here, each: GitWorktree) -> dict[str, Any]:
 def _asked(here: Here, question: Any) -> Any:
     """What the work store answers; None where there is none yet."""
     place = here.place(Area.WORK)
-    if look(place.url).exists is False:
+    if is_missing(place.url):
         return None
     with here.opened_at(place) as store:
         return read(store, here.space(Area.WORK), question)
@@ -201,7 +201,7 @@ def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
     archived = []
     for area in Area:
         place = there.place(area)
-        if place.scheme not in BACKENDS or look(place.url).exists is False:
+        if place.scheme not in BACKENDS or is_missing(place.url):
             continue
         if not path_of(place.url).is_relative_to(there.ground.worktree or there.folder):
             continue

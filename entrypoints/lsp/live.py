@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from herdbook.adapters.looking import look
+from herdbook.adapters.looking import is_missing
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.places import Area
 from herdbook.entrypoints.lsp.workspace import Look
@@ -66,7 +66,7 @@ class Follower:
     def _round(self, last: int | None) -> int | None:
         """Follow for a while; the number of the last entry, None where there is no store."""
         here = self._see()
-        if look(here.place(Area.WORK).url).exists is False:
+        if is_missing(here.place(Area.WORK).url):
             self._over.wait(MISSING)
             return None
         space, ends = here.space(Area.WORK), time.monotonic() + ROUND

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Person
 
-PATIENCE = 4.0
+PATIENCE = 3.0
 HOLDER = """
 import sys
 from herdbook.adapters import open_store
@@ -69,5 +69,5 @@ def test_a_command_gives_up_after_one_patience(
             holder.kill()
     assert code != 0
     assert f"process {holder.pid} " in said
-    assert PATIENCE <= waited
+    assert waited >= PATIENCE
     assert waited - free < 1.7 * PATIENCE

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Person
 
-PATIENCE = 3.0
+PATIENCE = 2.0
 HOLDER = """
 import sys
 from herdbook.adapters import open_store
@@ -70,4 +70,5 @@ def test_a_command_gives_up_after_one_patience(
     assert code != 0
     assert f"process {holder.pid} " in said
     assert waited >= PATIENCE
-    assert waited - free < 1.7 * PATIENCE
+    # To start takes as long as without the holder, at most; on a busy machine that is seconds.
+    assert waited < free + 1.3 * PATIENCE

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from herdbook.adapters.asking.answer import refused
+from herdbook.adapters.asking.refusal import refused
 
 # What runs other statements, reaches files, other servers, settings, locks or other sessions, or
 # looks under the tables. The server decides what the role may do; this keeps the plain ways shut.

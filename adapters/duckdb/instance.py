@@ -46,6 +46,7 @@ def open_instance(
     instance = duckdb.connect(":memory:", config=config)
     try:
         instance.execute("PRAGMA disable_checkpoint_on_shutdown")
+        instance.execute("SET TimeZone = 'UTC'")
         # In this order: the list cannot be set any more where access is off, and nothing can be
         # where the configuration is locked. The folder for temporary files is allowed by itself.
         allowed = ", ".join(map(_literal, paths))

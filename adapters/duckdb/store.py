@@ -11,9 +11,9 @@ from uuid import uuid4
 import duckdb
 
 from herdbook.adapters.duckdb.description import Description, read_description
+from herdbook.adapters.duckdb.dialect import DUCKDB
 from herdbook.adapters.duckdb.errors import translated, translating
 from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
-from herdbook.adapters.sql.dialect import Dialect, naive
 from herdbook.adapters.sql.layout import raise_heads, steps, written
 from herdbook.adapters.sql.session import SqlSession, Tables
 from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
@@ -24,28 +24,10 @@ from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary, Kind
-from herdbook.ports.wire import utc
 
 E = TypeVar("E")
 
 WITHIN = f"{Attachment.catalog}.main"
-_TYPES = {
-    **dict.fromkeys(("id", "name", "text", "choice", "stamp", "secret"), "VARCHAR"),
-    **dict.fromkeys(("integer", "number choice"), "BIGINT"),
-    "flag": "BOOLEAN",
-    "moment": "TIMESTAMP",
-    "document": "JSON",
-    "bytes": "BLOB",
-}
-DUCKDB = Dialect(
-    parameter="?",
-    types=_TYPES,
-    array_types=_TYPES,
-    # TIMESTAMP WITH TIME ZONE would need another package to be fetched: UTC by convention.
-    moment_to_db=naive,
-    moment_from_db=utc,
-    among=lambda column, values: f"{column} IN (SELECT unnest({values}))",
-)
 
 
 class DuckDBSession(SqlSession):

@@ -579,12 +579,64 @@ def test_times_with_a_zone_need_no_other_package(herd: Herd) -> None:
         "SELECT * FROM pg_settings",
         "SELECT * FROM pg_file_settings",
         "TABLE public.elsewhere",
+        "SELECT * FROM pg_stat_get_activity(NULL)",
+        "SELECT query FROM pg_catalog.pg_stat_get_activity(NULL) WITH ORDINALITY",
+        "SELECT * FROM pg_show_all_settings()",
+        "SELECT * FROM pg_show_all_file_settings()",
+        "SELECT * FROM pg_hba_file_rules()",
+        "SELECT * FROM pg_lock_status()",
+        "SELECT * FROM pg_prepared_statement()",
+        "SELECT * FROM pg_cursor()",
+        "SELECT * FROM pg_get_backend_memory_contexts()",
+        "SELECT * FROM pg_config()",
+        "SELECT * FROM pg_control_system()",
+        "SELECT current_setting('data_directory')",
+        "SELECT set_config('statement_timeout', '0', true)",
+        "SELECT pg_relation_filepath('tasks')",
+        "SELECT pg_tablespace_location(0)",
+        "SELECT pg_postmaster_start_time()",
+        "SELECT public.reach_out()",
+        'SELECT * FROM "public"."reach_out"()',
+        "SELECT * FROM pg_catalog.pg_shadow",
+        "SELECT * FROM pg_user_mapping",
+        "SELECT * FROM pg_largeobject",
+        "SELECT * FROM pg_subscription",
+        "SELECT * FROM pg_db_role_setting",
+        "SELECT rolpassword FROM pg_roles",
+        "SELECT * FROM pg_proc",
+        "SELECT * FROM tasks, LATERAL pg_ls_logdir()",
+        "WITH a AS (SELECT pg_read_file('/etc/passwd')) SELECT 1",
+        "SELECT * FROM (VALUES (pg_read_file('/etc/passwd'))) v",
+        "SELECT count(*) FILTER (WHERE pg_read_file('/etc/passwd') IS NULL) FROM tasks",
+        "SELECT 1 ORDER BY pg_read_file('/etc/passwd')",
+        "SELECT xmlelement(name x, query_to_xml('SELECT 1', true, true, ''))",
     ],
 )
 def test_postgres_reaches_for_nothing_but_the_tables(herd: Herd, sql: str) -> None:
     """Files, other sessions, settings and other people's tables are refused, to a superuser too."""
     with pytest.raises(InvalidValue):
         herd.ask(sql)
+
+
+@on_postgres
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT pg_sleep(600)",
+        "SELECT pg_sleep(600)::text FROM tasks ORDER BY 1",
+        "SELECT count(*) FROM generate_series(1, 1000000000000)",
+        "SELECT length(string_agg(md5(i::text), '')) FROM generate_series(1, 100000000000) g(i)",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+        "SELECT 1 WHERE (SELECT count(*) FROM generate_series(1, 1000000000000)) > 0",
+    ],
+)
+def test_a_query_on_a_server_ends_with_its_patience(herd: Herd, sql: str) -> None:
+    """Wherever in it the time is spent."""
+    begun = time.monotonic()
+    with pytest.raises(InvalidValue, match="was stopped after 1 s"):
+        herd.ask(sql, patience=1)
+    assert time.monotonic() - begun < 20
+    assert herd.rows("SELECT 1") == [(1,)]
 
 
 @on_postgres

@@ -16,7 +16,13 @@ from herdbook.adapters.duckdb.errors import translated, translating
 from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
 from herdbook.adapters.sql.layout import raise_heads, steps, written
 from herdbook.adapters.sql.session import SqlSession, Tables
-from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.errors import (
+    HerdbookError,
+    InvalidValue,
+    StoreDamaged,
+    StoreTooNew,
+    StoreUnavailable,
+)
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.domain.whereabouts import file_url
@@ -24,6 +30,7 @@ from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary, Kind
+from herdbook.ports.query import Query
 
 E = TypeVar("E")
 
@@ -52,6 +59,25 @@ class DuckDBSession(SqlSession):
             raise translated(error, self._place) from error
         self._failed = failed
         return rows
+
+    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
+        with self._decoding(kind):
+            return super().get(kind, keys)
+
+    def select(self, query: Query[E]) -> list[E]:
+        with self._decoding(query.kind):
+            return super().select(query)
+
+    @contextmanager
+    def _decoding(self, kind: Kind[Any]) -> Iterator[None]:
+        """Refuse rows with values that no Herdbook has written: the file was made by others."""
+        try:
+            yield
+        except (LookupError, ValueError, TypeError, OverflowError) as error:
+            if isinstance(error, HerdbookError) and not isinstance(error, InvalidValue):
+                raise
+            reason = f"a row of its table {kind.name} holds what Herdbook never writes"
+            raise StoreDamaged(self._place, reason) from error
 
     @cached_property
     def head(self) -> Head | None:

@@ -268,6 +268,27 @@ def test_the_adapter_refuses_a_file_in_which_something_could_run(
     assert store_path.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE tasks SET status = 'nonsense'",
+        "UPDATE heads SET clock = 'x'",
+        "UPDATE journal SET op = 'x'",
+        "UPDATE journal SET \"at\" = 'x'",
+        "UPDATE tasks SET priority = ''",
+    ],
+)
+def test_rows_that_no_herdbook_has_written_are_damage(store_path: Path, change: str) -> None:
+    """They are refused as such, and no error of Python's gets out."""
+    craft(store_path, change)
+    table = change.split()[1]
+    with (
+        open_store(f"duckdb://{store_path}") as store,
+        pytest.raises(StoreDamaged, match=f"a row of its table {table} holds what"),
+    ):
+        read(store, SPACE, lambda uow: uow.select(find(store.dictionary.kinds[table])))
+
+
 @pytest.mark.parametrize("name", ["a view", "a view of the store", "a view of heads", "a trigger"])
 def test_a_crafted_store_in_a_clone_shows_and_takes_nothing(
     person: Person, tmp_path: Path, secret: Path, name: str

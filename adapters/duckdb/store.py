@@ -73,11 +73,16 @@ class DuckDBSession(SqlSession):
         """Refuse rows with values that no Herdbook has written: the file was made by others."""
         try:
             yield
+        except InvalidValue as error:
+            raise self._foreign_row(kind) from error
+        except HerdbookError:
+            raise
         except (LookupError, ValueError, TypeError, OverflowError) as error:
-            if isinstance(error, HerdbookError) and not isinstance(error, InvalidValue):
-                raise
-            reason = f"a row of its table {kind.name} holds what Herdbook never writes"
-            raise StoreDamaged(self._place, reason) from error
+            raise self._foreign_row(kind) from error
+
+    def _foreign_row(self, kind: Kind[Any]) -> StoreDamaged:
+        reason = f"a row of its table {kind.name} holds what Herdbook never writes"
+        return StoreDamaged(self._place, reason)
 
     @cached_property
     def head(self) -> Head | None:

@@ -96,6 +96,11 @@ def ask_sandbox(
     return Answer(tuple(reply["columns"]), rows, cut=bool(reply["cut"]))
 
 
+def prepare() -> None:
+    """Start the process for a query that is about to be asked: until it is there takes 0.2 s."""
+    _IDLE.give_back(_IDLE.take() or _Process())
+
+
 def memory_limit() -> int:
     """How many bytes a query may take: half of what the machine has, and not more than 4 GiB."""
     try:

@@ -13,6 +13,7 @@ import select
 import signal
 import threading
 from contextlib import suppress
+from importlib import import_module
 from secrets import token_hex
 from typing import Any
 
@@ -36,6 +37,9 @@ def main() -> None:
     for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         resource.setrlimit(kind, (0, 0))
     threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    with suppress(ImportError):  # that it is missing is told to whoever asks
+        import_module("herdbook.adapters.asking.syntax")
+        import_module("herdbook.adapters.duckdb.instance")
     with suppress(frames.Closed):
         while True:
             _reply(_outcome(json.loads(frames.receive(_ASKS))))
@@ -52,7 +56,7 @@ def _end_with_the_asker() -> None:
 def _outcome(request: Message) -> Message:
     _limit_memory(request["memory"])
     try:
-        import duckdb  # noqa: PLC0415 - what is missing is told, and the limits come before
+        import duckdb  # noqa: PLC0415 - what is missing is told
     except ImportError:
         return {"missing": "duckdb"}
     try:

@@ -3,13 +3,15 @@
 import math
 
 from herdbook.adapters.asking.answer import Answer
-from herdbook.adapters.asking.sandbox import Deadline
+from herdbook.adapters.asking.sandbox import Deadline, prepare
 from herdbook.adapters.opening import PATIENCE, open_store
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.values import TEXT
 from herdbook.ports.store import Store
 
 LIMIT = 10_000
+
+_SERVERS = "postgres"
 
 
 def ask(place: str | Store, sql: str, *, patience: float = PATIENCE, limit: int = LIMIT) -> Answer:
@@ -32,13 +34,15 @@ def ask(place: str | Store, sql: str, *, patience: float = PATIENCE, limit: int 
     TEXT.check("sql", sql)
     deadline = Deadline(patience)
     if isinstance(place, str):
+        if not place.startswith(_SERVERS):
+            prepare()  # while the store is opened
         with open_store(place, create=False, patience=patience) as store:
             return _ask(store, place, sql, deadline, limit)
     return _ask(place, place.url, sql, deadline, limit)
 
 
 def _ask(store: Store, url: str, sql: str, deadline: Deadline, limit: int) -> Answer:
-    if url.startswith("postgres"):
+    if url.startswith(_SERVERS):
         from herdbook.adapters.asking.postgres import ask_server  # noqa: PLC0415 - needs its driver
 
         return ask_server(store, url, sql, patience=deadline.patience, limit=limit)

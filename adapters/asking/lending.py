@@ -1,64 +1,90 @@
-"""Ask a store that knows no SQL: its rows are lent to a DuckDB in this process."""
+"""Ask a store that knows no SQL: its rows are lent to a DuckDB in another process."""
 
-from time import monotonic
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from importlib.util import find_spec
 from typing import Any
 
-import duckdb
-
-from herdbook.adapters.asking.answer import Answer, too_slow
-from herdbook.adapters.asking.sandbox import ask_sandbox
-from herdbook.adapters.duckdb.store import DUCKDB
+from herdbook.adapters.asking.answer import Answer
+from herdbook.adapters.asking.sandbox import NO_DUCKDB, Deadline, Tables, ask_sandbox
+from herdbook.adapters.duckdb.dialect import DUCKDB
+from herdbook.adapters.sql.dialect import quoted
 from herdbook.adapters.sql.layout import steps
-from herdbook.adapters.sql.statements import Table
-from herdbook.domain.secret import HIDDEN, Secret
-from herdbook.ports.kinds import Kind
+from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.secret import HIDDEN
+from herdbook.ports.kinds import Column, Dictionary, Kind
 from herdbook.ports.paging import pages
 from herdbook.ports.store import Store
-from herdbook.ports.wire import revive
 
 WITHIN = "memory.main"
 
+Encode = Callable[[Any], Any]
 
-def ask_lent(store: Store, sql: str, *, patience: float, limit: int) -> Answer:
+
+def ask_lent(store: Store, sql: str, *, deadline: Deadline, limit: int) -> Answer:
     """The answer over the rows of the tables that a query names; their secrets stay behind.
 
-    A space is read in one transaction, as it was at one moment. To lend the rows counts towards
-    the time that the query may take.
+    A space is read in one transaction, as it was at one moment.
     """
-    begun = monotonic()
 
-    def furnish(connection: duckdb.DuckDBPyConnection, named: set[str]) -> None:
-        for step in steps(store.dictionary, {}, DUCKDB, WITHIN):
-            connection.execute(step)
+    def feed(named: list[str]) -> Iterator[tuple[str, dict[str, list[Any]]]]:
         kinds = [kind for kind in store.dictionary if kind.name in named]
         for space in store.spaces() if kinds else ():
             with store.transaction(space, write=False) as session:
                 for kind in kinds:
                     for rows in pages(session, kind):
-                        if monotonic() - begun > patience:
-                            raise too_slow(patience)
-                        _lend(connection, space, kind, rows)
+                        yield kind.name, _columns(kind, space, rows)
 
-    return ask_sandbox(
-        store.dictionary,
-        furnish,
-        sql,
-        place=store.url,
-        patience=patience,
-        limit=limit,
-        begun=begun,
+    if find_spec("duckdb") is None:
+        raise StoreUnavailable(store.url, NO_DUCKDB)
+    tables = _tables(store.dictionary)
+    return ask_sandbox(sql, tables, place=store.url, deadline=deadline, limit=limit, feed=feed)
+
+
+def _tables(dictionary: Dictionary) -> Tables:
+    statements = zip(dictionary, steps(dictionary, {}, DUCKDB, WITHIN), strict=True)
+    return {kind.name: {"create": sql, "insert": _insert(kind)} for kind, sql in statements}
+
+
+def _insert(kind: Kind[Any]) -> str:
+    """The statement that puts in a list for each column, which are its one parameter, as JSON."""
+    types = {"space": "VARCHAR"}
+    values = {"space": 'unnest(lists."space")'}
+    for name, column in kind.columns.items():
+        values[name] = f"unnest(lists.{quoted(name)})"
+        types[name] = DUCKDB.types[column.type_name]
+        if types[name] in {"BLOB", "JSON"}:
+            types[name] = "VARCHAR"
+        if column.type_name == "bytes":
+            values[name] = f"from_base64({values[name]})"
+    layout = json.dumps({name: [each] for name, each in types.items()})
+    return (
+        f"INSERT INTO {WITHIN}.{quoted(kind.name)} ({', '.join(map(quoted, values))}) "
+        f"SELECT {', '.join(values.values())} FROM (SELECT from_json(?, '{layout}') AS lists)"
     )
 
 
-def _lend(
-    connection: duckdb.DuckDBPyConnection, space: str, kind: Kind[Any], rows: list[Any]
-) -> None:
-    table = Table(kind, DUCKDB, WITHIN)
-    columns = zip(*(table.values(_hidden(kind, row)) for row in rows), strict=True)
-    connection.execute(table.insert_many, [space, *map(list, columns)])
+def _columns(kind: Kind[Any], space: str, rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """The rows as JSON can carry them, a list for each column, with stars for what is secret."""
+    columns: dict[str, list[Any]] = {"space": [space] * len(rows)}
+    held = [vars(row) for row in rows]
+    for name, column in kind.columns.items():
+        encode = _encode(column)
+        values = [each[name] for each in held]
+        columns[name] = (
+            values if encode is None else [None if v is None else encode(v) for v in values]
+        )
+    return columns
 
 
-def _hidden(kind: Kind[Any], row: Any) -> Any:
-    held = vars(row)
-    masks = {name: Secret(HIDDEN) for name in kind.secrets if held[name] is not None}
-    return revive(kind, {**held, **masks}) if masks else row
+def _encode(column: Column) -> Encode | None:
+    match column.type_name:
+        case "secret":
+            return lambda _: HIDDEN
+        case "bytes":
+            return lambda value: b64encode(value).decode()
+        case "moment":
+            return lambda value: datetime.isoformat(DUCKDB.moment_to_db(value), " ")
+    return DUCKDB.to_db(column)

@@ -7,14 +7,19 @@ instance unusable.
 
 import ctypes
 import logging
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
 
+from herdbook.adapters.duckdb import place, rollback
 from herdbook.adapters.duckdb.errors import translating
+from herdbook.adapters.duckdb.instance import open_instance
 
 CATALOG = "herdbook"
+
+_TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,13 +30,17 @@ class Engine:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._instance: duckdb.DuckDBPyConnection | None = None
+        self._written: Path | None = None  # the file that is attached to be written
+        self._descriptor: int | None = None  # of that file
         self.attached = False
 
     def start(self) -> None:
         """Make the instance, which takes far longer than anybody should hold a lock."""
         if self._instance is None:
             with translating(str(self._path)):
-                self._instance = _instance(self._path)
+                self._instance = open_instance(
+                    place.paths_of(self._path), spill=str(place.spill(self._path))
+                )
 
     def attach(self, path: Path, *, write: bool) -> None:
         """Open the file. With its type stated, DuckDB reads its headers under its own lock."""
@@ -39,12 +48,18 @@ class Engine:
             raise RuntimeError("the instance was not started")
         with translating(str(self._path)):
             quoted = str(path).replace("'", "''")
-            mode = "" if write else ", READ_ONLY"
+            options = f"TYPE duckdb, BLOCK_SIZE {rollback.BLOCK}{'' if write else ', READ_ONLY'}"
             self.attached = True  # before it is, so that an interrupt does not leave it so unseen
             try:
-                self._instance.execute(f"ATTACH '{quoted}' AS {CATALOG} (TYPE duckdb{mode})")
-            except duckdb.Error:
+                if write:
+                    self._written = path
+                    # Opened before DuckDB opens it and closed after: closing it in between would
+                    # drop DuckDB's own lock.
+                    self._descriptor = os.open(path, _TO_READ) if path.exists() else None
+                self._instance.execute(f"ATTACH '{quoted}' AS {CATALOG} ({options})")
+            except (duckdb.Error, OSError):
                 self.attached = False
+                self._let_go()
                 raise
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
@@ -54,7 +69,26 @@ class Engine:
         with translating(str(self._path)):
             return self._instance.cursor()
 
-    def detach(self) -> duckdb.Error | None:
+    def checkpoint(self) -> None:
+        """Write the log into the file, which is put back as it is now should that be cut off.
+
+        No transaction may be open. Raises duckdb.Error, after which only `drop` helps, and OSError,
+        after which nothing has happened.
+        """
+        if self._instance is None or self._written is None:
+            raise RuntimeError("nothing is attached to be written")
+        # A new file has nothing to be put back yet; it is moved to its place when it is whole.
+        if self._descriptor is not None:
+            found = self._instance.execute(
+                f"SELECT block_id FROM pragma_metadata_info('{CATALOG}')"
+            )
+            numbers = sorted(number for (number,) in found.fetchall())
+            rollback.save_blocks(self._written, self._descriptor, numbers)
+        self._instance.execute(f"CHECKPOINT {CATALOG}")
+        if self._descriptor is not None:
+            rollback.discard(self._written)
+
+    def detach(self) -> duckdb.Error | OSError | None:
         """Close the file, for certain; why its log was not written into it first, if it was not.
 
         All cursors must be closed: DuckDB keeps a file open behind a detach as long as any
@@ -64,22 +98,26 @@ class Engine:
         if not self.attached or self._instance is None:
             return None
         try:
+            if self._written is not None and place.wal(self._written).exists():
+                self.checkpoint()
             self._instance.execute(f"DETACH DATABASE IF EXISTS {CATALOG}")
-        except duckdb.Error as error:
+        except (duckdb.Error, OSError) as error:
             self.drop()
             return error
         self.attached = False
+        self._let_go()
         return None
 
     def drop(self) -> None:
         """End the instance, whatever state it is in, and with it everything it has open."""
         instance, self._instance, self.attached = self._instance, None, False
-        if instance is None:
-            return
         try:
-            instance.close()
+            if instance is not None:
+                instance.close()
         except duckdb.Error as error:
             _LOG.warning("DuckDB complained when %s was closed: %s", self._path, error)
+        finally:
+            self._let_go()
 
     def abandon(self, cursors: Iterable[duckdb.DuckDBPyConnection]) -> None:
         """In a forked child: never touch the parent's instance again, not even to destroy it.
@@ -90,23 +128,10 @@ class Engine:
             for each in (self._instance, *cursors):
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
         self._instance, self.attached = None, False
+        self._let_go()
 
-
-def _instance(path: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(
-        ":memory:",
-        config={
-            "threads": 1,
-            "async_threads": 0,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "allow_community_extensions": False,
-            "allow_persistent_secrets": False,
-            "python_enable_replacements": False,
-            # DuckDB 2.0.0 fetches the rows of ORDER BY … LIMIT by their row ids in a second scan,
-            # and now and then (7 in 9,000) loses committed ones where some are not committed yet.
-            "disabled_optimizers": "late_materialization",
-            "temp_directory": f"{path}.tmp",
-            "lock_configuration": True,
-        },
-    )
+    def _let_go(self) -> None:
+        """Close what was opened beside DuckDB, which has closed the file itself by now."""
+        descriptor, self._descriptor, self._written = self._descriptor, None, None
+        if descriptor is not None:
+            os.close(descriptor)

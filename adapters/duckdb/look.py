@@ -1,5 +1,6 @@
 """A look at a DuckDB file, under the lock that everybody takes."""
 
+from herdbook.adapters.duckdb import place
 from herdbook.adapters.duckdb.errors import translating
 from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
 from herdbook.adapters.urls import path_of
@@ -7,21 +8,31 @@ from herdbook.domain.errors import HerdbookError
 from herdbook.domain.whereabouts import NOTHING_THERE, Sight
 
 
+def is_missing(url: str) -> bool:
+    """Whether there is no such file, nor a log of one. Nothing is opened, and nobody waited for."""
+    path = place.real_path(path_of(url))
+    return not (path.exists() or place.wal(path).exists())
+
+
 def look(url: str, patience: float) -> Sight:
     """See what the file says of itself."""
     shared = SharedFile(path_of(url), patience=patience)
     try:
         path = shared.real_path
-        if not path.exists():
+        if is_missing(url):
             return NOTHING_THERE
-        wal = path.with_name(f"{path.name}.wal")
-        size = sum(each.stat().st_size for each in (path, wal) if each.exists())
+        size = None
         try:
+            with translating(str(path)):
+                place.require_own_files(path)
+                size = sum(e.stat().st_size for e in (path, place.wal(path)) if e.exists())
             with shared.attached(write=False) as attachment, translating(str(path)):
                 sql = f"SELECT schema_version FROM {Attachment.catalog}.main.store"
                 row = attachment.cursor.execute(sql).fetchone()
         except HerdbookError as error:
             return Sight(exists=True, bytes=size, problem=str(error))
-        return Sight(exists=True, bytes=size, schema_version=row[0] if row else None)
+        # Whoever made the file chose the type; opening it as a store looks at everything.
+        version = row[0] if row and isinstance(row[0], int) else None
+        return Sight(exists=True, bytes=size, schema_version=version)
     finally:
         shared.close()

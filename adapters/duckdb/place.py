@@ -2,13 +2,19 @@
 
 import os
 import stat
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 
 from herdbook.adapters.duckdb.errors import translating
 from herdbook.adapters.duckdb.lockfile import Seal
+from herdbook.adapters.store_files import require_own, require_regular
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 
+_LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
+"""What DuckDB opens by itself beside a database: its log, and what a checkpoint makes of it."""
+_OWN = (".lock", ".turn", ".rollback")
+"""What Herdbook opens there: the lock and the copy of what a checkpoint overwrites."""
 _HEADERS = 3 * 4096  # one for the file and two in turn for the database; each checkpoint writes one
 
 
@@ -26,7 +32,83 @@ def real_path(path: str | os.PathLike[str]) -> Path:
 
 def wal(path: Path) -> Path:
     """DuckDB's write-ahead log: it is there while the file is attached, and after a crash."""
-    return path.with_name(f"{path.name}.wal")
+    return beside(path, ".wal")
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Where DuckDB puts its own file of this suffix.
+
+    It takes a question mark for the end of the name, also in the name of a folder.
+    """
+    name, mark, rest = str(path).partition("?")
+    return Path(f"{name}{suffix}{mark}{rest}")
+
+
+def new(path: Path) -> Path:
+    """Where a database is made before it is moved to its place."""
+    return path.with_name(f"{path.name}.new")
+
+
+def rollback(path: Path) -> Path:
+    """The copy of what the next checkpoint overwrites."""
+    return path.with_name(f"{path.name}.rollback")
+
+
+def sync(path: Path) -> None:
+    """Make a file, or what a folder lists, outlast a loss of power. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def spill(path: Path) -> Path:
+    """The folder into which DuckDB writes what does not fit into memory."""
+    return path.with_name(f"{path.name}.tmp")
+
+
+def paths_of(path: Path) -> list[str]:
+    """Every file that DuckDB may open for this database: itself, the new one, and their logs."""
+    return [
+        str(each)
+        for database in (path, new(path))
+        for each in (database, *(beside(database, suffix) for suffix in _LOGS))
+    ]
+
+
+def require_own_files(path: Path) -> None:
+    """Refuse a database with a file beside it that is not a plain file of this account's own.
+
+    DuckDB follows links, so that one in the place of its log leads it to any other file. Raises
+    StoreUnavailable.
+    """
+    place = str(path)
+    for each in _side_files(path):
+        _require_own_file(each, place)
+    folder = spill(path)
+    with translating(place):
+        try:
+            status = folder.lstat()
+        except FileNotFoundError:
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            raise StoreUnavailable(place, f"{folder.name} is not a folder. Nothing was opened")
+        require_own(status, folder, place)
+        for each in folder.iterdir():
+            _require_own_file(each, place)
+
+
+@lru_cache(maxsize=64)
+def _side_files(path: Path) -> tuple[Path, ...]:
+    others = [path.with_name(f"{path.name}{suffix}") for suffix in _OWN]
+    return (*map(Path, paths_of(path)[1:]), *others)
+
+
+def _require_own_file(path: Path, place: str) -> None:
+    status = require_regular(path, place)
+    if status is not None:
+        require_own(status, path, place)
 
 
 def require_folder(path: Path) -> None:
@@ -43,10 +125,11 @@ def require_folder(path: Path) -> None:
 def require_database(path: Path) -> os.stat_result:
     """Refuse what cannot be a database that we alone reach by this path."""
     require_folder(path)
+    require_own_files(path)
     place = str(path)
     with translating(place):
         try:
-            status = path.stat()
+            status = path.lstat()
         except FileNotFoundError:
             raise _missing(path) from None
         if stat.S_ISDIR(status.st_mode):
@@ -59,12 +142,14 @@ def require_database(path: Path) -> os.stat_result:
             )
         if status.st_size == 0:
             raise StoreDamaged(place, "it is empty (0 bytes)")
+        require_own(status, path, place)
         return status
 
 
 def require_absence(path: Path) -> bool:
     """Whether nothing lies there yet, so that a new database may."""
     require_folder(path)
+    require_own_files(path)
     with translating(str(path)):
         if path.exists():
             return False

@@ -10,7 +10,7 @@ from time import monotonic
 
 import duckdb
 
-from herdbook.adapters.duckdb import place
+from herdbook.adapters.duckdb import place, rollback
 from herdbook.adapters.duckdb.engine import CATALOG, Engine
 from herdbook.adapters.duckdb.errors import translated, translating
 from herdbook.adapters.duckdb.linger import Keeper
@@ -18,6 +18,8 @@ from herdbook.adapters.duckdb.lock import Hold, Sidecar
 from herdbook.domain.errors import StoreUnavailable
 
 _LOG = logging.getLogger(__name__)
+
+_LONG_LOG = 16 * 2**20
 
 
 class Use:
@@ -39,8 +41,16 @@ class Attachment:
 
     catalog = CATALOG
 
-    def __init__(self, path: Path, use: Use, hold: Hold, recovered: str | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        use: Use,
+        hold: Hold,
+        checkpoint: Callable[[], None],
+        recovered: str | None,
+    ) -> None:
         self.recovered = recovered
+        self._checkpoint = checkpoint
         self._path = path
         self._use = use
         self._hold = hold
@@ -57,11 +67,20 @@ class Attachment:
         return self._use.cursor
 
     def make_log(self) -> None:
-        """Make the log before DuckDB does, which would let everybody read what it will hold."""
+        """Make the log before DuckDB does, which would let everybody read what it will hold.
+
+        DuckDB syncs what is in it, but not the folder in which it appears.
+        """
         mode = self._path.stat().st_mode & 0o777
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW
         with suppress(FileExistsError):
             os.close(os.open(place.wal(self._path), flags, mode))
+            place.sync(self._path.parent)
+
+    def checkpoint(self) -> None:
+        """Write the log into the file now. No transaction may be open."""
+        _ = self.cursor  # refuses what has ended or is the parent's
+        self._checkpoint()
 
     def acknowledge(self, note: str) -> None:
         """Keep `note` as the word of the last commit, to be found as `recovered` after a crash.
@@ -119,6 +138,7 @@ class Share:
             place.require_database(self.path)
             self._engine.start()
             self._take_lock(write=use.write, deadline=deadline)
+            self._undo_torn_checkpoint(deadline)
             hold = self._take_up(check)
             with self._mutex:
                 return self._admit(use, hold)
@@ -141,7 +161,9 @@ class Share:
         try:
             self._put_down()
             place.require_folder(self.path)
+            place.require_own_files(self.path)
             self._take_lock(write=write, deadline=deadline)
+            self._undo_torn_checkpoint(deadline)
             with self._mutex:
                 self._closing = True
                 self._uses.append(use)
@@ -182,13 +204,14 @@ class Share:
     def create(self, fill: Check) -> None:
         """Make the database beside its place and move it there whole. Only under `lock`."""
         hold = self._held()
-        new = self.path.with_name(f"{self.path.name}.new")
+        new = place.new(self.path)
         with translating(str(self.path)):
             try:
                 _remove(new)
                 self._fill(new, hold, fill)
+                rollback.discard(self.path)  # of a database that was here before
                 new.replace(self.path)
-                _sync(self.path.parent)
+                place.sync(self.path.parent)
                 hold.file.put_down(place.seal(self.path))
             finally:
                 _remove(new)
@@ -228,7 +251,7 @@ class Share:
         hold = self._hold
         if hold is None:
             return
-        if doubtful or linger <= 0 or hold.somebody_waits():
+        if doubtful or linger <= 0 or hold.somebody_waits() or self._log_is_long():
             self._closing = True
         if self._uses:
             return
@@ -237,6 +260,13 @@ class Share:
         else:
             self._linger_until = monotonic() + linger
             self._keeper.watch(self, hold, self._linger_until)
+
+    def _log_is_long(self) -> bool:
+        """Whether the log should be written into the file before it gets any longer."""
+        try:
+            return place.wal(self.path).stat().st_size > _LONG_LOG
+        except OSError:
+            return False
 
     def _is_quiet(self) -> bool:
         return not self._uses and (self._changer is None or self._outside)
@@ -268,7 +298,7 @@ class Share:
     def _admit(self, use: Use, hold: Hold) -> Attachment:
         self._uses.append(use)
         use.cursor = self._engine.cursor()
-        return Attachment(self.path, use, hold, self._recovered)
+        return Attachment(self.path, use, hold, self._engine.checkpoint, self._recovered)
 
     def _take_lock(self, *, write: bool, deadline: float) -> None:
         self._outside = True
@@ -279,6 +309,16 @@ class Share:
         finally:
             with self._mutex:  # a fork that is under way ends before anything is attached
                 self._outside = False
+
+    def _undo_torn_checkpoint(self, deadline: float) -> None:
+        """Repair a file in which a checkpoint was cut off; the lock is held alone from then on."""
+        with translating(str(self.path)):
+            if not self.path.exists() or not rollback.is_needed(self.path):
+                return
+            if not self._held().write:
+                self._put_down()
+                self._take_lock(write=True, deadline=deadline)
+            rollback.restore(self.path)
 
     def _take_up(self, check: Check | None) -> Hold:
         hold = self._held()
@@ -315,14 +355,15 @@ class Share:
             trouble = self._engine.detach()
         if trouble is not None:
             raise translated(trouble, str(self.path)) from trouble
-        _sync(new)
+        place.sync(new)
 
     def _lend(self, path: Path, hold: Hold, to: Check, *, write: bool) -> None:
         use = Use(write=write)
         self._uses.append(use)
         use.cursor = self._engine.cursor()
         try:
-            to(Attachment(path, use, hold, None if write else self._recovered))
+            recovered = None if write else self._recovered
+            to(Attachment(path, use, hold, self._engine.checkpoint, recovered))
         finally:
             if use.pid == os.getpid():
                 self._uses.remove(use)
@@ -389,11 +430,3 @@ def _ended(use: Use, path: Path) -> bool:
 def _remove(unfinished: Path) -> None:
     for leftover in (unfinished, place.wal(unfinished)):
         leftover.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,6 +1,5 @@
 """Rows in a DuckDB file."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -11,12 +10,19 @@ from uuid import uuid4
 
 import duckdb
 
+from herdbook.adapters.duckdb.description import Description, read_description
+from herdbook.adapters.duckdb.dialect import DUCKDB
 from herdbook.adapters.duckdb.errors import translated, translating
 from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
-from herdbook.adapters.sql.dialect import Dialect, naive
 from herdbook.adapters.sql.layout import raise_heads, steps, written
 from herdbook.adapters.sql.session import SqlSession, Tables
-from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.domain.errors import (
+    HerdbookError,
+    InvalidValue,
+    StoreDamaged,
+    StoreTooNew,
+    StoreUnavailable,
+)
 from herdbook.domain.journal import Head
 from herdbook.domain.places import area_of
 from herdbook.domain.whereabouts import file_url
@@ -24,28 +30,11 @@ from herdbook.ports.clock import Clock
 from herdbook.ports.dictionary import HEADS
 from herdbook.ports.ids import Ids
 from herdbook.ports.kinds import Dictionary, Kind
-from herdbook.ports.wire import utc
+from herdbook.ports.query import Query
 
 E = TypeVar("E")
 
 WITHIN = f"{Attachment.catalog}.main"
-_TYPES = {
-    **dict.fromkeys(("id", "name", "text", "choice", "stamp", "secret"), "VARCHAR"),
-    **dict.fromkeys(("integer", "number choice"), "BIGINT"),
-    "flag": "BOOLEAN",
-    "moment": "TIMESTAMP",
-    "document": "JSON",
-    "bytes": "BLOB",
-}
-DUCKDB = Dialect(
-    parameter="?",
-    types=_TYPES,
-    array_types=_TYPES,
-    # TIMESTAMP WITH TIME ZONE would need another package to be fetched: UTC by convention.
-    moment_to_db=naive,
-    moment_from_db=utc,
-    among=lambda column, values: f"{column} IN (SELECT unnest({values}))",
-)
 
 
 class DuckDBSession(SqlSession):
@@ -70,6 +59,30 @@ class DuckDBSession(SqlSession):
             raise translated(error, self._place) from error
         self._failed = failed
         return rows
+
+    def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
+        with self._decoding(kind):
+            return super().get(kind, keys)
+
+    def select(self, query: Query[E]) -> list[E]:
+        with self._decoding(query.kind):
+            return super().select(query)
+
+    @contextmanager
+    def _decoding(self, kind: Kind[Any]) -> Iterator[None]:
+        """Refuse rows with values that no Herdbook has written: the file was made by others."""
+        try:
+            yield
+        except InvalidValue as error:
+            raise self._foreign_row(kind) from error
+        except HerdbookError:
+            raise
+        except (LookupError, ValueError, TypeError, OverflowError) as error:
+            raise self._foreign_row(kind) from error
+
+    def _foreign_row(self, kind: Kind[Any]) -> StoreDamaged:
+        reason = f"a row of its table {kind.name} holds what Herdbook never writes"
+        return StoreDamaged(self._place, reason)
 
     @cached_property
     def head(self) -> Head | None:
@@ -152,7 +165,8 @@ class DuckDBStore:
 
     def _described(self) -> tuple[str, int]:
         with self._file.attached(write=False) as attachment:
-            uuid, version, _ = self._description(attachment)
+            described = self._description(attachment)
+        uuid, version = described.uuid, described.schema_version
         if version < self.dictionary.version:
             with self._file.attached(write=True) as attachment:
                 version = self._upgrade(attachment)
@@ -163,37 +177,24 @@ class DuckDBStore:
         if version > self.dictionary.version:
             raise StoreTooNew(self._place, version, self.dictionary.version)
 
-    def _description(self, attachment: Attachment) -> tuple[str, int, str]:
-        with translating(self._place):
-            columns = attachment.cursor.execute(
-                "SELECT column_name FROM duckdb_columns() WHERE database_name = ? "
-                "AND schema_name = 'main' AND table_name = 'store'",
-                [attachment.catalog],
-            ).fetchall()
-            if not {("uuid",), ("schema_version",), ("catalogue",)} <= set(columns):
-                raise StoreDamaged(self._place, "it is another program's database")
-            row = attachment.cursor.execute(
-                f"SELECT uuid, schema_version, catalogue FROM {WITHIN}.store"
-            ).fetchone()
-        if row is None:
-            raise StoreDamaged(self._place, "it does not say which store it is")
-        return row
+    def _description(self, attachment: Attachment) -> Description:
+        return read_description(attachment.cursor, self.dictionary, DUCKDB, self._place)
 
     def _upgrade(self, attachment: Attachment) -> int:
         """Bring the tables up to the dictionary; whoever comes later finds it done.
 
         Killed halfway, it is done again from the start: every step can be.
         """
-        _, version, known = self._description(attachment)
-        if version >= self.dictionary.version:
-            return version
+        described = self._description(attachment)
+        if described.schema_version >= self.dictionary.version:
+            return described.schema_version
         with translating(self._place):
             cursor = attachment.cursor
             cursor.execute("BEGIN")
-            for step in steps(self.dictionary, json.loads(known), DUCKDB, WITHIN):
+            for step in steps(self.dictionary, described.catalogue, DUCKDB, WITHIN):
                 cursor.execute(step)
             cursor.execute("COMMIT")
-            cursor.execute(f"CHECKPOINT {attachment.catalog}")
+            attachment.checkpoint()
             cursor.execute("BEGIN")
             cursor.execute(raise_heads(self.dictionary, WITHIN))
             cursor.execute(

@@ -7,15 +7,14 @@ allowed. A value that asks for more is refused as a whole and stays in the store
 """
 
 import json
-import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import ormsgpack
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
-from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_event_listener
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from herdbook.adapters.langgraph.extensions import Doubts, ExtensionDecoder
 from herdbook.domain.checkpoints import Typed
 from herdbook.domain.errors import DecodingRefused
 from herdbook.ports.shelf import Shelf
@@ -39,22 +38,7 @@ _read_json = json.JSONDecoder().raw_decode
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-class _Decoding(threading.local):
-    """What the decoder of this thread would not make; it went on with the bare data."""
-
-    blocked: tuple[str, ...] = ()
-
-
-_decoding = _Decoding()
-
-
-def _heard(event: SerdeEvent) -> None:
-    if event["kind"] != "msgpack_unregistered_allowed":
-        names = (event["module"], event["name"], event.get("method"))
-        _decoding.blocked += (".".join(str(name) for name in names if name is not None),)
-
-
-register_serde_event_listener(_heard)
+_doubts = Doubts()
 
 
 class GuardedSerializer(JsonPlusSerializer):
@@ -67,8 +51,20 @@ class GuardedSerializer(JsonPlusSerializer):
             allowed_json_modules=[tuple(f"{m}.{n}".split(".")) for m, n in names] or None,
             allowed_msgpack_modules=names or None,
         )
+        self._unpack_ext_hook = ExtensionDecoder(names, _doubts)
         self._named = frozenset(names)
         self._texts = Shelf(TEXTS)  # nobody can change a text, so all who ask get the same one
+
+    def with_msgpack_allowlist(
+        self, extra_allowlist: Iterable[tuple[str, ...] | type]
+    ) -> JsonPlusSerializer:
+        """A serializer that allows further classes; this one if it allows them already."""
+        wider = super().with_msgpack_allowlist(extra_allowlist)
+        if isinstance(wider, GuardedSerializer) and wider is not self:
+            allowed = wider._allowed_msgpack_modules  # noqa: SLF001 - a copy of this one
+            names = allowed if isinstance(allowed, set) else ()
+            wider._unpack_ext_hook = ExtensionDecoder(names, _doubts)  # noqa: SLF001
+        return wider
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """The value behind the bytes; DecodingRefused if it takes more than is allowed."""
@@ -77,7 +73,7 @@ class GuardedSerializer(JsonPlusSerializer):
             return super().loads_typed(data)
         if tag not in ("json", "msgpack"):
             raise DecodingRefused(tag, ())
-        _decoding.blocked = ()
+        _doubts.clear()
         try:
             if tag == "json":
                 value = json.loads(raw, object_hook=self._made)
@@ -86,9 +82,9 @@ class GuardedSerializer(JsonPlusSerializer):
                     raw, ext_hook=self._unpack_ext_hook, option=ormsgpack.OPT_NON_STR_KEYS
                 )
         except (ValueError, TypeError, LookupError, RecursionError) as error:
-            raise DecodingRefused(tag, _decoding.blocked) from error
-        if _decoding.blocked:
-            raise DecodingRefused(tag, tuple(dict.fromkeys(_decoding.blocked)))
+            raise _refusal(tag) from error
+        if _doubts.there_are:
+            raise _refusal(tag)
         return value
 
     def loads_all(self, values: Mapping[str, Typed]) -> dict[str, Any]:
@@ -96,7 +92,7 @@ class GuardedSerializer(JsonPlusSerializer):
         unpack, hook, known = ormsgpack.unpackb, self._unpack_ext_hook, self._texts.glimpse
         option = ormsgpack.OPT_NON_STR_KEYS
         found: dict[str, Any] = {}
-        _decoding.blocked = ()
+        _doubts.clear()
         try:
             for name, (tag, data) in values.items():
                 if tag != "msgpack":
@@ -110,9 +106,9 @@ class GuardedSerializer(JsonPlusSerializer):
                     self._texts.put(data, text, len(data))
                 found[name] = text
         except (ValueError, TypeError, LookupError, RecursionError) as error:
-            raise DecodingRefused("msgpack", _decoding.blocked) from error
-        if _decoding.blocked:
-            raise DecodingRefused("msgpack", tuple(dict.fromkeys(_decoding.blocked)))
+            raise _refusal("msgpack") from error
+        if _doubts.there_are:
+            raise _refusal("msgpack")
         if len(found) == len(values):
             return found
         return {
@@ -129,10 +125,21 @@ class GuardedSerializer(JsonPlusSerializer):
         module, name = ".".join(names[:-1]), names[-1] if names else ""
         known = names[:1] in (["langchain"], ["langchain_core"]) and name in _NAMES
         safe = (module, name) in SAFE_MSGPACK_TYPES or (module, name) in self._named
-        if value["type"] == "constructor" and (known if value["lc"] == 1 else safe):
-            return self._reviver(value)
-        _decoding.blocked += (f"{module}.{name}",)
-        return value
+        if value["type"] != "constructor" or not (known if value["lc"] == 1 else safe):
+            _doubts.block(module, name)
+            return value
+        try:
+            made = self._reviver(value)
+        except Exception:  # noqa: BLE001 - classes may raise anything, and all means the same
+            made = None
+        if made is None:  # it says so in a log, and would go on with nothing
+            _doubts.fail()
+        return made
+
+
+def _refusal(tag: str) -> DecodingRefused:
+    """The error of a value that was not decoded, with the names of what it asked for."""
+    return DecodingRefused(tag, tuple(dict.fromkeys(_doubts.blocked)))
 
 
 def _name(allowed: Allowed) -> tuple[str, str]:

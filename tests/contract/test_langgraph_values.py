@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import sys
 from collections import deque
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -94,6 +95,54 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
         "PromptTemplate",
     ),
     "a secret in JSON": ("json", _lc(1, "secret", "HOME"), "HOME"),
+    **{
+        f"the unknown extension {code}": (
+            "msgpack",
+            _ext(code, "uuid", "UUID", "0" * 32),
+            f"the MessagePack extension {code}",
+        )
+        for code in (8, 9, 42, 127)
+    },
+    "an unknown extension in what is allowed": (
+        "msgpack",
+        _ext(1, "collections", "deque", [[ormsgpack.Ext(8, b"")]]),
+        "the MessagePack extension 8",
+    ),
+    "an unknown extension in an unknown one's neighbour": (
+        "msgpack",
+        ormsgpack.packb([ormsgpack.Ext(8, b""), {"x": ormsgpack.Ext(99, b"")}]),
+        "the MessagePack extension 99",
+    ),
+    "a method without its name": ("msgpack", _ext(3, "uuid", "UUID", "x"), "msgpack"),
+    "a method with too much": ("msgpack", _ext(3, "a", "b", "c", "d", "e"), "msgpack"),
+    "a method that is no list": ("msgpack", _ext(3), "msgpack"),
+    "a method of nothing": ("msgpack", ormsgpack.packb(ormsgpack.Ext(3, b"")), "msgpack"),
+    "a method of noise": ("msgpack", ormsgpack.packb(ormsgpack.Ext(3, b"\xc1\xff")), "msgpack"),
+    "a call without an argument": ("msgpack", _ext(0, "uuid", "UUID"), "msgpack"),
+    "a call that fails": ("msgpack", _ext(0, "uuid", "UUID", "no number"), "msgpack"),
+    "a call with arguments that fails": ("msgpack", _ext(1, "datetime", "date", [1, 2]), "msgpack"),
+    "a call with names that fails": ("msgpack", _ext(2, "datetime", "date", {"x": 1}), "msgpack"),
+    "a method that fails": (
+        "msgpack",
+        _ext(3, "datetime", "datetime", "noon", "fromisoformat"),
+        "msgpack",
+    ),
+    "a failure in what is allowed": (
+        "msgpack",
+        _ext(0, "builtins", "set", [ormsgpack.Ext(0, ormsgpack.packb(("uuid", "UUID", "x")))]),
+        "msgpack",
+    ),
+    "a class by a number": ("msgpack", _ext(0, 1, 2, 3), "1.2"),
+    "a class by a list": ("msgpack", _ext(0, ["uuid"], "UUID", "x"), "msgpack"),
+    "a model that is none": ("msgpack", _ext(5, "uuid", "UUID", {"x": 1}, "x"), "msgpack"),
+    "an old model that is none": ("msgpack", _ext(4, "uuid", "UUID", {"x": 1}), "msgpack"),
+    "a snapshot of the unknown": (
+        "msgpack",
+        ormsgpack.packb(ormsgpack.Ext(7, ormsgpack.packb(ormsgpack.Ext(8, b"")))),
+        "the MessagePack extension 8",
+    ),
+    "a snapshot of nothing": ("msgpack", ormsgpack.packb(ormsgpack.Ext(7, b"")), "msgpack"),
+    "a constructor in JSON that fails": ("json", _lc(2, "constructor", "uuid", "UUID"), "json"),
     "what nobody has written": ("msgpack", b"\xc1", "msgpack"),
     "an unknown way of writing": ("marshal", b"x", "marshal"),
 }
@@ -159,6 +208,26 @@ def test_a_hostile_value_is_refused_and_stays_stored(
         ]
     assert [held[0].values["a"], held[1].writes[0].value] == [bait, bait]
     assert [held[2].state, held[3].metadata] == [bait, bait]
+
+
+def test_an_array_is_refused_where_nothing_makes_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without numpy there is no array, and nothing in its place."""
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    with pytest.raises(DecodingRefused, match=r"numpy\.ndarray"):
+        GuardedSerializer().loads_typed(("msgpack", _ext(6, "<f8", [1], "C", b"\0" * 8)))
+
+
+def test_a_broken_value_does_not_spoil_the_next() -> None:
+    """What was in doubt about one is forgotten with it."""
+    guard = GuardedSerializer()
+    good = guard.dumps_typed([UUID(int=1), HumanMessage("Hello", id="1")])
+    for tag, data, _ in HOSTILE.values():
+        with pytest.raises(DecodingRefused):
+            guard.loads_typed((tag, data))
+        assert guard.loads_typed(good)[0] == UUID(int=1)
+        with pytest.raises(DecodingRefused):
+            guard.loads_all({"good": Typed(*good), "bad": Typed(tag, data)})
+        assert guard.loads_all({"good": Typed(*good)})["good"][0] == UUID(int=1)
 
 
 VALUES: dict[str, Any] = {

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.looking import look
+from herdbook.adapters.looking import is_missing, look
+from herdbook.domain.plan import Task
 from herdbook.domain.whereabouts import NOTHING_THERE
 from herdbook.ports.dictionary import DICTIONARY
+from herdbook.ports.run import run
 from tests.contract.conftest import SHARED
 
 on_shared = pytest.mark.parametrize("engine", SHARED, indirect=True)
@@ -77,3 +79,32 @@ def test_what_is_no_store_is_told_and_not_raised(tmp_path: Path, scheme: str) ->
     assert sight.exists
     assert sight.schema_version is None
     assert sight.problem
+
+
+@on_shared
+def test_whether_a_store_is_missing_is_told_without_making_one(
+    engine: str, new_url: Callable[[str], str]
+) -> None:
+    """It is missing before it is made and there afterwards, also while somebody writes in it."""
+    url = new_url(engine)
+    assert is_missing(url)
+    assert look(url) == NOTHING_THERE
+    with open_store(url) as store:
+        assert not is_missing(url)
+        run(store, "work/here", lambda uow: uow.tasks.add(Task(name="one")))
+        assert not is_missing(url)
+    assert not is_missing(url)
+
+
+def test_what_cannot_be_told_is_not_missing() -> None:
+    """Whoever opens it hears what stands in the way, instead of an empty store."""
+    assert not is_missing("postgresql://me@127.0.0.1:1/x?connect_timeout=1")
+    assert not is_missing("duckdb:///half%20%FF")
+
+
+def test_a_log_without_its_file_is_not_nothing(tmp_path: Path) -> None:
+    """A DuckDB store that has lost its file is told of as damaged, never taken for an empty one."""
+    url = f"duckdb://{tmp_path / 'store'}"
+    (tmp_path / "store.wal").write_bytes(b"a log")
+    assert not is_missing(url)
+    assert "write-ahead log is there" in (look(url).problem or "")

@@ -1,6 +1,7 @@
 """One query in SQL over any store: the same rows give the same answer, and nothing is changed."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -8,11 +9,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from attrs import frozen
 
 from herdbook.adapters import open_store
 from herdbook.adapters.asking import Answer, ask
+from herdbook.adapters.asking.syntax import tables_in, tree_of
 from herdbook.adapters.urls import path_of
 from herdbook.domain.agents import Agent
 from herdbook.domain.entity import evolve
@@ -346,6 +349,204 @@ def test_duckdb_reaches_for_nothing_but_the_tables(herd: Herd, source: str) -> N
             herd.ask(sql)
 
 
+OUT_OF_SCOPE = [
+    (
+        "select (with duckdb_databases as (select 1 a) select a from duckdb_databases), path, "
+        "database_name from duckdb_databases"
+    ),
+    "SELECT (WITH part AS (SELECT 1 a) SELECT a FROM part), * FROM part",
+    "SELECT * FROM (WITH part AS (SELECT 1) FROM part), part",
+    "SELECT * FROM part, (WITH part AS (SELECT 1) FROM part)",
+    "SELECT * FROM part WHERE EXISTS (WITH part AS (SELECT 1) FROM part)",
+    "(WITH part AS (SELECT 1) FROM part) UNION ALL FROM part",
+    "WITH a AS (WITH part AS (SELECT 1) FROM part) FROM part",
+    "WITH a AS (FROM part), part AS (SELECT 1) FROM a",
+    "WITH part AS (FROM part) FROM part",
+    "WITH RECURSIVE part AS (FROM part UNION ALL FROM part) FROM part",
+    "WITH RECURSIVE part AS (FROM part) FROM part",
+    "WITH part AS (SELECT 1) FROM main.part",
+    "WITH part AS (SELECT 1) FROM memory.part",
+    "WITH RECURSIVE r(n) USING KEY (n) AS (SELECT 1 UNION FROM recurring.r) FROM r",
+    "WITH duckdb_tables AS (SELECT 1) FROM duckdb_tables",
+    "WITH DuckDB_Settings AS (SELECT 1) FROM duckdb_settings",
+    "WITH pg_class AS (SELECT 1) FROM pg_class",
+    "WITH sqlite_master AS (SELECT 1) FROM sqlite_master",
+    "WITH information_schema AS (SELECT 1) FROM information_schema.tables",
+    """WITH "x.csv" AS (SELECT 1) FROM "x.csv" """,
+    """WITH "/etc/passwd" AS (SELECT 1) SELECT 1""",
+    "FROM sqlite_master",
+    "FROM sqlite_schema",
+    "FROM pg_catalog.pg_class",
+    "FROM pg_settings",
+    "FROM duckdb_views",
+    "FROM information_schema.columns",
+    "FROM temp.main.tasks",
+    "FROM system.information_schema.tables",
+    "FROM a.b.c.tasks",
+]
+ELSEWHERE = [
+    "SELECT pg_get_viewdef(1)",
+    "SELECT pg_get_viewdef(i) FROM range(3000) r(i)",
+    "SELECT pg_catalog.pg_get_viewdef(1)",
+    "SELECT PG_Get_ConstraintDef(1)",
+    "SELECT (1).pg_get_viewdef()",
+    "SELECT obj_description(1, 'x')",
+    "SELECT col_description(1, 1)",
+    "SELECT get_block_size('memory')",
+    "SELECT current_setting('allowed_paths')",
+    "SELECT main.current_setting('temp_directory')",
+    "SELECT system.main.current_setting('temp_directory')",
+    "SELECT list_transform(['x'], lambda x: current_setting(x))",
+    "SELECT [current_setting(x) FOR x IN ['threads']]",
+    "SELECT max(current_setting('threads')) OVER ()",
+    "SELECT 1 ORDER BY current_setting('threads')",
+    "SELECT 1 LIMIT (SELECT count(*) FROM duckdb_settings())",
+    "SELECT 1 LIMIT length(current_setting('threads'))",
+    "SELECT getvariable('x')",
+    "SELECT getenv('HOME')",
+    "SELECT write_log('x')",
+    "SELECT nextval('x')",
+    "SELECT count(*) FILTER (WHERE current_setting('threads') = '1') FROM tasks",
+    "SELECT * FROM tasks JOIN duckdb_settings() ON true",
+    "SELECT * FROM tasks POSITIONAL JOIN duckdb_settings()",
+    "SELECT * FROM tasks ASOF JOIN duckdb_views() v ON v.view_oid >= tasks.version",
+    "SELECT * FROM tasks SEMI JOIN duckdb_settings() ON true",
+    "SELECT * FROM (VALUES ((SELECT count(*) FROM duckdb_settings())))",
+    "SELECT * FROM unnest((SELECT list(name) FROM duckdb_settings()))",
+    "SELECT * FROM range((SELECT count(*) FROM duckdb_settings()))",
+    "SELECT * FROM system.main.duckdb_settings()",
+    "SELECT * FROM main.range(3)",
+    "SELECT * FROM checkpoint()",
+    "SELECT * FROM force_checkpoint()",
+    "SELECT * FROM enable_logging()",
+    "SELECT * FROM histogram(tasks, name)",
+    "SELECT * FROM duckdb_logs_parsed('x')",
+    "SELECT * FROM test_all_types()",
+    "SELECT * FROM summary(tasks)",
+    "SELECT * FROM arrow_scan(1, 2, 3)",
+    "SELECT * FROM pandas_scan(1)",
+    "FROM read_duckdb('x.duckdb')",
+    "FROM parquet_metadata('x.parquet')",
+    "FROM sniff_csv('/etc/passwd')",
+    "PIVOT tasks ON name USING count(*)",
+    "FROM (PIVOT tasks ON name USING count(*))",
+    "UNPIVOT tasks ON name",
+    "SELECT * FROM tasks AT (VERSION => 1)",
+    "SHOW DATABASES",
+    "SHOW ALL TABLES",
+    "SHOW VARIABLES",
+    "SHOW TABLES FROM system",
+    "SHOW TABLES FROM information_schema",
+    "FROM (SHOW DATABASES)",
+    "DESCRIBE duckdb_settings",
+    "SUMMARIZE duckdb_views",
+    "DESCRIBE (FROM duckdb_settings())",
+    "WITH a AS (INSERT INTO tasks (id) VALUES ('z') ON CONFLICT DO NOTHING RETURNING *) FROM a",
+    "WITH a AS (UPDATE tasks SET name = 'x' RETURNING *) FROM a",
+]
+
+
+@on_duckdb_sql
+def test_the_name_of_a_part_counts_where_it_is_seen(herd: Herd) -> None:
+    """Elsewhere the same name would be that of a file or of a view of DuckDB's own."""
+    for sql in OUT_OF_SCOPE:
+        with pytest.raises(InvalidValue, match="no table of|by its name|be the name of|may not"):
+            herd.ask(sql)
+
+
+@on_duckdb_sql
+def test_no_way_round_leads_to_settings_catalogs_or_files(herd: Herd) -> None:
+    """Whatever expression, join, function or statement it is in, it is refused before it runs."""
+    for sql in ELSEWHERE:
+        with pytest.raises(InvalidValue) as refusal:
+            herd.ask(sql)
+        assert "herd_" not in str(refusal.value), sql
+
+
+@on_duckdb_sql
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("WITH a AS (SELECT 1 x), b AS (SELECT x + 1 FROM a) FROM b", [(2,)]),
+        ("WITH a AS (SELECT 1 x) SELECT (SELECT x FROM a), x FROM a WHERE x IN (FROM A)", [(1, 1)]),
+        ("WITH a AS (SELECT 1 x) FROM (WITH b AS (FROM a) SELECT * FROM b, a)", [(1, 1)]),
+        ("WITH a AS (SELECT 1 x) FROM (WITH a AS (SELECT 2 x) FROM a), a", [(2, 1)]),
+        ("WITH a AS (SELECT 2 x) SELECT 1 UNION ALL FROM a ORDER BY 1", [(1,), (2,)]),
+        ("WITH a AS MATERIALIZED (SELECT 1) FROM a, LATERAL (FROM a)", [(1, 1)]),
+        (
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 3) FROM r",
+            [(1,), (2,), (3,)],
+        ),
+        ("WITH a AS (SELECT 1 x) SELECT list_transform([x], lambda y: y + x) FROM a", [([2],)]),
+        ("WITH a AS (SELECT [3, 4] l) SELECT u FROM a, unnest(l) t(u)", [(3,), (4,)]),
+        ("WITH tasks AS (SELECT id FROM tasks WHERE id = 'a') FROM tasks", [("a",)]),
+        ("SELECT name.upper() FROM tasks WHERE id = 'a'", [("ÄRGER",)]),
+        ("SELECT DISTINCT ON (1) 1, 2 QUALIFY row_number() OVER (ORDER BY 1) = 1", [(1, 2)]),
+        ("SELECT CAST('1.50' AS DECIMAL(9, 2)), pg_typeof(1), 'a' COLLATE NOCASE = 'A'", None),
+        ("SELECT CASE WHEN i > 1 THEN i END FROM range(3) r(i) WHERE i BETWEEN 2 AND 5", [(2,)]),
+        ("FROM (VALUES (1, 'x')) v(a, b) TABLESAMPLE 100% LIMIT 10%", None),
+    ],
+)
+def test_parts_of_a_query_are_seen_where_sql_sees_them(
+    herd: Herd, sql: str, rows: list[tuple[Any, ...]] | None
+) -> None:
+    """What is refused is refused for a reason: the usual shapes of queries go through."""
+    found = herd.rows(sql)
+    assert rows is None or found == rows
+
+
+def test_every_macro_that_asks_duckdbs_own_views_is_known() -> None:
+    """A macro of DuckDB's hides what it reads from the tree of a query."""
+    with duckdb.connect(":memory:") as connection:
+        macros = connection.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'macro' "
+            "AND regexp_matches(macro_definition, '(?i)duckdb_|pg_catalog|from |select|setting')"
+        ).fetchall()
+        names = {name for (name,) in macros}
+        assert "pg_get_viewdef" in names
+        for name in names:
+            tree = tree_of(connection, f"SELECT {name}(1)")
+            with pytest.raises(InvalidValue, match="may not use"):
+                tables_in(tree, ())
+
+
+HEAVY = [
+    "SELECT length(repeat('x', 2000000000))",
+    "SELECT length(lpad('x', 2000000000, 'ab'))",
+    "SELECT levenshtein(repeat('a', 100000), repeat('b', 100000))",
+    "SELECT count(*) FROM (SELECT unnest(range(2000000000)))",
+    "SELECT length(repeat([1, 2, 3], 1000000000))",
+    "SELECT list_sort(range(300000000))[1]",
+    "SELECT repeat('x', 1000000) FROM range(100000)",
+    "SELECT sleep_ms(600000)",
+    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+]
+
+
+@on_duckdb_sql
+@pytest.mark.parametrize("sql", HEAVY)
+def test_a_query_that_hears_no_interrupt_is_stopped_too(herd: Herd, sql: str) -> None:
+    """A function that takes minutes or gigabytes ends with its patience or with its memory."""
+    begun = time.monotonic()
+    with pytest.raises(InvalidValue, match="was stopped after 1.5 s|memory|an answer of more than"):
+        herd.ask(sql, patience=1.5)
+    assert time.monotonic() - begun < 20
+    assert herd.rows("SELECT 1") == [(1,)]
+
+
+@on_lent_rows
+def test_lending_rows_counts_as_asking(fresh: Callable[..., Store], engine: str) -> None:
+    """A table that takes longer to lend than the patience is not waited for."""
+    store = fresh()
+    with work_in(store) as uow:
+        uow.tasks.add_all([Task(name=f"task {n}") for n in range(15_000)])
+        uow.commit()
+    ask(store, "SELECT 1")  # the process is there now, and starting it does not count
+    with pytest.raises(InvalidValue, match=r"was stopped after 0\.1 s"):
+        ask(store, "SELECT count(*) FROM tasks", patience=0.1)
+    assert ask(store, "SELECT count(*) FROM tasks").rows == [(15_000,)], engine
+
+
 @on_duckdb_sql
 def test_duckdb_tells_its_tables(herd: Herd) -> None:
     """SHOW TABLES and DESCRIBE tell what can be asked, and nothing else."""
@@ -391,12 +592,64 @@ def test_times_with_a_zone_need_no_other_package(herd: Herd) -> None:
         "SELECT * FROM pg_settings",
         "SELECT * FROM pg_file_settings",
         "TABLE public.elsewhere",
+        "SELECT * FROM pg_stat_get_activity(NULL)",
+        "SELECT query FROM pg_catalog.pg_stat_get_activity(NULL) WITH ORDINALITY",
+        "SELECT * FROM pg_show_all_settings()",
+        "SELECT * FROM pg_show_all_file_settings()",
+        "SELECT * FROM pg_hba_file_rules()",
+        "SELECT * FROM pg_lock_status()",
+        "SELECT * FROM pg_prepared_statement()",
+        "SELECT * FROM pg_cursor()",
+        "SELECT * FROM pg_get_backend_memory_contexts()",
+        "SELECT * FROM pg_config()",
+        "SELECT * FROM pg_control_system()",
+        "SELECT current_setting('data_directory')",
+        "SELECT set_config('statement_timeout', '0', true)",
+        "SELECT pg_relation_filepath('tasks')",
+        "SELECT pg_tablespace_location(0)",
+        "SELECT pg_postmaster_start_time()",
+        "SELECT public.reach_out()",
+        'SELECT * FROM "public"."reach_out"()',
+        "SELECT * FROM pg_catalog.pg_shadow",
+        "SELECT * FROM pg_user_mapping",
+        "SELECT * FROM pg_largeobject",
+        "SELECT * FROM pg_subscription",
+        "SELECT * FROM pg_db_role_setting",
+        "SELECT rolpassword FROM pg_roles",
+        "SELECT * FROM pg_proc",
+        "SELECT * FROM tasks, LATERAL pg_ls_logdir()",
+        "WITH a AS (SELECT pg_read_file('/etc/passwd')) SELECT 1",
+        "SELECT * FROM (VALUES (pg_read_file('/etc/passwd'))) v",
+        "SELECT count(*) FILTER (WHERE pg_read_file('/etc/passwd') IS NULL) FROM tasks",
+        "SELECT 1 ORDER BY pg_read_file('/etc/passwd')",
+        "SELECT xmlelement(name x, query_to_xml('SELECT 1', true, true, ''))",
     ],
 )
 def test_postgres_reaches_for_nothing_but_the_tables(herd: Herd, sql: str) -> None:
     """Files, other sessions, settings and other people's tables are refused, to a superuser too."""
     with pytest.raises(InvalidValue):
         herd.ask(sql)
+
+
+@on_postgres
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT pg_sleep(600)",
+        "SELECT pg_sleep(600)::text FROM tasks ORDER BY 1",
+        "SELECT count(*) FROM generate_series(1, 1000000000000)",
+        "SELECT length(string_agg(md5(i::text), '')) FROM generate_series(1, 100000000000) g(i)",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r",
+        "SELECT 1 WHERE (SELECT count(*) FROM generate_series(1, 1000000000000)) > 0",
+    ],
+)
+def test_a_query_on_a_server_ends_with_its_patience(herd: Herd, sql: str) -> None:
+    """Wherever in it the time is spent."""
+    begun = time.monotonic()
+    with pytest.raises(InvalidValue, match="was stopped after 1 s"):
+        herd.ask(sql, patience=1)
+    assert time.monotonic() - begun < 20
+    assert herd.rows("SELECT 1") == [(1,)]
 
 
 @on_postgres

@@ -20,6 +20,10 @@ HARMLESS = [
     "SELECT $$unfinished ; pg_read_file",
     "SELECT /* unfinished ; pg_read_file",
     "SELECT ä, \U0001f404 FROM tasks",
+    "SELECT pg_catalog.lower(t.name), pg_typeof(1), pg_size_pretty (1::bigint) FROM tasks t",
+    "SELECT t.id FROM work.tasks t JOIN work.agents USING (space) WHERE t.id IN (SELECT 'x')",
+    "SELECT a.b FROM (VALUES (1)) a(b) WHERE a.b = ANY (ARRAY[1]) AND (a.b) IN (1, 2)",
+    "SELECT 1.5 (2)",
 ]
 
 
@@ -72,6 +76,13 @@ def test_a_second_statement_is_refused(sql: str) -> None:
         "SELECT * FROM public.dblink_connect('x')",
         "SELECT database_to_xml_and_xmlschema(true, true, '')",
         "SELECT pg_try_advisory_xact_lock(1)",
+        "SELECT * FROM pg_stat_get_activity(NULL)",
+        'SELECT * FROM "pg_show_all_settings" /* x */ ()',
+        "SELECT current_setting('data_directory')",
+        "SELECT public.read_it('x')",
+        'SELECT * FROM "Some Schema" . "read it" (1)',
+        "SELECT work.peek()",
+        "SELECT db.public.peek()",
     ],
 )
 def test_functions_that_reach_out_are_refused(sql: str) -> None:

@@ -1,0 +1,44 @@
+"""Messages between the process that asks and the one that answers: a size, then so many bytes."""
+
+import os
+import struct
+
+_SIZE = struct.Struct("<Q")
+LARGEST = 256 * 2**20
+"""No message is longer: an answer that is would not fit into the memory of whoever asked."""
+
+
+class Closed(Exception):
+    """The other end is gone, or says what it never should."""
+
+
+def send(descriptor: int, message: bytes) -> None:
+    """Write one message. Raises Closed."""
+    view = memoryview(_SIZE.pack(len(message)) + message)
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError as error:
+        raise Closed(str(error)) from error
+
+
+def receive(descriptor: int) -> bytes:
+    """Wait for one message. Raises Closed."""
+    (size,) = _SIZE.unpack(_read(descriptor, _SIZE.size))
+    if size > LARGEST:
+        raise Closed(f"a message of {size} bytes")
+    return _read(descriptor, size)
+
+
+def _read(descriptor: int, size: int) -> bytes:
+    parts = []
+    while size:
+        try:
+            part = os.read(descriptor, min(size, 1 << 20))
+        except OSError as error:
+            raise Closed(str(error)) from error
+        if not part:
+            raise Closed("the end of it")
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,21 @@
+"""How a query is refused."""
+
+from herdbook.domain.errors import InvalidValue
+
+ONE_QUERY = "must be one query that only reads (SELECT, WITH, VALUES or TABLE)"
+TOO_MUCH_MEMORY = "needs more memory than a query may use; ask for less"
+
+
+def refused(reason: str) -> InvalidValue:
+    """The error of a query that is not let through, or that the engine cannot make sense of."""
+    return InvalidValue("sql", reason)
+
+
+def too_slow(patience: float) -> InvalidValue:
+    """The error of a query that was stopped: it would keep others from the store."""
+    return refused(f"was stopped after {patience:g} s; ask for less")
+
+
+def first_line(error: Exception) -> str:
+    """What an engine says first; the rest quotes the query."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,22 @@
+"""DuckDB's SQL: its types, and what it does otherwise than Postgres. Needs no driver."""
+
+from herdbook.adapters.sql.dialect import Dialect, naive
+from herdbook.ports.wire import utc
+
+_TYPES = {
+    **dict.fromkeys(("id", "name", "text", "choice", "stamp", "secret"), "VARCHAR"),
+    **dict.fromkeys(("integer", "number choice"), "BIGINT"),
+    "flag": "BOOLEAN",
+    "moment": "TIMESTAMP",
+    "document": "JSON",
+    "bytes": "BLOB",
+}
+DUCKDB = Dialect(
+    parameter="?",
+    types=_TYPES,
+    array_types=_TYPES,
+    # TIMESTAMP WITH TIME ZONE would need another package to be fetched: UTC by convention.
+    moment_to_db=naive,
+    moment_from_db=utc,
+    among=lambda column, values: f"{column} IN (SELECT unnest({values}))",
+)

@@ -65,7 +65,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.stores $(ARGS)
 
 docs: setup
-	$(BIN)/python -m herdbook.entrypoints.reference > docs/commands.md
+	$(BIN)/python -m herdbook.entrypoints.cli.reference > docs/commands.md
 
 demo: setup
 	$(BIN)/herdbook demo $(ARGS)

@@ -15,13 +15,13 @@ from uuid import uuid4
 
 from herdbook.domain.errors import AlreadyExists, NotFound, StoreBusy, StoreUnavailable
 from herdbook.domain.journal import Head
-from herdbook.domain.places import area_of
-from herdbook.ports.clock import Clock
-from herdbook.ports.dictionary import HEADS
-from herdbook.ports.ids import Ids
-from herdbook.ports.kinds import Dictionary, Kind
-from herdbook.ports.query import Query, admits, arrange
-from herdbook.ports.wire import revive
+from herdbook.domain.location.areas import area_of
+from herdbook.ports.engine.codec import revive
+from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.kinds import Dictionary, Kind
+from herdbook.ports.engine.query import Query, admits, arrange
+from herdbook.ports.world.clock import Clock
+from herdbook.ports.world.ids import Ids
 
 E = TypeVar("E")
 Tables = dict[str, dict[Any, Any]]

@@ -13,13 +13,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from herdbook.domain.agents import Agent
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.ports.run import run
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services.claiming import claim
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan.claims import claim
 
 ROUNDS = 40
 AGENTS, TASKS = 100, 1_000

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from herdbook.entrypoints.hooks.agents import installed_command
+from herdbook.entrypoints.hooks.hosts import installed_command
 
 ROUNDS = 100
 BARS = {"installed": 1.1, "typed": 2.0}

@@ -18,9 +18,9 @@ import psycopg
 from herdbook.adapters.duckdb.store import DuckDBSession
 from herdbook.adapters.lmdb.keys import behind, joined, row_prefix, tag
 from herdbook.adapters.postgres.address import read_address
-from herdbook.adapters.postgres.bounded import BoundedConnection
-from herdbook.ports.dictionary import JOURNAL, MESSAGES
-from herdbook.ports.store import Store
+from herdbook.adapters.postgres.bounded_connection import BoundedConnection
+from herdbook.ports.engine.dictionary import JOURNAL, MESSAGES
+from herdbook.ports.engine.store import Store
 
 Work = Callable[[], object]
 FOUND_BY = ("recipient_id", "status", "created_at")

@@ -21,15 +21,15 @@ from attrs import evolve, frozen
 
 from benchmarks.raw import Raw, RawDuckDB, RawLmdb, RawPostgres
 from herdbook.adapters import open_store
-from herdbook.adapters.ids import random_ids
-from herdbook.domain.agents import Agent
-from herdbook.domain.plan import ExecutionMode, Initiative, Phase, Task
-from herdbook.domain.talk import Message
-from herdbook.ports.dictionary import JOURNAL, MESSAGES
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.services.claiming import claim, ready
+from herdbook.adapters.system.ids import random_ids
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.conversation import Message
+from herdbook.domain.plan.model import ExecutionMode, Initiative, Phase, Task
+from herdbook.ports.engine.dictionary import JOURNAL, MESSAGES
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.services.plan.claims import claim, ready
 from tests.postgres_server import running_postgres
 
 SPACE = "work/bench"

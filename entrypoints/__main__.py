@@ -2,6 +2,6 @@
 
 import sys
 
-from herdbook.entrypoints.cli import main
+from herdbook.entrypoints.cli.run_command import main
 
 sys.exit(main())

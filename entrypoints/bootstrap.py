@@ -13,16 +13,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from herdbook.adapters.whereabouts import Whereabouts, account_name
-from herdbook.domain.places import Area
-from herdbook.domain.settings import DEFAULTS, chosen
+from herdbook.adapters.workspace import Whereabouts, account_name
+from herdbook.domain.location.areas import Area
+from herdbook.domain.location.settings import DEFAULTS, chosen
 
 if TYPE_CHECKING:
-    from herdbook.domain.agents import Agent
+    from herdbook.domain.agents.model import Agent
     from herdbook.domain.grading import Experience
     from herdbook.domain.journal import Actor
-    from herdbook.ports.store import Store
-    from herdbook.ports.unit_of_work import UnitOfWork
+    from herdbook.ports.engine.store import Store
+    from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 R = TypeVar("R")
 
@@ -75,14 +75,14 @@ class Here(Whereabouts):
             if create:
                 self.note_use(place)
                 if area is Area.RECORD and self.setting("merge_legacy"):
-                    from herdbook.entrypoints import legacy  # noqa: PLC0415
+                    from herdbook.entrypoints import tracker_automerge  # noqa: PLC0415
 
-                    legacy.merge_once(self, store)
+                    tracker_automerge.merge_once(self, store)
             yield store
 
     def run(self, area: Area | None, use_case: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         """Run a use case on the store of an area, made if there is none, as whoever acts here."""
-        from herdbook.ports.run import run  # noqa: PLC0415
+        from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
 
         area = area or Area.WORK
         with self.opened(area, create=True) as store:
@@ -119,9 +119,9 @@ class Here(Whereabouts):
 
     def acting(self, uow: "UnitOfWork") -> "Agent | None":
         """The agent that acts here: the one named, the session's, or the only one at work here."""
-        from herdbook.services import crew  # noqa: PLC0415
+        from herdbook.services.agents import agent_lifecycle  # noqa: PLC0415
 
-        return crew.acting(
+        return agent_lifecycle.acting(
             uow,
             self.variables.get("HERDBOOK_AGENT") or None,
             self.variables.get("HERDBOOK_SESSION") or None,
@@ -133,7 +133,7 @@ class Here(Whereabouts):
 
         Raises StoreGone where there was one.
         """
-        from herdbook.ports.run import read  # noqa: PLC0415
+        from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
 
         area = area or Area.WORK
         place = self.place(area)
@@ -161,8 +161,8 @@ class Here(Whereabouts):
         facts, identity = self.facts, self.worktree_id
         if facts is None or facts.top_level is None or identity is None:
             return
-        from herdbook.ports.run import run  # noqa: PLC0415
-        from herdbook.services import worktrees  # noqa: PLC0415
+        from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
+        from herdbook.services.agents import worktrees  # noqa: PLC0415
 
         run(
             store,

@@ -24,9 +24,9 @@ from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.rpc.codes import rebuilt
 from herdbook.entrypoints.rpc.framing import Fault, Framer, framed
 from herdbook.entrypoints.rpc.messages import RpcError, encoded
-from herdbook.ports.dictionary import DICTIONARY
-from herdbook.ports.kinds import Kind
-from herdbook.ports.wire import decode
+from herdbook.ports.engine.codec import decode
+from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.kinds import Kind
 
 E = TypeVar("E")
 
@@ -111,7 +111,7 @@ class Client:
         cls, folder: str | os.PathLike[str] = ".", *, variables: Mapping[str, str] | None = None
     ) -> Self:
         """Start a server that works for a folder, in threads of this process."""
-        from herdbook.entrypoints.commands.rpc import server_at  # noqa: PLC0415
+        from herdbook.entrypoints.operations.servers.rpc import server_at  # noqa: PLC0415
 
         theirs, outgoing = os.pipe()
         incoming, ours = os.pipe()

@@ -6,9 +6,9 @@ import sys
 def main() -> int:
     """Run one command and give its exit code."""
     if len(sys.argv) > 2 and sys.argv[1] == "hook" and sys.argv[2][:1] != "-":  # noqa: PLR2004 - an event is named
-        from herdbook.entrypoints import hook  # noqa: PLC0415
+        from herdbook.entrypoints.hooks import hook  # noqa: PLC0415
 
         return hook.main(sys.argv[2:])
-    from herdbook.entrypoints import cli  # noqa: PLC0415
+    from herdbook.entrypoints.cli import run_command  # noqa: PLC0415
 
-    return cli.main()
+    return run_command.main()

@@ -1,6 +1,6 @@
 """Raw blocks of LZ4, with the dictionary they may refer to."""
 
-from herdbook.adapters.agent_tracker.damage import Unreadable
+from herdbook.adapters.agent_tracker.errors import Unreadable
 
 WIDEST = 255
 """How many bytes one byte of a block can stand for."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from herdbook.adapters import msgpack
-from herdbook.adapters.agent_tracker.damage import Unreadable
+from herdbook.adapters import msgpack_reader
+from herdbook.adapters.agent_tracker.errors import Unreadable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMESTAMP, _UNDEFINED, _DEFINITION = 0xFF, 0x00, 0x72
@@ -16,11 +16,11 @@ def decode(data: bytes, structures: Sequence[Sequence[str]] = ()) -> Any:
     """The value these bytes stand for; Unreadable if they stand for none, or for more than one."""
     try:
         return _Reader(data, structures).only()
-    except msgpack.Unreadable as error:
+    except msgpack_reader.Unreadable as error:
         raise Unreadable(str(error)) from error
 
 
-class _Reader(msgpack.Reader):
+class _Reader(msgpack_reader.Reader):
     def __init__(self, data: bytes, structures: Sequence[Sequence[str]]) -> None:
         super().__init__(data)
         self._records = {_FIRST_RECORD + at: list(names) for at, names in enumerate(structures)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from struct import Struct, error
 from typing import NamedTuple
 
-from herdbook.adapters.agent_tracker.damage import Unreadable
+from herdbook.adapters.agent_tracker.errors import Unreadable
 
 MAGIC, FORMAT = 0xBEEFC0DE, 2
 NO_PAGE = 2**64 - 1

@@ -1,7 +1,7 @@
 """DuckDB's SQL: its types, and what it does otherwise than Postgres. Needs no driver."""
 
 from herdbook.adapters.sql.dialect import Dialect, naive
-from herdbook.ports.wire import utc
+from herdbook.ports.engine.codec import utc
 
 _TYPES = {
     **dict.fromkeys(("id", "name", "text", "choice", "stamp", "secret"), "VARCHAR"),

@@ -10,10 +10,10 @@ from uuid import uuid4
 
 import duckdb
 
-from herdbook.adapters.duckdb.description import Description, read_description
 from herdbook.adapters.duckdb.dialect import DUCKDB
 from herdbook.adapters.duckdb.errors import translated, translating
-from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
+from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
+from herdbook.adapters.duckdb.schema import Description, read_description
 from herdbook.adapters.sql.layout import raise_heads, steps, written
 from herdbook.adapters.sql.session import SqlSession, Tables
 from herdbook.domain.errors import (
@@ -24,13 +24,13 @@ from herdbook.domain.errors import (
     StoreUnavailable,
 )
 from herdbook.domain.journal import Head
-from herdbook.domain.places import area_of
-from herdbook.domain.whereabouts import file_url
-from herdbook.ports.clock import Clock
-from herdbook.ports.dictionary import HEADS
-from herdbook.ports.ids import Ids
-from herdbook.ports.kinds import Dictionary, Kind
-from herdbook.ports.query import Query
+from herdbook.domain.location.areas import area_of
+from herdbook.domain.location.resolve import file_url
+from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.kinds import Dictionary, Kind
+from herdbook.ports.engine.query import Query
+from herdbook.ports.world.clock import Clock
+from herdbook.ports.world.ids import Ids
 
 E = TypeVar("E")
 

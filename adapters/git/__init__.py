@@ -9,7 +9,7 @@ every hook calls them. `worktrees` starts git and is imported by whoever needs i
 the worktrees.
 """
 
-from herdbook.adapters.git.pins import pin
-from herdbook.adapters.git.place import facts, find, folder_for_git, repository_root
+from herdbook.adapters.git.facts import facts, find, folder_for_git, repository_root
+from herdbook.adapters.git.identity_files import pin
 
 __all__ = ["facts", "find", "folder_for_git", "pin", "repository_root"]

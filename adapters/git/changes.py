@@ -6,7 +6,7 @@ These only ask, and take no lock. A git that does not answer in time is ended (S
 import os
 from collections.abc import Mapping
 
-from herdbook.adapters.git.program import ask_git, elsewhere
+from herdbook.adapters.git.git_process import ask_git, elsewhere
 from herdbook.adapters.git.status import status
 
 PATIENCE = 10.0

@@ -12,7 +12,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import Final, NamedTuple
 
 from herdbook.adapters.git.config import Unsure, entries, truth
-from herdbook.adapters.git.files import (
+from herdbook.adapters.git.git_files import (
     MUCH,
     common_dir_of,
     contents,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from herdbook.adapters.git.program import ask_git, elsewhere
+from herdbook.adapters.git.git_process import ask_git, elsewhere
 
 MANY = 2_000
 """How far back the moves of a head are read."""

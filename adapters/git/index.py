@@ -8,9 +8,9 @@ import os
 from collections.abc import Mapping
 from typing import Final
 
-from herdbook.adapters.git.program import ask_git, elsewhere
+from herdbook.adapters.git.git_process import ask_git, elsewhere
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.identity import GitFacts
+from herdbook.domain.location.identity import GitFacts
 
 _HEADER: Final = b"DIRC"
 _WITH_WHOLE_PATHS: Final = (2, 3)

@@ -7,7 +7,7 @@ import os
 from stat import S_ISREG
 
 from herdbook.adapters.git.config import Unsure
-from herdbook.adapters.git.files import mode_of, pointed_to, registered_worktree
+from herdbook.adapters.git.git_files import mode_of, pointed_to, registered_worktree
 
 
 class Distrusted(Exception):

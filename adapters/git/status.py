@@ -8,7 +8,7 @@ commits alone: git would start itself in each, where another config counts.
 
 from collections.abc import Mapping
 
-from herdbook.adapters.git.program import ask_git
+from herdbook.adapters.git.git_process import ask_git
 
 _OF_THE_USER = frozenset({"system", "global", "command"})
 _UNKNOWN_OPTION = 129

@@ -9,15 +9,15 @@ import logging
 import os
 from collections.abc import Mapping
 
-from herdbook.adapters.git.listing import admin_dirs, listed
-from herdbook.adapters.git.lock import locked
-from herdbook.adapters.git.place import facts as facts_of
-from herdbook.adapters.git.place import folder_for_git, repository_root
-from herdbook.adapters.git.program import ask_git, elsewhere, refuse, run_git
+from herdbook.adapters.git.facts import facts as facts_of
+from herdbook.adapters.git.facts import folder_for_git, repository_root
+from herdbook.adapters.git.git_process import ask_git, elsewhere, refuse, run_git
 from herdbook.adapters.git.status import status as status_of
+from herdbook.adapters.git.worktree_list import admin_dirs, listed
+from herdbook.adapters.git.worktree_lock import locked
 from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
-from herdbook.domain.identity import GitFacts
-from herdbook.ports.git import PATIENCE
+from herdbook.domain.location.identity import GitFacts
+from herdbook.ports.world.git import PATIENCE
 
 __all__ = ["add", "is_clean", "listed", "prune", "remove"]
 

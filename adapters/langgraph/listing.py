@@ -6,8 +6,8 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
 
-from herdbook.domain.checkpoints import Checkpoint, Typed
-from herdbook.ports.checkpoints import Checkpoints, Held
+from herdbook.domain.checkpoints.model import Checkpoint, Typed
+from herdbook.ports.repositories.checkpoints import Checkpoints, Held
 
 PAGE = 20
 

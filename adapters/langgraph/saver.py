@@ -18,21 +18,21 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from herdbook.adapters.langgraph.home import home
 from herdbook.adapters.langgraph.listing import Listing, config_of, lane_of
+from herdbook.adapters.langgraph.saver_store import home
 from herdbook.adapters.langgraph.values import (
     Allowed,
     GuardedSerializer,
     metadata_read,
     metadata_written,
 )
-from herdbook.domain.checkpoints import Typed
+from herdbook.domain.checkpoints.model import Typed
 from herdbook.domain.errors import AlreadyExists, InvalidValue
-from herdbook.ports import threads
-from herdbook.ports.checkpointing import Keeping
-from herdbook.ports.checkpoints import Checkpoints, Done, Held
-from herdbook.ports.pieces import Offer
-from herdbook.ports.store import Store
+from herdbook.ports.checkpoint_storage import thread_operations
+from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
+from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.engine.store import Store
+from herdbook.ports.repositories.checkpoints import Checkpoints, Done, Held
 
 ROOM = 64 * 2**20
 
@@ -168,22 +168,24 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
                 yield self._tuple(held)
 
     def delete_thread(self, thread_id: str) -> None:
-        self._home.write(lambda kept: threads.remove_threads(kept.uow, [str(thread_id)]))
+        self._home.write(lambda kept: thread_operations.remove_threads(kept.uow, [str(thread_id)]))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         if run_ids:
-            self._home.write(lambda kept: threads.remove_runs(kept.uow, map(str, run_ids)))
+            self._home.write(
+                lambda kept: thread_operations.remove_runs(kept.uow, map(str, run_ids))
+            )
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         source, target = str(source_thread_id), str(target_thread_id)
-        self._home.write(lambda kept: threads.copy_thread(kept.uow, source, target))
+        self._home.write(lambda kept: thread_operations.copy_thread(kept.uow, source, target))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         if isinstance(thread_ids, str):
             raise InvalidValue("thread_ids", "must be several ids, not one text")
         names = [str(thread_id) for thread_id in thread_ids]
         if strategy == "delete":
-            self._home.write(lambda kept: threads.remove_threads(kept.uow, names))
+            self._home.write(lambda kept: thread_operations.remove_threads(kept.uow, names))
         elif strategy == "keep_latest":
             for name in names:
                 self._home.write(partial(_pruned, thread_id=name))
@@ -270,4 +272,4 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
 
 
 def _pruned(kept: Keeping, thread_id: str) -> int:
-    return threads.prune(kept.uow, thread_id)
+    return thread_operations.prune(kept.uow, thread_id)

@@ -15,9 +15,9 @@ from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from herdbook.adapters.langgraph.extensions import Doubts, ExtensionDecoder
-from herdbook.domain.checkpoints import Typed
+from herdbook.domain.checkpoints.model import Typed
 from herdbook.domain.errors import DecodingRefused
-from herdbook.ports.shelf import Shelf
+from herdbook.ports.checkpoint_storage.byte_lru import Shelf
 
 Allowed = type | tuple[str, str]
 

@@ -14,10 +14,10 @@ from typing import Any
 import lmdb
 
 from herdbook.adapters.lmdb import files
+from herdbook.adapters.lmdb.data_file_guard import FileGuard
 from herdbook.adapters.lmdb.errors import translate_error
-from herdbook.adapters.lmdb.guard import FileGuard
-from herdbook.adapters.lmdb.loading import LoadedFolder
-from herdbook.adapters.lmdb.room import Room
+from herdbook.adapters.lmdb.open_databases import LoadedFolder
+from herdbook.adapters.lmdb.preallocate import Room
 from herdbook.adapters.lmdb.transactions import ReadTransaction, WriteTransaction
 from herdbook.domain.errors import StoreBusy, StoreUnavailable
 

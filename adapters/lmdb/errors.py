@@ -5,7 +5,7 @@ import os
 
 import lmdb
 
-from herdbook.adapters.system_errors import NO_ROOM
+from herdbook.adapters.system.os_errors import NO_ROOM
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreFull, StoreUnavailable
 
 _NO_ROOM = {

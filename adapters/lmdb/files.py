@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
-from herdbook.adapters.store_files import require_own, require_regular
-from herdbook.adapters.system_errors import translate_os_error
+from herdbook.adapters.stores.file_checks import require_own, require_regular
+from herdbook.adapters.system.os_errors import translate_os_error
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
 
 DATA, LOCK, SENTINEL = "data.mdb", "lock.mdb", "herdbook.json"

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from herdbook.domain.clock import Stamp
-from herdbook.ports.kinds import Column, Kind
+from herdbook.ports.engine.kinds import Column, Kind
 
 Encode = Callable[[Any], bytes]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from herdbook.adapters.lmdb.environment import Environment
 from herdbook.adapters.lmdb.files import make_folder
-from herdbook.adapters.system_errors import translate_os_error
+from herdbook.adapters.system.os_errors import translate_os_error
 from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
 _environments: dict[tuple[int, int], Environment] = {}

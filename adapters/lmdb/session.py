@@ -20,14 +20,14 @@ from herdbook.adapters.lmdb.keys import (
 )
 from herdbook.domain.errors import AlreadyExists, NotFound, StoreDamaged, StoreUnavailable
 from herdbook.domain.journal import Head
-from herdbook.ports.dictionary import HEADS
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import Query, find
-from herdbook.ports.store import Finding
-from herdbook.ports.wire import decode, encode
+from herdbook.ports.engine.codec import decode, encode
+from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import Query, find
+from herdbook.ports.engine.store import Finding
 
 if TYPE_CHECKING:
-    from herdbook.adapters.lmdb.examine import Books
+    from herdbook.adapters.lmdb.integrity import Books
 
 E = TypeVar("E")
 
@@ -289,7 +289,7 @@ class LmdbSession:
         return self._books().mend(kinds)
 
     def _books(self) -> "Books":
-        from herdbook.adapters.lmdb.examine import Books  # noqa: PLC0415 - only checks need it
+        from herdbook.adapters.lmdb.integrity import Books  # noqa: PLC0415 - only checks need it
 
         self._check_process()
         return Books(self._txn, self._rows, self._lookups, self._space, self.opened)

@@ -8,7 +8,7 @@ import zlib
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError, StoreDamaged
-from herdbook.domain.places import area_of
+from herdbook.domain.location.areas import area_of
 
 META, SPACES = "meta", "spaces"
 _COPY = b"space "

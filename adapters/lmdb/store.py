@@ -15,12 +15,12 @@ from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_jso
 from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, read_spaces
 from herdbook.domain.entity import NEVER, evolve
 from herdbook.domain.errors import StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
-from herdbook.domain.places import area_of
-from herdbook.domain.whereabouts import file_url
-from herdbook.ports.clock import Clock
-from herdbook.ports.dictionary import HEADS
-from herdbook.ports.ids import Ids
-from herdbook.ports.kinds import Dictionary
+from herdbook.domain.location.areas import area_of
+from herdbook.domain.location.resolve import file_url
+from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.kinds import Dictionary
+from herdbook.ports.world.clock import Clock
+from herdbook.ports.world.ids import Ids
 
 DATABASES = (META, SPACES, ROWS, LOOKUPS)
 STORE, STORE_CHECKSUM = b"store", b"store checksum"

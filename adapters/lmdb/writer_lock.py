@@ -18,7 +18,7 @@ from typing import ClassVar, NamedTuple, Self
 from herdbook.adapters.lmdb.files import WRITER_LOCK, WRITER_TURN
 from herdbook.adapters.locks.file_lock import FileLock
 from herdbook.adapters.locks.lock_file import Line, LockFile
-from herdbook.adapters.system_errors import translate_os_error
+from herdbook.adapters.system.os_errors import translate_os_error
 
 _LEFT, _BEGUN = b"L", b"B"
 PREPARING = "prepares it"

@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from herdbook.adapters.locks.lock_file import LockFile, holder_of
-from herdbook.adapters.locks.waiting import (
+from herdbook.adapters.locks.wait_queue import (
     Entered,
     LockPair,
     Wait,
@@ -24,8 +24,8 @@ from herdbook.adapters.locks.waiting import (
     open_lock_file,
     try_lock,
 )
-from herdbook.adapters.store_files import require_own, require_regular
-from herdbook.adapters.system_errors import translate_os_error
+from herdbook.adapters.stores.file_checks import require_own, require_regular
+from herdbook.adapters.system.os_errors import translate_os_error
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
 
 F = TypeVar("F", bound=LockFile)

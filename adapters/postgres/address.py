@@ -7,7 +7,7 @@ import psycopg
 from attrs import field, frozen
 from psycopg.conninfo import make_conninfo
 
-from herdbook.adapters.urls import shown_url
+from herdbook.adapters.stores.urls import shown_url
 from herdbook.domain.errors import InvalidValue
 
 _HOST = re.compile(r"(\[[^][@]*]|[^][:@]*)(?::(\d*))?")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from herdbook.adapters.sql.dialect import Dialect
-from herdbook.ports.wire import utc
+from herdbook.ports.engine.codec import utc
 
 TEXT = 'text COLLATE "C"'
 

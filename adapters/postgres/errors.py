@@ -9,7 +9,7 @@ from herdbook.domain.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from herdbook.ports.store import TryAgain
+from herdbook.ports.engine.store import TryAgain
 
 TOO_MANY_CLIENTS = (
     "53300",

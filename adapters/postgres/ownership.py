@@ -13,7 +13,7 @@ from typing import Any
 from attrs import field, frozen
 from psycopg import sql
 
-from herdbook.adapters.postgres.bounded import BoundedConnection
+from herdbook.adapters.postgres.bounded_connection import BoundedConnection
 from herdbook.domain.errors import StoreUnavailable
 
 STORE = "store"

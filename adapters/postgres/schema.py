@@ -7,16 +7,16 @@ from uuid import uuid4
 import psycopg
 from psycopg import sql
 
-from herdbook.adapters.postgres.bounded import BoundedConnection
-from herdbook.adapters.postgres.connections import Connections
+from herdbook.adapters.postgres.begin import Mode, begin
+from herdbook.adapters.postgres.bounded_connection import BoundedConnection
+from herdbook.adapters.postgres.connection_pool import Connections
 from herdbook.adapters.postgres.dialect import POSTGRES
-from herdbook.adapters.postgres.opening import Mode, begin
 from herdbook.adapters.postgres.ownership import STORE, Schema, look_question, read_answer
 from herdbook.adapters.sql.dialect import quoted
 from herdbook.adapters.sql.layout import raise_heads, steps, written
 from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
-from herdbook.ports.kinds import Dictionary
-from herdbook.ports.long_work import long_work
+from herdbook.ports.engine.kinds import Dictionary
+from herdbook.ports.engine.long_work import long_work
 
 _ATTEMPTS = 10
 

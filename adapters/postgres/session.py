@@ -8,24 +8,24 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from herdbook.adapters.postgres.bounded import BoundedConnection
-from herdbook.adapters.postgres.connecting import is_near
-from herdbook.adapters.postgres.connections import Connections
-from herdbook.adapters.postgres.errors import translate_commit
-from herdbook.adapters.postgres.opening import (
+from herdbook.adapters.postgres.begin import (
     Mode,
     begin,
     microseconds,
     opening_statements,
     time_of,
 )
+from herdbook.adapters.postgres.bounded_connection import BoundedConnection
+from herdbook.adapters.postgres.connect import is_near
+from herdbook.adapters.postgres.connection_pool import Connections
+from herdbook.adapters.postgres.errors import translate_commit
 from herdbook.adapters.sql.dialect import quoted
 from herdbook.adapters.sql.session import SqlSession, Tables
 from herdbook.domain.errors import AlreadyExists, HerdbookError, StoreUnavailable
 from herdbook.domain.journal import Head
-from herdbook.ports.dictionary import HEADS
-from herdbook.ports.kinds import Kind
-from herdbook.ports.store import Node, Step
+from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.store import Node, Step
 
 E = TypeVar("E")
 Statement = tuple[str, list[Any] | None]

@@ -6,9 +6,9 @@ from datetime import datetime
 from functools import partial
 from typing import Self
 
-from herdbook.adapters.postgres.connections import Connections
+from herdbook.adapters.postgres.begin import Mode, begin
+from herdbook.adapters.postgres.connection_pool import Connections
 from herdbook.adapters.postgres.dialect import POSTGRES
-from herdbook.adapters.postgres.opening import Mode, begin
 from herdbook.adapters.postgres.schema import describe, refuse_newer
 from herdbook.adapters.postgres.session import (
     PostgresSession,
@@ -21,11 +21,11 @@ from herdbook.adapters.sql.dialect import quoted
 from herdbook.adapters.sql.session import Tables
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head
-from herdbook.domain.places import area_of
-from herdbook.ports.dictionary import HEADS
-from herdbook.ports.ids import Ids
-from herdbook.ports.kinds import Dictionary
-from herdbook.ports.run import insist
+from herdbook.domain.location.areas import area_of
+from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.kinds import Dictionary
+from herdbook.ports.unit_of_work.run import insist
+from herdbook.ports.world.ids import Ids
 
 
 class PostgresStore:

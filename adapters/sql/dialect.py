@@ -9,8 +9,8 @@ from attrs import frozen
 
 from herdbook.domain.clock import Stamp
 from herdbook.domain.secret import Secret
-from herdbook.ports.kinds import Column
-from herdbook.ports.wire import members, utc, value_of
+from herdbook.ports.engine.codec import members, utc, value_of
+from herdbook.ports.engine.kinds import Column
 
 Convert = Callable[[Any], Any]
 

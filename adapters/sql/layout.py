@@ -6,8 +6,8 @@ from typing import Any
 from zlib import crc32
 
 from herdbook.adapters.sql.dialect import Dialect, literal, quoted
-from herdbook.ports.dictionary import HEADS
-from herdbook.ports.kinds import Column, Dictionary, Kind, Unique
+from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.kinds import Column, Dictionary, Kind, Unique
 
 Catalogue = dict[str, dict[str, Any]]
 

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from herdbook.adapters.sql.dialect import Dialect, Execute
 from herdbook.adapters.sql.statements import Table
 from herdbook.domain.errors import AlreadyExists, NotFound
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import Query
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import Query
 
 E = TypeVar("E")
 

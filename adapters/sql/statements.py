@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from herdbook.adapters.sql.dialect import Convert, Dialect, quoted
-from herdbook.ports.kinds import Column, Kind
-from herdbook.ports.query import Query, Range
-from herdbook.ports.wire import revive
+from herdbook.ports.engine.codec import revive
+from herdbook.ports.engine.kinds import Column, Kind
+from herdbook.ports.engine.query import Query, Range
 
 E = TypeVar("E")
 Parameters = list[Any]

@@ -14,23 +14,25 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
-from herdbook.adapters.git.lock import locked
+from herdbook.adapters.git.worktree_lock import locked
+from herdbook.domain.conversation import Message
 from herdbook.domain.errors import AgentHalted, InvalidValue, NotFound, StaleFence
-from herdbook.domain.identity import GitFacts
-from herdbook.domain.places import Area
-from herdbook.domain.record import Retrospective
-from herdbook.domain.talk import Message
+from herdbook.domain.location.areas import Area
+from herdbook.domain.location.identity import GitFacts
+from herdbook.domain.record.model import Retrospective
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands import crew as comings
-from herdbook.entrypoints.commands import talk, tasks
 from herdbook.entrypoints.demo.judging import PROJECT, PROVIDER
 from herdbook.entrypoints.demo.plot import NAMED, PACES, REPLIES, STEPS, Fate, Member, Pace
 from herdbook.entrypoints.demo.stage import git
-from herdbook.ports.dictionary import OPENINGS, WAITING
-from herdbook.ports.git import PATIENCE
-from herdbook.ports.query import find
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import crew, logs, talking
+from herdbook.entrypoints.operations.agents import handlers as comings
+from herdbook.entrypoints.operations.conversation import handlers as conversation_handlers
+from herdbook.entrypoints.operations.plan import handlers as plan_handlers
+from herdbook.ports.engine.dictionary import OPENINGS, WAITING
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.git import PATIENCE
+from herdbook.services import messaging
+from herdbook.services.agents import agent_lifecycle, logs
 
 R = TypeVar("R")
 
@@ -71,7 +73,7 @@ def main(name: str, pace: str, parent: str) -> None:
         )
         me = Me(here, here.facts, NAMED[name], PACES[pace], came["id"], int(parent))
         message = attend(me, lambda: _first_message(me))
-        here.run(Area.WORK, talking.read, message.id)
+        here.run(Area.WORK, messaging.read, message.id)
         leave(me, work(me))
 
 
@@ -93,7 +95,7 @@ def work(me: Me) -> dict[str, Any]:
 def next_claim(me: Me) -> dict[str, Any] | None:
     """The next task; {} when all are done, and None when there is just none for now."""
     try:
-        return tasks.claim(me.here, agent=None, initiative=None, phase=None, ttl=LEASE)
+        return plan_handlers.claim(me.here, agent=None, initiative=None, phase=None, ttl=LEASE)
     except NotFound:
         return {} if me.here.read(Area.WORK, _all_done) else None
 
@@ -103,17 +105,19 @@ def perform(me: Me, claim: dict[str, Any], *, asks: bool) -> bool:
     task_id, name = claim["task"]["id"], claim["task"]["name"]
     log(me, f"began {name!r}, building on {len(claim['summaries'])} summaries")
     if asks:
-        asked = talk.ask(
+        asked = conversation_handlers.ask(
             me.here, question=me.member.question, to=me.member.asks, agent=None, task=task_id,
             wait=None,
         )  # fmt: skip
-        answer = attend(me, lambda: me.here.read(Area.WORK, talking.answered, asked["id"]), claim)
+        answer = attend(me, lambda: me.here.read(Area.WORK, messaging.answered, asked["id"]), claim)
         log(me, f"{me.member.asks} says: {answer.answer}")
     end = time.monotonic() + me.pace.work
     attend(me, lambda: _over(me, end), claim)
     commit_hash = commit(me, task_id, name)
     try:
-        tasks.done(me.here, task=task_id, fence=claim["fence"], summary=f"see {commit_hash[:12]}")
+        plan_handlers.done(
+            me.here, task=task_id, fence=claim["fence"], summary=f"see {commit_hash[:12]}"
+        )
     except StaleFence as error:
         log(me, str(error))
         return False
@@ -142,7 +146,9 @@ def attend(me: Me, found: Callable[[], R | None], claim: dict[str, Any] | None =
     while True:
         answer_all(me)
         if claim is not None and time.monotonic() >= beat:
-            tasks.heartbeat(me.here, task=claim["task"]["id"], fence=claim["fence"], ttl=LEASE)
+            plan_handlers.heartbeat(
+                me.here, task=claim["task"]["id"], fence=claim["fence"], ttl=LEASE
+            )
             beat = time.monotonic() + BEAT
         answer = found()
         if answer is not None:
@@ -154,8 +160,8 @@ def attend(me: Me, found: Callable[[], R | None], claim: dict[str, Any] | None =
 
 def answer_all(me: Me) -> None:
     """Answer every question that waits for this agent."""
-    while (asked := talk.listen(me.here, agent=None, wait=None)) is not None:
-        me.here.run(Area.WORK, talking.answer, asked["id"], REPLIES[asked["question"]])
+    while (asked := conversation_handlers.listen(me.here, agent=None, wait=None)) is not None:
+        me.here.run(Area.WORK, messaging.answer, asked["id"], REPLIES[asked["question"]])
 
 
 def log(me: Me, text: str) -> None:
@@ -166,11 +172,11 @@ def log(me: Me, text: str) -> None:
 def leave(me: Me, result: dict[str, Any]) -> None:
     """End on purpose, with nothing left unanswered: who asks does so before the last task ends."""
     answer_all(me)
-    me.here.run(Area.WORK, crew.stop, me.id, 0, result)
+    me.here.run(Area.WORK, agent_lifecycle.stop, me.id, 0, result)
 
 
 def _first_message(me: Me) -> Message | None:
-    return next(iter(me.here.read(Area.WORK, talking.inbox, me.id, limit=1)), None)
+    return next(iter(me.here.read(Area.WORK, messaging.inbox, me.id, limit=1)), None)
 
 
 def _all_done(uow: UnitOfWork) -> bool:

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from herdbook.domain.agents import Agent
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.conversation import Conversation
 from herdbook.domain.journal import JournalEntry
-from herdbook.domain.plan import Task
-from herdbook.domain.record import Commit, Retrospective, Standing
-from herdbook.domain.talk import Conversation
+from herdbook.domain.plan.model import Task
+from herdbook.domain.record.model import Commit, Retrospective, Standing
 from herdbook.entrypoints.demo.agent import TRAILER
 from herdbook.entrypoints.demo.plot import CAST
 from herdbook.entrypoints.demo.stage import git
-from herdbook.ports.run import read
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services.checking import Flaw, check
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.stores.store_check import Flaw, check
 
 
 class GitCommit(NamedTuple):

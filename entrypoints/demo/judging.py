@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from herdbook.domain.grading import is_halted, score_after
-from herdbook.domain.record import Commit, Retrospective, Standing
-from herdbook.domain.standing import Occasion, bug_found, commit_done, graded, tool_used
+from herdbook.domain.record.model import Commit, Retrospective, Standing
+from herdbook.domain.record.standing import Occasion, bug_found, commit_done, graded, tool_used
 from herdbook.entrypoints.demo.plot import Fate, Member
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 PROJECT = "app"
 PROVIDER = "demo"

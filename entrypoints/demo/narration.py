@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.domain.record import Standing
+from herdbook.domain.record.model import Standing
 from herdbook.entrypoints.demo.judging import Delivery
 from herdbook.entrypoints.demo.plot import Member
 

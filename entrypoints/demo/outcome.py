@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from herdbook.domain.agents import Agent, AgentStatus
+from herdbook.domain.agents.model import Agent, AgentStatus
+from herdbook.domain.conversation import ConversationStatus
 from herdbook.domain.errors import AgentHalted
 from herdbook.domain.grading import is_halted
-from herdbook.domain.plan import Task, TaskStatus
-from herdbook.domain.talk import ConversationStatus
+from herdbook.domain.plan.model import Task, TaskStatus
 from herdbook.entrypoints.demo.evidence import Evidence
 from herdbook.entrypoints.demo.plot import CAST, STEPS, WORKTREES, Fate, of_fate
 

@@ -4,8 +4,8 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from herdbook.domain.grading import Grade
-from herdbook.domain.plan import ExecutionMode, Initiative, Phase, Priority, Task
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.domain.plan.model import ExecutionMode, Initiative, Phase, Priority, Task
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 INITIATIVE: Final = "let people sign in"
 MAIN: Final = "main"

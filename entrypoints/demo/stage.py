@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from herdbook.adapters import known_stores
-from herdbook.adapters.git.program import refuse, run_git
-from herdbook.adapters.urls import path_of
+from herdbook.adapters.git.git_process import refuse, run_git
+from herdbook.adapters.stores.urls import path_of
+from herdbook.adapters.user_state import known_stores
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.domain.places import Area
+from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands import worktrees
 from herdbook.entrypoints.demo.plot import MAIN, WORKTREES
+from herdbook.entrypoints.operations.worktrees import handlers as worktrees_handlers
 
 PERSON = "you"
 _OF_THE_USER = ("GIT_", "HERDBOOK_", "XDG_")
@@ -102,7 +102,9 @@ def set_up(folder: Path) -> dict[str, Path]:
     git(app, "commit", "--quiet", "--message=begin")
     here = Here(app, os.environ)
     added = {
-        name: Path(worktrees.add(here, name=name, branch=None, base=MAIN, path=None)["path"])
+        name: Path(
+            worktrees_handlers.add(here, name=name, branch=None, base=MAIN, path=None)["path"]
+        )
         for name in WORKTREES
     }
     return {MAIN: app, **added}

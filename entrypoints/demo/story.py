@@ -8,13 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from herdbook.adapters.processes import started_at
+from herdbook.adapters.system.processes import started_at
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.domain.places import Area
-from herdbook.domain.plan import InitiativeStatus
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import InitiativeStatus
 from herdbook.entrypoints.bootstrap import Here, text_of
-from herdbook.entrypoints.commands.board import board
 from herdbook.entrypoints.demo import narration, stage, troupe
 from herdbook.entrypoints.demo.evidence import commits_in, deeds, gather
 from herdbook.entrypoints.demo.judging import Delivery, judge
@@ -31,11 +30,13 @@ from herdbook.entrypoints.demo.plot import (
     of_fate,
 )
 from herdbook.entrypoints.demo.troupe import Troupe
-from herdbook.entrypoints.rows import plain
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import crew, talking
+from herdbook.entrypoints.operations.board.handlers import board
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import messaging
+from herdbook.services.agents import agent_lifecycle
 
 Told = Iterator[dict[str, Any]]
 
@@ -137,7 +138,7 @@ class Story:
         agent = uow.agents.by_name(member.name)
         if agent is None:
             raise GivenUp(f"{member.name} is not known any more")
-        talking.send(uow, "please begin", recipient_id=agent.id)
+        messaging.send(uow, "please begin", recipient_id=agent.id)
 
     def _kill(self, processes: Troupe) -> Told:
         """End one agent as a power cut would, and look who is gone."""
@@ -147,7 +148,7 @@ class Story:
         yield {"told": f"somebody kills process {processes[name].pid}: {name} at {task!r}"}
         processes[name].kill()
         processes[name].wait()
-        self._run(crew.find_crashed, self.here.host, started_at)
+        self._run(agent_lifecycle.find_crashed, self.here.host, started_at)
 
     def _look(self) -> Told:
         """Tell what is new in the journal, and do what follows from it."""

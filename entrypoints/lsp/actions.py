@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.margins import Mark
-from herdbook.domain.places import Area
+from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.lsp.comment_positions import Mark
 from herdbook.entrypoints.lsp.lenses import SHOW, short
-from herdbook.entrypoints.rows import plain
-from herdbook.ports.dictionary import AGENTS
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import keeping
-from herdbook.services.margins import Remark, hands
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.ports.engine.dictionary import AGENTS
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import crud
+from herdbook.services.agents.editor_comments import Remark, hands
 
 QUICK_FIX = "quickfix"
 RESOLVE, UNRESOLVE, REPLY = "herdbook.resolve", "herdbook.unresolve", "herdbook.reply"
@@ -157,7 +157,7 @@ def _about(here: Here, params: Any) -> tuple[Any, str]:
         raise InvalidValue("agent", "is needed")
 
     def look(uow: UnitOfWork) -> tuple[Any, list[Any]]:
-        agent = keeping.named(uow, AGENTS, named)
+        agent = crud.named(uow, AGENTS, named)
         held = [task for hand in hands(uow) if hand.agent == agent for task in hand.tasks]
         return agent, held
 

@@ -10,9 +10,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.margins import Edited, Mark, applied, edited, moved, rewritten
-from herdbook.domain.positions import Encoding, point, split
-from herdbook.entrypoints.lsp.wire import number, offered, text
+from herdbook.entrypoints.lsp.comment_positions import (
+    Edited,
+    Mark,
+    applied,
+    edited,
+    moved,
+    rewritten,
+)
+from herdbook.entrypoints.lsp.lsp_types import number, offered, text
+from herdbook.entrypoints.lsp.positions import Encoding, point, split
 
 Marks = Mapping[str, Mark]
 MOST_REMEMBERED = 200

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from herdbook.domain.margins import Mark
-from herdbook.domain.plan import LineType, ReviewComment
-from herdbook.domain.positions import Encoding, content, units
-from herdbook.services.margins import Remark
+from herdbook.domain.plan.model import LineType, ReviewComment
+from herdbook.entrypoints.lsp.comment_positions import Mark
+from herdbook.entrypoints.lsp.positions import Encoding, content, units
+from herdbook.services.agents.editor_comments import Remark
 
 SOURCE = "herdbook"
 INFORMATION = 3

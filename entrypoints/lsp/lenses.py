@@ -13,13 +13,13 @@ from concurrent.futures import TimeoutError as TooLate
 from typing import Any, NamedTuple
 
 from herdbook.adapters.git import changes, folder_for_git, worktrees
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.lsp.workspace import Look
-from herdbook.ports.git import GitWorktree
-from herdbook.services import margins
-from herdbook.services.margins import Hand
+from herdbook.ports.world.git import GitWorktree
+from herdbook.services.agents import editor_comments
+from herdbook.services.agents.editor_comments import Hand
 
 WAITS = 1.0
 """For so many seconds an editor waits for git."""
@@ -116,7 +116,7 @@ class Lenses:
         return found
 
     def _at_work(self, here: Here) -> list[At]:
-        hands = here.read(Area.WORK, margins.hands)
+        hands = here.read(Area.WORK, editor_comments.hands)
         if here.facts is None or not hands:
             return []
         listed = [each for each in worktrees.listed(here.facts) if each.prunable is None]

@@ -6,8 +6,8 @@ from typing import Any
 
 from herdbook.entrypoints.lsp.buffers import Buffers
 from herdbook.entrypoints.lsp.diagnostics import diagnostic
-from herdbook.entrypoints.lsp.room import Room
-from herdbook.entrypoints.lsp.wire import uri_of
+from herdbook.entrypoints.lsp.folder_session import Room
+from herdbook.entrypoints.lsp.lsp_types import uri_of
 
 MOST_FILES = 1_000
 """Of so many files that are not open, remarks are shown."""

@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from herdbook.adapters.git.program import elsewhere
+from herdbook.adapters.git.git_process import elsewhere
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.lsp import actions, greeting, wire
+from herdbook.entrypoints.lsp import actions, initialize, lsp_types
+from herdbook.entrypoints.lsp.background_jobs import Errands
 from herdbook.entrypoints.lsp.buffers import Buffers, version_of
-from herdbook.entrypoints.lsp.errands import Errands
+from herdbook.entrypoints.lsp.folder_session import Room
 from herdbook.entrypoints.lsp.lenses import SHOW
 from herdbook.entrypoints.lsp.publishing import Publisher
-from herdbook.entrypoints.lsp.room import Room
 from herdbook.entrypoints.rpc.messages import RpcError
 
 R = TypeVar("R")
@@ -24,7 +24,7 @@ ERROR, WARNING, INFO = 1, 2, 3
 
 
 class Outlet(Protocol):
-    """The way to the editor; see `herdbook.entrypoints.rpc.outlet`."""
+    """The way to the editor; see `herdbook.entrypoints.rpc.writer`."""
 
     def here(self) -> Here:
         """What is known of the server's folder now."""
@@ -81,7 +81,7 @@ class Language:
             room.close()
 
     def _initialize(self, params: Any) -> dict[str, Any]:
-        guest = greeting.guest(params)
+        guest = initialize.guest(params)
         self._buffers.encoding = guest.encoding
         self._refreshes = guest.refreshes_lenses
         self._hides_refusals = guest.hides_refusals
@@ -89,7 +89,7 @@ class Language:
             self._enter(folder)
         if not self._rooms:
             self._enter(None)
-        return greeting.welcome(guest.encoding)
+        return initialize.welcome(guest.encoding)
 
     def _initialized(self, _: Any) -> None:
         for room in self._rooms.values():
@@ -99,14 +99,14 @@ class Language:
     def _did_open(self, params: Any) -> None:
         uri, path = _document(params)
         if path is not None:
-            content = wire.text(params, "textDocument", "text")
+            content = lsp_types.text(params, "textDocument", "text")
             self._buffers.open(path, uri, version_of(params), content)
             self._publish(path)
 
     def _did_change(self, params: Any) -> None:
         _, path = _document(params)
         if path is not None:
-            changes = wire.listed(params, "contentChanges")
+            changes = lsp_types.listed(params, "contentChanges")
             self._buffers.change(path, version_of(params), changes)
             self._publish(path)
 
@@ -128,7 +128,10 @@ class Language:
     def _did_change_folders(self, params: Any) -> None:
         """Move in and out behind this thread: both may have to wait for a store."""
         left, come = (
-            [wire.path_of(wire.text(each, "uri")) for each in wire.listed(params, "event", name)]
+            [
+                lsp_types.path_of(lsp_types.text(each, "uri"))
+                for each in lsp_types.listed(params, "event", name)
+            ]
             for name in ("removed", "added")
         )
 
@@ -153,15 +156,15 @@ class Language:
 
     def _code_action(self, params: Any) -> list[dict[str, Any]]:
         _, path = _document(params)
-        first = wire.number(params, "range", "start", "line")
-        last = wire.number(params, "range", "end", "line")
+        first = lsp_types.number(params, "range", "start", "line")
+        last = lsp_types.number(params, "range", "end", "line")
         room = None if path is None else self._room_of(path)
         if room is None or path is None:
             return []
         placed = self._safely(partial(room.workspace.placed, path))
         if placed is None:
             return []
-        return actions.actions(placed.remarks, first, last, wire.offered(params, "context"))
+        return actions.actions(placed.remarks, first, last, lsp_types.offered(params, "context"))
 
     def _code_lens(self, params: Any) -> list[dict[str, Any]]:
         _, path = _document(params)
@@ -172,8 +175,8 @@ class Language:
         return self._safely(partial(room.lenses.of, name)) or []
 
     def _execute(self, params: Any) -> Any:
-        command = wire.text(params, "command")
-        arguments = wire.offered(params, "arguments")
+        command = lsp_types.text(params, "command")
+        arguments = lsp_types.offered(params, "arguments")
         try:
             here = self._acting_room(arguments).workspace.look()
             answer, sentence = actions.execute(here, command, arguments)
@@ -206,7 +209,7 @@ class Language:
         """Where a command is meant: where the remark it names is shown, else the first folder."""
         rooms = list(self._rooms.values())
         first = arguments[0] if isinstance(arguments, list) and arguments else None
-        named = wire.offered(first, "comment_id") or first
+        named = lsp_types.offered(first, "comment_id") or first
         if len(rooms) > 1 and isinstance(named, str):
             for room in rooms:
                 if self._safely(partial(room.workspace.remark_of, named)) is not None:
@@ -239,7 +242,7 @@ class Language:
         own = Room(self._outlet.here, self._buffers, self._late)
         if folder is None or os.path.realpath(folder) == own.workspace.root:
             return own
-        from herdbook.entrypoints.rpc.premises import Premises  # noqa: PLC0415 - other folders only
+        from herdbook.entrypoints.rpc.workspace_cache import Premises  # noqa: PLC0415 - other folders only
 
         variables = elsewhere(self._here.variables)
         premises = Premises(Path(folder), variables, self._here.arguments)
@@ -298,6 +301,6 @@ class Language:
 
 def _document(params: Any) -> tuple[str, str | None]:
     """The URI of a document and its real path; None for what is no file of this machine."""
-    uri = wire.text(params, "textDocument", "uri")
-    path = wire.path_of(uri)
+    uri = lsp_types.text(params, "textDocument", "uri")
+    path = lsp_types.path_of(uri)
     return uri, None if path is None else os.path.realpath(path)

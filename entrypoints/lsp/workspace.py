@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from herdbook.adapters.git import changes
-from herdbook.domain.margins import Mark, moved, rewritten
-from herdbook.domain.places import Area
-from herdbook.domain.plan import LineType
-from herdbook.domain.positions import numbered, split
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import LineType
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.lsp.buffers import Buffers, Sheet, carried
-from herdbook.services import margins
-from herdbook.services.margins import Remark
+from herdbook.entrypoints.lsp.comment_positions import Mark, moved, rewritten
+from herdbook.entrypoints.lsp.positions import numbered, split
+from herdbook.services.agents import editor_comments
+from herdbook.services.agents.editor_comments import Remark
 
 LARGEST = 4 * 2**20
 """Larger files are not read to find a line in them."""
@@ -80,7 +80,7 @@ class Workspace:
             marker: tuple[str | None, Mapping[str, list[Remark]]] = (branch, {})
             self._known = marker
             try:
-                found = here.read(Area.WORK, margins.margin, branch, here.worktree_id)
+                found = here.read(Area.WORK, editor_comments.margin, branch, here.worktree_id)
             except BaseException:
                 self._known = None
                 raise

@@ -9,9 +9,9 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.values import INTEGERS
+from herdbook.entrypoints.cli.parser import as_duration, parameters_of
 from herdbook.entrypoints.mcp.tool import Tool, operation_of, shown_parameters
-from herdbook.entrypoints.operation import Parameter
-from herdbook.entrypoints.parsing import as_duration, parameters_of
+from herdbook.entrypoints.operations.model import Parameter
 
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _FLAGS = {"true": True, "false": False}

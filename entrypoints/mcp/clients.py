@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.places import Area
-from herdbook.entrypoints.hooks.changes import (
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.hooks.file_changes import (
     Change,
     Plan,
     content,

@@ -13,7 +13,7 @@ from mcp.types import InputRequiredResult, ListRootsRequest, ListRootsResult
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from herdbook.entrypoints.mcp.caller import Caller
+from herdbook.entrypoints.mcp.client_session import Caller
 
 PATIENCE = 5.0
 """For how many seconds a client is given to name its roots."""

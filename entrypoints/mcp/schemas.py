@@ -3,8 +3,14 @@
 from typing import Any
 
 from herdbook.entrypoints.mcp.tool import Tool, operation_of, shown_parameters
-from herdbook.entrypoints.operation import Parameter
-from herdbook.entrypoints.schemas import Schema, an_object, of_answer, of_parameter, whole_row
+from herdbook.entrypoints.operations.json_schema import (
+    Schema,
+    an_object,
+    of_answer,
+    of_parameter,
+    whole_row,
+)
+from herdbook.entrypoints.operations.model import Parameter
 
 DURATION: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]?\s*$"}
 """How a model tells a time span; a number alone would leave it to guess the unit."""

@@ -20,10 +20,10 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from herdbook.domain.errors import HerdbookError, NotFound
-from herdbook.entrypoints.mcp import refusals
-from herdbook.entrypoints.mcp.caller import Caller
-from herdbook.entrypoints.mcp.calling import call
-from herdbook.entrypoints.mcp.documents import board, task
+from herdbook.entrypoints.mcp import error_messages
+from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.mcp.invoke import call
+from herdbook.entrypoints.mcp.resources import board, task
 from herdbook.entrypoints.mcp.roots import Roots
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tool import Tool
@@ -87,10 +87,10 @@ def _made(tool: Tool, caller: Caller) -> SdkTool:
                 )
             )
         except HerdbookError as error:
-            return _refused(refusals.sentence(tool, error), refusals.as_data(error))
+            return _refused(error_messages.sentence(tool, error), error_messages.as_data(error))
         except Exception as error:  # noqa: BLE001 - one defect must not end the session
             _log.exception("%s failed", tool.name)
-            said = refusals.unexpected(error)
+            said = error_messages.unexpected(error)
             return _refused(said, {"type": type(error).__name__, "message": said})
         finally:
             gone.set()

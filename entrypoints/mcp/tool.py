@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from herdbook.entrypoints.operation import Operation, Parameter
-from herdbook.entrypoints.operations import OPERATIONS
-from herdbook.entrypoints.parsing import parameters_of
+from herdbook.entrypoints.cli.parser import parameters_of
+from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.registry import OPERATIONS
 
 
 class Shown(NamedTuple):

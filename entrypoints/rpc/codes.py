@@ -9,7 +9,7 @@ from typing import Any
 
 from herdbook.domain import errors
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.entrypoints import failures
+from herdbook.entrypoints.operations import error_table
 from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError
 
 CODES: dict[type[HerdbookError], int] = {
@@ -40,7 +40,7 @@ OTHER = 1000
 def told(error: HerdbookError) -> RpcError:
     """An error of ours as a client gets it: `data` says its type and what it speaks of."""
     known = next((each for each in type(error).__mro__ if each in CODES), None)
-    about = failures.as_data(error)["error"]
+    about = error_table.as_data(error)["error"]
     about.pop("message")
     if known is not None:
         about["type"] = known.__name__

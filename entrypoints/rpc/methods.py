@@ -11,9 +11,15 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.operation import Operation, Parameter, code_of
-from herdbook.entrypoints.operations import OPERATIONS
-from herdbook.entrypoints.parsing import arguments_of, as_duration, as_moment, parameters_of, shown
+from herdbook.entrypoints.cli.parser import (
+    arguments_of,
+    as_duration,
+    as_moment,
+    parameters_of,
+    shown,
+)
+from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
+from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.entrypoints.rpc.codes import invalid
 
 ENDLESS = frozenset({"journal.follow"})
@@ -27,7 +33,7 @@ MOST_ANSWERS = 1_000
 
 
 def _language(value: str) -> str | None:
-    from herdbook.domain.languages import LANGUAGES, language_named  # noqa: PLC0415
+    from herdbook.domain.record.languages import LANGUAGES, language_named  # noqa: PLC0415
 
     if language_named(value) is not None:
         return None

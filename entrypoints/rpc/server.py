@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from herdbook.entrypoints.rpc import defects, messages
+from herdbook.entrypoints.rpc import internal_errors, messages
+from herdbook.entrypoints.rpc.dispatcher import Entry, Service
 from herdbook.entrypoints.rpc.framing import Fault, Frame, Framer
 from herdbook.entrypoints.rpc.messages import INVALID_REQUEST, PARSE_ERROR, Batch, RpcError
-from herdbook.entrypoints.rpc.outlet import Outlet
-from herdbook.entrypoints.rpc.service import Entry, Service
+from herdbook.entrypoints.rpc.writer import Outlet
 
 MOST_BUSY = 32
 QUEUE = 64
@@ -82,7 +82,7 @@ class Server:
             self._read_on()
         except BaseException as error:
             # Nobody would read on: better an end that the client sees.
-            defects.noted(error)
+            internal_errors.noted(error)
             self._end()
             raise
 

@@ -12,15 +12,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.places import Area
+from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.rpc import codes, defects
+from herdbook.entrypoints.rpc import codes, internal_errors
 from herdbook.entrypoints.rpc.messages import TOO_MANY, RpcError
-from herdbook.entrypoints.rpc.outlet import Outlet
+from herdbook.entrypoints.rpc.writer import Outlet
 
 if TYPE_CHECKING:
     from herdbook.domain.journal import JournalEntry
-    from herdbook.ports.unit_of_work import UnitOfWork
+    from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 PAGE = 100
 SLOW, FAR_BEHIND = 1.0, 1_000
@@ -84,7 +84,7 @@ class Subscriptions:
         except HerdbookError as error:
             self._end(follower, codes.told(error).as_data())
         except Exception as error:  # noqa: BLE001 - a thread of its own has nobody to raise to
-            self._end(follower, defects.noted(error).as_data())
+            self._end(follower, internal_errors.noted(error).as_data())
         finally:
             with self._mutex:
                 self._running.pop(follower.name, None)
@@ -108,7 +108,7 @@ class Subscriptions:
                 pause = min(2 * pause, LONGEST)
 
     def _send(self, follower: "_Follower", page: "list[JournalEntry]") -> None:
-        from herdbook.entrypoints.rows import plain  # noqa: PLC0415
+        from herdbook.entrypoints.operations.serialize import plain  # noqa: PLC0415
 
         entries = [plain(entry) for entry in page]
         said = {"subscription": follower.name, "entries": entries, "seq": page[-1].seq}

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from herdbook.entrypoints import hook
+from herdbook.entrypoints.hooks import hook
 from tests.e2e.conftest import Person
 
 HOOK = Path(hook.__file__).resolve()

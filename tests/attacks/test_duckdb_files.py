@@ -16,14 +16,14 @@ import duckdb
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import ask
-from herdbook.adapters.looking import look
+from herdbook.adapters.sql_query import ask
+from herdbook.adapters.stores.probe import look
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.query import find
-from herdbook.ports.run import read, run
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.run import read, run
 from tests.attacks.conftest import Person
 
 ORIGIN = "https://example.com/stranger/app.git"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
-from herdbook.entrypoints import hook
-from herdbook.ports.run import run
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
+from herdbook.entrypoints.hooks import hook
+from herdbook.ports.unit_of_work.run import run
 from tests.attacks.conftest import PROGRAM, Person
 
 MEGABYTE = 1 << 20

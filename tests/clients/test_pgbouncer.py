@@ -18,15 +18,15 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import ask
-from herdbook.adapters.looking import look
+from herdbook.adapters.sql_query import ask
+from herdbook.adapters.stores.probe import look
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.domain.plan import Task
-from herdbook.ports.long_work import long_work
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.services.checking import check
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.long_work import long_work
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.services.stores.store_check import check
 from tests.contract import crowds
 from tests.contract.children import REPOSITORY, barrier, begun
 from tests.contract.crowds import SPACE
@@ -160,7 +160,7 @@ def test_a_pooler_that_was_not_noticed_is_found_out(
 ) -> None:
     """A prepared statement that is not there is nobody's error, and none is prepared any more."""
     open_store(url).close()
-    monkeypatch.setattr("herdbook.adapters.postgres.opening.is_direct", lambda _: True)
+    monkeypatch.setattr("herdbook.adapters.postgres.begin.is_direct", lambda _: True)
     stores = [open_store(url) for _ in range(CLIENTS)]
     try:
         with ThreadPoolExecutor(CLIENTS) as threads:

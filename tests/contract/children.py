@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters import open_store
-from herdbook.ports.store import Store
+from herdbook.ports.engine.store import Store
 
 REPOSITORY = Path(__file__).parents[2]
 LIMIT = 600.0

@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from herdbook.domain.claiming import Claim
-from herdbook.domain.plan import Initiative, Phase, PhaseStatus, Task
-from herdbook.ports.dictionary import AGENTS, INITIATIVES, OPENINGS, PHASES, TASKS
-from herdbook.ports.query import find
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming
+from herdbook.domain.plan.claims import Claim
+from herdbook.domain.plan.model import Initiative, Phase, PhaseStatus, Task
+from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, OPENINGS, PHASES, TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import claims
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 
@@ -44,13 +44,13 @@ def do(begin: Begin, use_case: Callable[..., object], *args: object, **options: 
 
 def claim_for(begin: Begin, agent_id: str, **options: object) -> Claim | None:
     """Claim whatever is most urgent."""
-    return do(begin, claiming.claim, agent_id, **options)
+    return do(begin, claims.claim, agent_id, **options)
 
 
 def ready_ids(begin: Begin, **options: object) -> list[str]:
     """What can be claimed, most urgent first."""
     with begin(write=False) as uow:
-        return [task.id for task in claiming.ready(uow, **options)]
+        return [task.id for task in claims.ready(uow, **options)]
 
 
 def get_task(begin: Begin, task_id: str) -> Task:
@@ -87,5 +87,5 @@ def get_phase(begin: Begin, phase: Phase) -> Phase:
         return uow.phases.get(phase.id)
 
 
-WRITES = [claiming.complete, claiming.fail, claiming.release, claiming.heartbeat]
+WRITES = [claims.complete, claims.fail, claims.release, claims.heartbeat]
 every_write = pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)

@@ -14,10 +14,10 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.ids import random_ids
+from herdbook.adapters.system.ids import random_ids
 from herdbook.domain.journal import NOBODY, Actor
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.postgres_server import running_postgres
 
 SHARED = ("lmdb", "duckdb", "postgres")

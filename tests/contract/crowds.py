@@ -2,12 +2,12 @@
 
 from threading import Barrier, Event
 
-from herdbook.domain.plan import Task
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.query import find
-from herdbook.ports.run import read, run
-from herdbook.ports.store import TryAgain
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import TryAgain
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.children import opened
 
 SPACE = "work/crowd"

@@ -5,13 +5,16 @@ from datetime import timedelta
 from itertools import count
 from threading import Barrier, Event
 
+from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import JournalEntry
-from herdbook.domain.plan import Task
-from herdbook.domain.talk import LogChunk
-from herdbook.ports.run import run
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming, following, logs, talking
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import messaging
+from herdbook.services.agents import logs
+from herdbook.services.journal import watch
+from herdbook.services.plan import claims
 from tests.contract.children import Place, opened
 
 LONG = timedelta(days=1)
@@ -28,7 +31,7 @@ def claim_until_none(
     """Claim tasks, several in a unit of work, until none is left, and keep them."""
 
     def claim(uow: UnitOfWork) -> list[str]:
-        claims = (claiming.claim(uow, agent_id, ttl=LONG) for _ in range(several))
+        claims = (claims.claim(uow, agent_id, ttl=LONG) for _ in range(several))
         return [each.task.id for each in claims if each is not None]
 
     claimed: list[str] = []
@@ -56,7 +59,7 @@ def follow_journal(place: Place, space: str, start: Barrier, ended: Event) -> li
     """All entries that come, in pages smaller than what comes at once, until all is written."""
     with opened(place) as store:
         start.wait()
-        return list(following.follow(store, space, stop=ended.is_set, limit=5))
+        return list(watch.follow(store, space, stop=ended.is_set, limit=5))
 
 
 def print_lines(place: Place, space: str, start: Barrier, agent_id: str, number: int) -> list[str]:
@@ -77,16 +80,16 @@ def follow_printing(
     """All that an agent prints until it has ended."""
     with opened(place) as store:
         start.wait()
-        pieces = following.follow_log(store, space, agent_id, stop=ended.is_set, limit=3)
+        pieces = watch.follow_log(store, space, agent_id, stop=ended.is_set, limit=3)
         return list(pieces)
 
 
 def answer_next(place: Place, space: str, agent_id: str, text: str) -> str:
     """Wait for a question to an agent and answer it."""
     with opened(place) as store:
-        asked = following.until(store, space, talking.listen, agent_id)
+        asked = watch.until(store, space, messaging.listen, agent_id)
         assert asked is not None
-        run(store, space, talking.answer, asked.id, text)
+        run(store, space, messaging.answer, asked.id, text)
         return asked.question
 
 

@@ -14,9 +14,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send, interrupt
 
-from herdbook.adapters.langgraph.sqlite import SqliteCheckpoints, opened
-from herdbook.ports.foreign_checkpoints import Foreign, Untold
-from herdbook.services.checkpoint_import import take_over
+from herdbook.adapters.langgraph.sqlite_reader import SqliteCheckpoints, opened
+from herdbook.ports.world.foreign_checkpoints import Foreign, Untold
+from herdbook.services.checkpoints.import_foreign import take_over
 from tests.contract.children import Place
 from tests.contract.children import opened as opened_store
 

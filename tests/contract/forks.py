@@ -21,12 +21,12 @@ from attrs import evolve
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import StoreBusy, StoreUnavailable
-from herdbook.domain.plan import Task
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.query import find
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 
 SPACE = "work/forked"
 REFUSED = 3

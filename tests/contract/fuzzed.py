@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
-from herdbook.domain.plan import Task
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.services import checking
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.services.stores import store_check
 from tests.contract.space import everything_in
 
 SPACES = ("work/one", "work/other")
@@ -52,7 +52,7 @@ def try_flips(
 
     def check() -> bool:
         with open_store(url, create=False, verify=True) as store:
-            return bool(checking.check(store))
+            return bool(store_check.check(store))
 
     def look() -> bool:
         with open_store(url, create=False) as store:

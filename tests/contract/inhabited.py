@@ -3,14 +3,14 @@
 from typing import Any
 
 from herdbook.domain.entity import evolve
-from herdbook.domain.places import area_of
-from herdbook.domain.plan import Priority, Task
-from herdbook.ports.dictionary import AGENTS, OPERATIONS, TASKS
-from herdbook.ports.digests import COPY_NOTE
-from herdbook.ports.run import run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming
+from herdbook.domain.location.areas import area_of
+from herdbook.domain.plan.model import Priority, Task
+from herdbook.ports.engine.dictionary import AGENTS, OPERATIONS, TASKS
+from herdbook.ports.engine.digests import COPY_NOTE
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import claims
 from tests.contract.rows import ENTITIES, KEPT, make
 from tests.contract.space import everything_in, work_in
 
@@ -44,7 +44,7 @@ def inhabit(store: Store, space: str) -> None:
 def _hold(uow: UnitOfWork) -> str:
     make(uow, AGENTS, id=AGENT)
     task = uow.tasks.add(Task(name="held", order=-9, priority=Priority.HIGH))
-    claim = claiming.claim(uow, AGENT)
+    claim = claims.claim(uow, AGENT)
     assert claim is not None
     assert claim.task.id == task.id
     return task.id
@@ -54,10 +54,10 @@ def work_on(store: Store, space: str) -> None:
     """Add a task, claim it and complete it."""
     with work_in(store, space) as uow:
         task = uow.tasks.add(Task(name="new here", order=-99))
-        claim = claiming.claim(uow, AGENT)
+        claim = claims.claim(uow, AGENT)
         assert claim is not None
         assert claim.task.id == task.id
-        claiming.complete(uow, task.id, claim.fence, "done")
+        claims.complete(uow, task.id, claim.fence, "done")
         uow.commit()
 
 

@@ -8,12 +8,12 @@ import inspect
 from datetime import datetime
 from typing import Any
 
-from herdbook.domain.agents import AgentStatus
+from herdbook.domain.agents.model import AgentStatus
 from herdbook.domain.entity import Kept, Worked, entity
-from herdbook.domain.plan import ExecutionMode, InitiativeStatus
+from herdbook.domain.plan.model import ExecutionMode, InitiativeStatus
 from herdbook.domain.secret import Secret
 from herdbook.domain.values import Count, Document, Id, Key, Name, Text
-from herdbook.ports.dictionary import (
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     DICTIONARY,
@@ -24,8 +24,8 @@ from herdbook.ports.dictionary import (
     REVIEW_COMMENTS,
     TASKS,
 )
-from herdbook.ports.kinds import Dictionary, Kind, Unique
-from herdbook.ports.store import Store
+from herdbook.ports.engine.kinds import Dictionary, Kind, Unique
+from herdbook.ports.engine.store import Store
 from tests.contract.space import HERE, work_in
 
 RECORD = "record/here"

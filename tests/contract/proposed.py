@@ -2,11 +2,18 @@
 
 from typing import Any, NamedTuple
 
-from herdbook.domain.agents import Agent
-from herdbook.domain.plan import Initiative, Phase, PhaseStatus, Proposal, ProposalTarget, Task
-from herdbook.ports.dictionary import CHANGE_SETS, HEADS, JOURNAL
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.plan.model import (
+    Initiative,
+    Phase,
+    PhaseStatus,
+    Proposal,
+    ProposalTarget,
+    Task,
+)
+from herdbook.ports.engine.dictionary import CHANGE_SETS, HEADS, JOURNAL
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
 from tests.contract.turns import Begin
 
 STAMPED = {"created_at", "updated_at", "version"}

@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from herdbook.domain.clock import Stamp
-from herdbook.domain.places import Area
+from herdbook.domain.location.areas import Area
 from herdbook.domain.secret import Secret
-from herdbook.ports.dictionary import DICTIONARY
-from herdbook.ports.kinds import Column, Kind, OnDelete, Reference
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.ports.wire import members
+from herdbook.ports.engine.codec import members
+from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.kinds import Column, Kind, OnDelete, Reference
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 ENTITIES = [kind for kind in DICTIONARY if kind.area is not None and not kind.derived]
 """What people and programs keep; the rest follows from it or keeps the books."""

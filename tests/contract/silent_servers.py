@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.domain.plan import Task
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.query import find
-from herdbook.ports.run import run
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.proxies import Network
 from tests.contract.space import HERE
 from tests.postgres_server import PostgresServer, private_postgres

@@ -3,9 +3,9 @@
 from contextlib import AbstractContextManager
 from typing import Any
 
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 
 HERE = "work/here"
 

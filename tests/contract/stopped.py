@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import StoreBusy
-from herdbook.domain.plan import Task
-from herdbook.ports.run import run
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.contract.space import HERE, everything_in
 
 PATIENCE = 1.0

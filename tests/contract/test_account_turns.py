@@ -6,9 +6,9 @@ import pytest
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import NotFound
-from herdbook.domain.record import Account
+from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
-from herdbook.services import accounts
+from herdbook.services.agents import accounts
 from tests.contract.claims import do
 from tests.contract.turns import Begin
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.advice import ENOUGH, Verdict
 from herdbook.domain.grading import Grade
-from herdbook.domain.observations import Setup
-from herdbook.domain.record import Commit, Retrospective
-from herdbook.domain.standing import Occasion, bug_found, commit_done
-from herdbook.services.advice import EVERYWHERE, EXPLANATION, Counsel, advise
+from herdbook.domain.record.model import Commit, Retrospective
+from herdbook.domain.record.observations import Setup
+from herdbook.domain.record.setup_advice import ENOUGH, Verdict
+from herdbook.domain.record.standing import Occasion, bug_found, commit_done
+from herdbook.services.record.setup_advice import EVERYWHERE, EXPLANATION, Counsel, advise
 from tests.contract.turns import Begin
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.grading import Grade
-from herdbook.domain.record import Commit, EventKind, Standing
-from herdbook.domain.standing import Occasion, commit_done, tool_used
-from herdbook.ports.agent_tracker import Tracked, TrackedKind, Tracker, Untold
-from herdbook.ports.derive import differences
-from herdbook.services.agent_tracker import import_tracker
-from herdbook.services.merging import MergeReport
+from herdbook.domain.record.model import Commit, EventKind, Standing
+from herdbook.domain.record.standing import Occasion, commit_done, tool_used
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker, Untold
+from herdbook.services.agent_tracker.import_records import import_tracker
+from herdbook.services.stores.merge_spaces import MergeReport
 from tests.contract.trackers import (
     activity,
     agent,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from herdbook.domain.agents import Agent, AgentStatus
-from herdbook.domain.plan import Initiative, Phase, Task
-from herdbook.ports.agents import AgentInContext
-from herdbook.ports.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.domain.agents.model import Agent, AgentStatus
+from herdbook.domain.plan.model import Initiative, Phase, Task
+from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
+from herdbook.ports.engine.store import Store
+from herdbook.ports.repositories.agents import AgentInContext
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.contract.rows import make
 from tests.contract.turns import Begin, by_id, in_turn
 from tests.contract.wrapped import Counting, WrappedStore

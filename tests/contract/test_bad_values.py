@@ -9,14 +9,14 @@ from attrs import evolve
 
 from herdbook.domain.errors import InvalidValue, StaleWrite, UnknownReference
 from herdbook.domain.journal import Actor
-from herdbook.domain.places import Area, space_of
-from herdbook.domain.plan import Phase, Proposal, ReviewComment, Task
-from herdbook.domain.record import Account
-from herdbook.ports.dictionary import AGENTS, TASKS
-from herdbook.ports.query import any_of, at_least, find
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.domain.location.areas import Area, space_of
+from herdbook.domain.plan.model import Phase, Proposal, ReviewComment, Task
+from herdbook.domain.record.model import Account
+from herdbook.ports.engine.dictionary import AGENTS, TASKS
+from herdbook.ports.engine.query import any_of, at_least, find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.space import everything_in
 
 NAIVE = datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001 - that it has no time zone is the point

@@ -15,7 +15,8 @@ from psycopg import sql
 
 from herdbook.adapters import open_store
 from herdbook.domain.entity import evolve
-from herdbook.ports.dictionary import (
+from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     DICTIONARY,
@@ -24,8 +25,7 @@ from herdbook.ports.dictionary import (
     PROPOSALS,
     TASKS,
 )
-from herdbook.ports.kinds import Kind
-from herdbook.ports.wire import encode
+from herdbook.ports.engine.kinds import Kind
 from tests.contract import older, raw
 from tests.contract.conftest import SHARED
 from tests.contract.rows import ENTITIES, make, space_for

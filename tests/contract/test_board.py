@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.agents import Agent
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.journal import Actor
-from herdbook.domain.plan import Initiative, Phase, Task
-from herdbook.ports.dictionary import OPENINGS, TASKS, WAITING
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import Query, find
-from herdbook.ports.run import read
-from herdbook.ports.store import Session, Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import board as boards
-from herdbook.services import claiming, drawing, lanes, ordering
-from herdbook.services.board import Board, Goal
-from herdbook.services.cards import Card, Lanes, State
-from herdbook.services.drawing import Drawing
+from herdbook.domain.plan.model import Initiative, Phase, Task
+from herdbook.ports.engine.dictionary import OPENINGS, TASKS, WAITING
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import Query, find
+from herdbook.ports.engine.store import Session, Store
+from herdbook.ports.unit_of_work.run import read
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import board as boards
+from herdbook.services.plan import board_lanes, claims, diagram, schedule
+from herdbook.services.plan.board import Board, Goal
+from herdbook.services.plan.board_model import Card, Lanes, State
+from herdbook.services.plan.diagram import Drawing
 from tests.contract.turns import Begin
 from tests.contract.wrapped import WrappedSession, WrappedStore
 
@@ -38,7 +38,7 @@ def board_of(begin: Begin, **asked: Any) -> Board:
 def drawn(begin: Begin, **asked: Any) -> Drawing:
     """The drawing as it is now."""
     with begin(write=False) as uow:
-        return drawing.drawing(uow, **asked)
+        return diagram.drawing(uow, **asked)
 
 
 def names(cards: Sequence[Card]) -> list[str]:
@@ -106,7 +106,7 @@ def test_a_held_task_shows_who_holds_it_and_until_when(begin: Begin) -> None:
     held = []
     for agent, said in ((otter, Actor()), (lynx, Actor(agent="lynx")), (lynx, Actor())):
         with begin(actor=said) as uow:
-            held.append(claiming.claim(uow, agent.id, ttl=timedelta(hours=1)))
+            held.append(claims.claim(uow, agent.id, ttl=timedelta(hours=1)))
             uow.commit()
     (stage,) = board_of(begin).goals[0].stages
     assert shown(stage.lanes) == {"held": ["work", "review", "review"]}
@@ -121,7 +121,7 @@ def test_a_held_task_whose_agent_is_gone_is_held_by_nobody_known(begin: Begin) -
     with begin() as uow:
         agent = uow.agents.add(Agent(name="otter"))
         uow.tasks.add(Task(name="work"))
-        claiming.claim(uow, agent.id)
+        claims.claim(uow, agent.id)
         uow.agents.remove(agent.id)
         uow.commit()
     (stage,) = board_of(begin).goals[0].stages
@@ -165,8 +165,8 @@ def test_of_many_things_a_task_waits_for_some_are_named_and_the_rest_counted(beg
         uow.commit()
     (stage,) = board_of(begin).goals[0].stages
     (card,) = stage.lanes[State.WAITING].cards
-    assert awaited(card) == [("task", f"{n:02}") for n in range(lanes.AWAITED)]
-    assert card.more == 39 - lanes.AWAITED
+    assert awaited(card) == [("task", f"{n:02}") for n in range(board_lanes.AWAITED)]
+    assert card.more == 39 - board_lanes.AWAITED
 
 
 def test_a_phase_stands_behind_those_it_waits_for(begin: Begin) -> None:
@@ -199,7 +199,7 @@ def test_a_lane_shows_the_first_and_counts_all(begin: Begin) -> None:
             assert stage.lanes[state].total == 6
             assert names(stage.lanes[state].cards) == first
         assert stage.lanes[State.COMPLETED].total == 6
-        assert len(stage.lanes[State.COMPLETED].cards) == lanes.LAST
+        assert len(stage.lanes[State.COMPLETED].cards) == board_lanes.LAST
 
 
 def test_the_tasks_that_were_finished_last_are_named_first(begin: Begin) -> None:
@@ -241,7 +241,7 @@ def test_an_initiative_knows_its_critical_path(begin: Begin) -> None:
     assert goal.critical_path is not None
     assert [task.name for task in goal.critical_path] == ["a", "b", "c", "d"]
     with begin(write=False) as uow:
-        alone = ordering.critical_path(uow, initiative_id=initiative.id)
+        alone = schedule.critical_path(uow, initiative_id=initiative.id)
     assert list(goal.critical_path) == alone
 
 
@@ -310,7 +310,7 @@ def test_tasks_without_a_phase_that_are_too_many_are_counted_as_unseen(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The board never claims to know them all."""
-    monkeypatch.setattr(lanes, "LOOSE", 3)
+    monkeypatch.setattr(board_lanes, "LOOSE", 3)
     with begin() as uow:
         uow.tasks.add_all([Task(name="x") for _ in range(5)])
         uow.tasks.add_all([Task(name="x", status="completed") for _ in range(4)])
@@ -349,7 +349,7 @@ def test_every_task_is_counted_once_and_in_the_right_lane(begin: Begin, seed: in
         pairs = {tuple(sorted(chance.sample(range(40), 2))) for _ in range(25)}
         uow.tasks.add_dependencies((made[b].id, made[a].id) for a, b in pairs)
         for agent in agents:
-            claiming.claim(uow, agent.id)
+            claims.claim(uow, agent.id)
         uow.commit()
     with begin(write=False) as uow:
         wanted = slowly(uow)
@@ -482,7 +482,7 @@ def test_a_drawing_that_nobody_could_read_is_refused(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the number of tasks, and what to ask for instead; finished tasks do not count."""
-    monkeypatch.setattr(drawing, "LARGEST", 3)
+    monkeypatch.setattr(diagram, "LARGEST", 3)
     with begin() as uow:
         initiative, phase = login(uow)
         uow.tasks.add_all([Task(name="x", phase_id=phase.id) for _ in range(4)])

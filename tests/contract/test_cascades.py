@@ -6,8 +6,7 @@ import pytest
 
 from herdbook.domain.errors import NotFound
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.ports.derive import differences
-from herdbook.ports.dictionary import (
+from herdbook.ports.engine.dictionary import (
     AGENTS,
     CHANGE_SETS,
     CHAT_MESSAGES,
@@ -27,10 +26,11 @@ from herdbook.ports.dictionary import (
     TASKS,
     WAITING,
 )
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.conftest import Begin
 from tests.contract.rows import cascades, make
 from tests.contract.space import everything_in

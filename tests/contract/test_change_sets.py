@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
+from herdbook.domain.conversation import (
+    ChatMessage,
+    ChatRole,
+    ChatSession,
+    ChatTarget,
+    Conversation,
+)
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound, StaleWrite
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     ChangeSet,
     ChangeSetStatus,
     Page,
@@ -18,14 +25,14 @@ from herdbook.domain.plan import (
     Task,
     TaskStatus,
 )
-from herdbook.domain.record import Account
+from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
-from herdbook.domain.talk import ChatMessage, ChatRole, ChatSession, ChatTarget, Conversation
-from herdbook.ports.derive import differences
-from herdbook.ports.dictionary import ACCOUNTS
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import change_sets, claiming, proposals, undoing
+from herdbook.ports.engine.dictionary import ACCOUNTS
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.journal import journal_effects, undo
+from herdbook.services.plan import claims, proposals
 from tests.contract.claims import add_agents, add_tasks, claim_for, do
 from tests.contract.proposed import Plan, add_plan, kept, propose
 from tests.contract.turns import Begin
@@ -44,7 +51,7 @@ def _changed(begin: Begin, plan: Plan, change: Callable[[UnitOfWork], Any]) -> t
 
 
 def _reverts(begin: Begin, change_set_id: str) -> None:
-    reverted = do(begin, change_sets.revert, change_set_id)
+    reverted = do(begin, undo.revert, change_set_id)
     with begin(write=False) as uow:
         assert uow.change_sets.get(change_set_id) == reverted
         assert differences(uow) == []
@@ -56,7 +63,7 @@ def _is_refused(begin: Begin, change_set_id: str, error: type[HerdbookError], te
     with begin() as uow:
         last = uow.journal.last()
         with pytest.raises(error, match=text) as caught:
-            change_sets.revert(uow, change_set_id)
+            undo.revert(uow, change_set_id)
         uow.commit()
     with begin(write=False) as uow:
         assert uow.journal.last() == last
@@ -102,9 +109,9 @@ def test_a_change_set_is_taken_back_once(begin: Begin) -> None:
     change_set = do(begin, proposals.accept, propose(begin, plan, TASK))
     _reverts(begin, change_set.id)
     with pytest.raises(InvalidValue, match=f"'{change_set.id}' is reverted already"):
-        do(begin, change_sets.revert, change_set.id)
+        do(begin, undo.revert, change_set.id)
     with pytest.raises(NotFound):
-        do(begin, change_sets.revert, "nothing")
+        do(begin, undo.revert, "nothing")
 
 
 def test_a_removed_row_comes_back_with_all_that_went_along(
@@ -230,7 +237,7 @@ def test_a_new_task_that_somebody_works_on_stays(begin: Begin) -> None:
     claim = claim_for(begin, agent)
     error = _is_refused(begin, change_set.id, StaleWrite, "task")
     assert (error.key, error.fields) == (claim.task.id, ("status", "assignee_id", "fence"))
-    do(begin, claiming.release, claim.task.id, claim.fence)
+    do(begin, claims.release, claim.task.id, claim.fence)
     error = _is_refused(begin, change_set.id, StaleWrite, "task")
     assert error.fields == ("fence",)
 
@@ -381,7 +388,7 @@ def test_a_secret_cannot_be_brought_back(begin: Begin, space: str) -> None:
         told = uow.tx
         uow.commit()
     with begin(space=record, write=False) as uow:
-        lost, found = undoing.effects(
+        lost, found = journal_effects.effects(
             uow.dictionary,
             [
                 entry
@@ -390,12 +397,12 @@ def test_a_secret_cannot_be_brought_back(begin: Begin, space: str) -> None:
                 if entry.op == "save"
             ],
         )
-        (gone,) = undoing.effects(uow.dictionary, uow.journal.of_tx(told))
+        (gone,) = journal_effects.effects(uow.dictionary, uow.journal.of_tx(told))
     for effect in (lost, gone):
         with pytest.raises(InvalidValue, match="credentials of account .* keeps no secrets"):
-            undoing.refuse_untold(effect)
-    undoing.refuse_untold(found)
-    back = undoing.put_back(found, saved[1])
+            journal_effects.refuse_untold(effect)
+    journal_effects.refuse_untold(found)
+    back = journal_effects.put_back(found, saved[1])
     assert back == evolve(saved[1], email="x", credentials=None)
 
 

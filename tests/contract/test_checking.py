@@ -14,11 +14,11 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import NotFound, StoreDamaged
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import Op
-from herdbook.domain.plan import Task, TaskDependency
-from herdbook.domain.readiness import Waiting
-from herdbook.domain.record import EventKind, ScoreEvent
-from herdbook.domain.standing import first_standing
-from herdbook.ports.dictionary import (
+from herdbook.domain.plan.model import Task, TaskDependency
+from herdbook.domain.plan.readiness import Waiting
+from herdbook.domain.record.model import EventKind, ScoreEvent
+from herdbook.domain.record.standing import first_standing
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     CHAT_MESSAGES,
@@ -33,12 +33,12 @@ from herdbook.ports.dictionary import (
     TASKS,
     WAITING,
 )
-from herdbook.ports.kinds import Kind
-from herdbook.ports.paging import PAGE
-from herdbook.ports.query import find
-from herdbook.ports.store import Session, Store
-from herdbook.services.checking import Flaw, RepairReport, check, repair
-from herdbook.services.copying import copy
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.paging import PAGE
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Session, Store
+from herdbook.services.stores.copy_spaces import copy
+from herdbook.services.stores.store_check import Flaw, RepairReport, check, repair
 from tests.contract import raw
 from tests.contract.inhabited import inhabit, record_of
 from tests.contract.rows import make

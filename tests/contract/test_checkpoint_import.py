@@ -10,13 +10,13 @@ import pytest
 from langgraph.types import Command
 
 from herdbook.adapters.langgraph import HerdbookSaver
-from herdbook.adapters.langgraph.sqlite import opened
+from herdbook.adapters.langgraph.sqlite_reader import opened
 from herdbook.domain.errors import DecodingRefused
-from herdbook.ports.dictionary import CHECKPOINTS, PIECES
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.services.checking import check
-from herdbook.services.checkpoint_import import Counted, Taken, take_over
+from herdbook.ports.engine.dictionary import CHECKPOINTS, PIECES
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.services.checkpoints.import_foreign import Counted, Taken, take_over
+from herdbook.services.stores.store_check import check
 from tests.contract.children import Child, Died
 from tests.contract.conftest import SHARED
 from tests.contract.foreign_checkpoints import (

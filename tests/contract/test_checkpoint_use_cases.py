@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.checkpoints import Typed, id_at
+from herdbook.domain.checkpoints.model import Typed, id_at
 from herdbook.domain.errors import InvalidValue, NotFound
-from herdbook.ports.checkpointing import Keeping
-from herdbook.ports.checkpoints import Done
-from herdbook.ports.pieces import Offer
-from herdbook.ports.store import Store
-from herdbook.ports.threads import Sizes
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import checkpoints
+from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
+from herdbook.ports.checkpoint_storage.thread_operations import Sizes
+from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.engine.store import Store
+from herdbook.ports.repositories.checkpoints import Done
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.checkpoints import threads as checkpoints_threads
 from tests.contract.space import work_in
 
 SAID = {"metadata": Typed("json", b"{}"), "state": Typed("json", b"{}")}
@@ -39,7 +39,7 @@ def _put(
         parent = each
 
 
-def _names(found: list[checkpoints.Overview]) -> list[str]:
+def _names(found: list[checkpoints_threads.Overview]) -> list[str]:
     return [each.thread.thread_id for each in found]
 
 
@@ -50,17 +50,17 @@ def test_threads_come_by_their_newest_checkpoint_page_by_page(store: Store, plac
             _put(uow, f"t{number}", f"c{number}", f"d{9 - number}")
             _put(uow, f"t{number}", f"e{number}", namespace="sub")
         for name in ("copy 1", "copy 2"):
-            checkpoints.copy(uow, "t3", name)
-        whole = _names(checkpoints.threads(uow, limit=100))
+            checkpoints_threads.copy(uow, "t3", name)
+        whole = _names(checkpoints_threads.threads(uow, limit=100))
         assert whole[:3] == ["t6", "t5", "t4"]
         assert set(whole[3:6]) == {"t3", "copy 1", "copy 2"}
         assert whole[6:] == ["t2", "t1", "t0"]
         paged: list[str] = []
-        while page := checkpoints.threads(uow, limit=2, after=paged[-1] if paged else None):
+        while page := checkpoints_threads.threads(uow, limit=2, after=paged[-1] if paged else None):
             assert len(page) <= 2
             paged += _names(page)
         assert paged == whole
-        (first,) = checkpoints.threads(uow, limit=1)
+        (first,) = checkpoints_threads.threads(uow, limit=1)
         assert first.thread.namespaces == ["", "sub"]
         assert first.thread.sizes[:2] == (3, 3)
 
@@ -72,7 +72,7 @@ def test_checkpoints_of_a_thread_come_newest_first_page_by_page(store: Store, pl
         _put(uow, "t", "c2x", "c3x", namespace="sub")
 
         def ids(**options: Any) -> list[str]:
-            found = checkpoints.listed(uow, "t", limit=3, **options)
+            found = checkpoints_threads.listed(uow, "t", limit=3, **options)
             assert all(each.writes == 1 for each in found)
             return [id_at(each.row.place) for each in found]
 
@@ -89,7 +89,7 @@ def test_a_checkpoint_is_known_by_a_beginning_of_its_id(store: Store, place: str
         _put(uow, "t", "1f00-bb", "1f00-cc", namespace="sub")
 
         def chosen(*ids: str, **options: Any) -> str:
-            return id_at(checkpoints.chosen(uow, "t", *ids, **options).place)
+            return id_at(checkpoints_threads.chosen(uow, "t", *ids, **options).place)
 
         assert chosen() == "1f00-bb"
         assert chosen(namespace="sub") == "1f00-cc"
@@ -108,15 +108,15 @@ def test_a_thread_is_known_by_its_whole_id_only(store: Store, place: str) -> Non
     """People choose them, so one may be the beginning of another; what is near is named."""
     with work_in(store, place) as uow:
         with pytest.raises(NotFound, match="no checkpoints are kept here yet"):
-            checkpoints.known(uow, ["issue-1"])
+            checkpoints_threads.known(uow, ["issue-1"])
         _put(uow, "issue-17", "c1")
-        assert checkpoints.known(uow, ["issue-17", "issue-17"]) == ["issue-17"]
-        for use_case in (checkpoints.remove, checkpoints.prune):
+        assert checkpoints_threads.known(uow, ["issue-17", "issue-17"]) == ["issue-17"]
+        for use_case in (checkpoints_threads.remove, checkpoints_threads.prune):
             with pytest.raises(NotFound, match="did you mean 'issue-17'"):
                 use_case(uow, ["issue-17", "issue-1"])
         with pytest.raises(NotFound, match="`herdbook checkpoint threads`"):
-            checkpoints.shown(uow, "x")
-        assert _names(checkpoints.threads(uow, limit=9)) == ["issue-17"]
+            checkpoints_threads.shown(uow, "x")
+        assert _names(checkpoints_threads.threads(uow, limit=9)) == ["issue-17"]
 
 
 def test_two_checkpoints_are_compared_or_one_with_its_parent(store: Store, place: str) -> None:
@@ -125,7 +125,7 @@ def test_two_checkpoints_are_compared_or_one_with_its_parent(store: Store, place
         _put(uow, "t", "c1.0", "c2.0", "c3.0")
 
         def pair(*ids: str) -> tuple[str, ...]:
-            found = checkpoints.compared(uow, "t", *ids)
+            found = checkpoints_threads.compared(uow, "t", *ids)
             return tuple(each.checkpoint_id for each in found)
 
         assert pair() == ("c2.0", "c3.0")
@@ -143,16 +143,16 @@ def test_what_is_freed_is_what_is_no_longer_there(store: Store, place: str) -> N
         _put(uow, "u", "c1")
 
         def sizes() -> dict[str, Sizes]:
-            found = checkpoints.threads(uow, limit=9)
+            found = checkpoints_threads.threads(uow, limit=9)
             return {each.thread.thread_id: each.thread.sizes for each in found}
 
         before = sizes()
-        (pruned,) = checkpoints.prune(uow, ["t"])
+        (pruned,) = checkpoints_threads.prune(uow, ["t"])
         after = sizes()
         assert pruned.left == after["t"]
         assert pruned.freed[:2] == (2, 2)
         assert pruned.freed.bytes == before["t"].bytes - after["t"].bytes > 2_000
-        removed = checkpoints.remove(uow, ["t", "u", "t"])
+        removed = checkpoints_threads.remove(uow, ["t", "u", "t"])
         assert [each.freed for each in removed] == [after["t"], after["u"]]
         assert sizes() == {}
 
@@ -161,9 +161,11 @@ def test_a_copy_says_what_came_and_what_was_there(store: Store, place: str) -> N
     """A thread is not copied onto itself."""
     with work_in(store, place) as uow:
         _put(uow, "t", "c1", "c2")
-        assert checkpoints.copy(uow, "t", "u") == (2, 0)
+        assert checkpoints_threads.copy(uow, "t", "u") == (2, 0)
         _put(uow, "t", "c3", parent="c2")
-        assert checkpoints.copy(uow, "t", "u") == (1, 2)
-        assert checkpoints.shown(uow, "u").values == checkpoints.shown(uow, "t").values
+        assert checkpoints_threads.copy(uow, "t", "u") == (1, 2)
+        assert (
+            checkpoints_threads.shown(uow, "u").values == checkpoints_threads.shown(uow, "t").values
+        )
         with pytest.raises(InvalidValue, match="name another one"):
-            checkpoints.copy(uow, "t", "t")
+            checkpoints_threads.copy(uow, "t", "t")

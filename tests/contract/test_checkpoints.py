@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.checkpoints import Typed, checkpoint_key, lane_key
+from herdbook.domain.checkpoints.model import Typed, checkpoint_key, lane_key
 from herdbook.domain.errors import AlreadyExists, InvalidValue, StoreDamaged
-from herdbook.ports import threads
-from herdbook.ports.checkpointing import Keeping
-from herdbook.ports.checkpoints import Done, Held
-from herdbook.ports.dictionary import CHECKPOINTS, LANES, PIECES, WRITES
-from herdbook.ports.digests import digest_of
-from herdbook.ports.pieces import MOST_PIECES, Offer, read_values
-from herdbook.ports.query import find
-from herdbook.ports.shelf import Shelf
-from herdbook.ports.store import Appends, Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.ports.wire import encode
-from herdbook.services.copying import copy
+from herdbook.ports.checkpoint_storage import thread_operations
+from herdbook.ports.checkpoint_storage.byte_lru import Shelf
+from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
+from herdbook.ports.checkpoint_storage.value_store import MOST_PIECES, Offer, read_values
+from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.dictionary import CHECKPOINTS, LANES, PIECES, WRITES
+from herdbook.ports.engine.digests import digest_of
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Appends, Store
+from herdbook.ports.repositories.checkpoints import Done, Held
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.stores.copy_spaces import copy
 from tests.contract.space import work_in
 
 CHANCE = random.Random(3)
@@ -267,15 +267,15 @@ def test_pruning_keeps_the_newest_of_each_lane_whole(store: Store, place: str) -
         _lane_of_five(uow)
         _lane_of_five(uow, "other")
         before = _bytes(uow)
-        assert threads.prune(uow, "t") == 6
+        assert thread_operations.prune(uow, "t") == 6
         held = _held(uow, 4)
         assert held.values["big"].data == BIG
         assert (held.parent_id, [each.value.data for each in held.writes]) == (None, [b"4"])
         assert _held(uow, 2, namespace="sub").values["n"].data == b"y"
-        assert threads.thread(uow, "t").sizes[:2] == (2, 1)
-        assert threads.thread(uow, "other").sizes[:2] == (8, 5)
+        assert thread_operations.thread(uow, "t").sizes[:2] == (2, 1)
+        assert thread_operations.thread(uow, "other").sizes[:2] == (8, 5)
         assert _bytes(uow) < before - 8_000
-        assert threads.prune(uow, "t") == 0
+        assert thread_operations.prune(uow, "t") == 0
 
 
 def test_pruning_keeps_the_ancestors_that_values_are_made_from(store: Store, place: str) -> None:
@@ -286,7 +286,7 @@ def test_pruning_keeps_the_ancestors_that_values_are_made_from(store: Store, pla
         for number in range(6):
             values = {"log": (1, b"snapshot")} if number in (0, 2) else {}
             _put(kept, number, values, metadata=rests)
-        assert threads.prune(uow, "t") == 2
+        assert thread_operations.prune(uow, "t") == 2
         assert [row.place for row in kept.page("t")] == ["c0005", "c0004", "c0003", "c0002"]
         assert [_held(uow, n).parent_id for n in (2, 3)] == [None, "c0002"]
 
@@ -298,7 +298,7 @@ def test_removing_a_run_leaves_what_others_need(store: Store, place: str) -> Non
         for number in range(4):
             run = "first" if number < 2 else "second"
             _put(kept, number, {"big": (1, BIG)}, changed=("big",) * (not number), run_id=run)
-        assert threads.remove_runs(uow, ["first", "unknown"]) == 2
+        assert thread_operations.remove_runs(uow, ["first", "unknown"]) == 2
         assert [row.place for row in kept.page("t")] == ["c0003", "c0002"]
         assert _held(uow, 2).values["big"].data == BIG
         assert (_held(uow, 2).parent_id, _held(uow, 3).parent_id) == (None, "c0002")
@@ -311,10 +311,10 @@ def test_a_removed_thread_leaves_nothing(store: Store, place: str) -> None:
         kinds = (LANES, CHECKPOINTS, PIECES, WRITES)
         before = [uow.count(find(kind)) for kind in kinds]
         _lane_of_five(uow, "other")
-        assert threads.remove_threads(uow, ["other", "unknown"]) == 8
+        assert thread_operations.remove_threads(uow, ["other", "unknown"]) == 8
         assert [uow.count(find(kind)) for kind in kinds] == before
-        assert threads.remove_runs(uow, []) == 0
-        assert threads.remove_threads(uow, ["t"]) == 8
+        assert thread_operations.remove_runs(uow, []) == 0
+        assert thread_operations.remove_threads(uow, ["t"]) == 8
         assert [uow.count(find(kind)) for kind in kinds] == [0, 0, 0, 0]
 
 
@@ -322,13 +322,13 @@ def test_a_copied_thread_stands_alone(store: Store, place: str) -> None:
     """It has all checkpoints, values and writes; copying again changes nothing."""
     with work_in(store, place) as uow:
         _lane_of_five(uow)
-        assert threads.copy_thread(uow, "t", "copy") == 8
-        assert threads.copy_thread(uow, "t", "copy") == 0
-        assert threads.copy_thread(uow, "t", "t") == 0
-        assert threads.copy_thread(uow, "unknown", "copy") == 0
-        sizes = threads.thread(uow, "t").sizes
-        assert threads.thread(uow, "copy").sizes == sizes
-        threads.remove_threads(uow, ["t"])
+        assert thread_operations.copy_thread(uow, "t", "copy") == 8
+        assert thread_operations.copy_thread(uow, "t", "copy") == 0
+        assert thread_operations.copy_thread(uow, "t", "t") == 0
+        assert thread_operations.copy_thread(uow, "unknown", "copy") == 0
+        sizes = thread_operations.thread(uow, "t").sizes
+        assert thread_operations.thread(uow, "copy").sizes == sizes
+        thread_operations.remove_threads(uow, ["t"])
         for number in range(5):
             held = _held(uow, number, "copy")
             assert held.values["big"].data == BIG
@@ -340,7 +340,7 @@ def test_threads_are_listed_with_their_sizes(store: Store, place: str) -> None:
     with work_in(store, place) as uow:
         _lane_of_five(uow, "a\0b")
         _put(Keeping(uow), 7, {"n": (1, b"xyz")}, thread="é" * 1_000)
-        found = {each.thread_id: each for each in threads.threads(uow)}
+        found = {each.thread_id: each for each in thread_operations.threads(uow)}
         assert set(found) == {"a\0b", "é" * 1_000}
         assert found["a\0b"].namespaces == ["", "sub"]
         assert found["a\0b"].newest == "c0004"

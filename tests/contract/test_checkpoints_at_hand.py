@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from herdbook.adapters.langgraph import HerdbookSaver
-from herdbook.ports.checkpointing import Keeping
-from herdbook.ports.dictionary import PIECES
-from herdbook.ports.pieces import Channel, Values, read_values
-from herdbook.ports.query import find
-from herdbook.ports.recent import MOST, NOTHING, Recent
-from herdbook.ports.store import Asks, Store
+from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
+from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import MOST, NOTHING, Recent
+from herdbook.ports.checkpoint_storage.value_store import Channel, Values, read_values
+from herdbook.ports.engine.dictionary import PIECES
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Asks, Store
 from tests.contract.space import work_in
 from tests.contract.workflows import checkpoint, config, put
 

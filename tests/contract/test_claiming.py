@@ -5,13 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from herdbook.domain.claiming import LEASE, Claim
 from herdbook.domain.entity import NEVER, evolve
 from herdbook.domain.errors import NotFound, StaleFence
-from herdbook.domain.plan import Initiative, Phase, PhaseStatus, Priority, Task, TaskStatus
-from herdbook.domain.readiness import Opening, OpeningState
-from herdbook.ports.dictionary import TASKS
-from herdbook.services import claiming
+from herdbook.domain.plan.claims import LEASE, Claim
+from herdbook.domain.plan.model import Initiative, Phase, PhaseStatus, Priority, Task, TaskStatus
+from herdbook.domain.plan.readiness import Opening, OpeningState
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.services.plan import claims
 from tests.contract.claims import (
     BLINK,
     add_agents,
@@ -46,7 +46,7 @@ def test_the_most_urgent_task_is_ready_first(begin: Begin) -> None:
         uow.tasks.add_all(twins)
         uow.commit()
     with begin(write=False) as uow:
-        names = [task.name for task in claiming.ready(uow)]
+        names = [task.name for task in claims.ready(uow)]
     assert names == ["1", "2", "3", "4", "5", "6", "a", "b"]
     (agent,) = add_agents(begin)
     assert [claim_for(begin, agent).task.name for _ in names] == names
@@ -88,7 +88,7 @@ def test_a_claim_puts_the_task_into_the_agents_hands(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     (task,) = add_tasks(begin, Task(name="x", priority=Priority.HIGH, order=7))
     with begin() as uow:
-        claim = claiming.claim(uow, agent)
+        claim = claims.claim(uow, agent)
         now = uow.now
         uow.commit()
     claimed = evolve(
@@ -114,7 +114,7 @@ def test_a_claim_that_is_not_committed_leaves_no_trace(begin: Begin) -> None:
     (task,) = add_tasks(begin, Task(name="x"))
     with begin() as uow:
         before = everything(uow)
-        assert claiming.claim(uow, agent).task.id == task.id
+        assert claims.claim(uow, agent).task.id == task.id
     with begin(write=False) as uow:
         assert everything(uow) == before
     assert ready_ids(begin) == [task.id]
@@ -145,7 +145,7 @@ def test_one_unit_of_work_claims_one_task_after_the_other(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     tasks = add_tasks(begin, *(Task(name="x", order=n) for n in range(2)))
     with begin() as uow:
-        claims = [claiming.claim(uow, agent) for _ in range(3)]
+        claims = [claims.claim(uow, agent) for _ in range(3)]
         uow.commit()
     assert [claim and claim.task.id for claim in claims] == [tasks[0].id, tasks[1].id, None]
 
@@ -155,7 +155,7 @@ def test_nobody_claims_for_an_unknown_agent(begin: Begin) -> None:
     (task,) = add_tasks(begin, Task(name="x"))
     with begin() as uow:
         with pytest.raises(NotFound) as refusal:
-            claiming.claim(uow, "agt_missing")
+            claims.claim(uow, "agt_missing")
         uow.commit()
     assert (refusal.value.entity, refusal.value.key) == ("agent", "agt_missing")
     assert ready_ids(begin) == [task.id]
@@ -171,7 +171,7 @@ def test_a_claimer_sees_the_summaries_of_what_the_task_depended_on(begin: Begin)
         uow.commit()
     for summary in ("Far", "Near", None):
         claim = claim_for(begin, agent)
-        do(begin, claiming.complete, claim.task.id, claim.fence, summary)
+        do(begin, claims.complete, claim.task.id, claim.fence, summary)
     claim = claim_for(begin, agent)
     assert (claim.task.id, claim.summaries) == (last.id, {near.id: "Near", silent.id: None})
 
@@ -196,7 +196,7 @@ def test_a_write_with_an_old_fence_is_refused(begin: Begin, write: Callable[...,
 
 @every_write
 @pytest.mark.parametrize(
-    "ending", [claiming.complete, claiming.fail, claiming.release], ids=lambda it: it.__name__
+    "ending", [claims.complete, claims.fail, claims.release], ids=lambda it: it.__name__
 )
 def test_a_write_after_letting_go_is_refused(
     begin: Begin, ending: Callable[..., object], write: Callable[..., object]
@@ -229,14 +229,14 @@ def test_a_unit_of_work_claims_what_it_has_just_made_ready(begin: Begin) -> None
     with begin() as uow:
         first, second = (make(uow, TASKS, order=n) for n in range(2))
         uow.tasks.add_dependency(first.id, second.id)
-        claim = claiming.claim(uow, agent)
+        claim = claims.claim(uow, agent)
         assert claim.task.id == second.id
-        assert claiming.claim(uow, agent) is None
-        claiming.complete(uow, second.id, claim.fence)
-        assert [task.id for task in claiming.ready(uow)] == [first.id]
-        claim = claiming.claim(uow, agent)
-        claiming.fail(uow, first.id, claim.fence)
-        claim = claiming.claim(uow, agent)
+        assert claims.claim(uow, agent) is None
+        claims.complete(uow, second.id, claim.fence)
+        assert [task.id for task in claims.ready(uow)] == [first.id]
+        claim = claims.claim(uow, agent)
+        claims.fail(uow, first.id, claim.fence)
+        claim = claims.claim(uow, agent)
         assert (claim.task.id, claim.task.retry_count) == (first.id, 1)
         uow.commit()
     assert get_task(begin, first.id) == claim.task
@@ -251,12 +251,12 @@ def test_a_unit_of_work_does_not_claim_what_it_has_just_taken_away(begin: Begin)
     finished = claim_for(begin, agent, ttl=BLINK)
     assert finished.task.id == done.id
     with begin() as uow:
-        claiming.complete(uow, done.id, finished.fence)
+        claims.complete(uow, done.id, finished.fence)
         uow.tasks.remove(gone.id)
         uow.tasks.save(evolve(blocked, status=BLOCKED))
         uow.tasks.add_dependency(waits.id, left.id)
-        assert claiming.claim(uow, agent).task.id == left.id
-        assert claiming.claim(uow, agent) is None
+        assert claims.claim(uow, agent).task.id == left.id
+        assert claims.claim(uow, agent) is None
         uow.commit()
     assert get_task(begin, done.id).status is COMPLETED
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from itertools import chain
 
 from herdbook.adapters import open_store
-from herdbook.domain.agents import Agent
-from herdbook.domain.plan import Task, TaskStatus
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.query import find
-from herdbook.ports.run import read, run
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.plan.model import Task, TaskStatus
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract import followers
 from tests.contract.children import at_once, barrier, opened
 from tests.contract.conftest import SHARED

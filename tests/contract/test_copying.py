@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from herdbook.adapters import open_store
+from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists, CopyDiffers, InvalidValue, NotFound, SpaceRefused
 from herdbook.domain.journal import Operation
-from herdbook.domain.plan import Task
-from herdbook.domain.readiness import Waiting
-from herdbook.domain.talk import LogChunk
-from herdbook.ports.dictionary import (
+from herdbook.domain.plan.model import Task
+from herdbook.domain.plan.readiness import Waiting
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     DICTIONARY,
@@ -28,12 +28,12 @@ from herdbook.ports.dictionary import (
     TASKS,
     WAITING,
 )
-from herdbook.ports.digests import digest_of
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.services.checking import check
-from herdbook.services.copying import CopiedSpace, copy
+from herdbook.ports.engine.digests import digest_of
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.services.stores.copy_spaces import CopiedSpace, copy
+from herdbook.services.stores.store_check import check
 from tests.contract import raw
 from tests.contract.children import Died, apart
 from tests.contract.conftest import ENGINES, SHARED
@@ -62,7 +62,7 @@ on_shared = pytest.mark.parametrize("engine", SHARED, indirect=True)
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried at once."""
-    monkeypatch.setattr("herdbook.ports.retry.FIRST_PAUSE", 0)
+    monkeypatch.setattr("herdbook.ports.engine.retry.FIRST_PAUSE", 0)
 
 
 @pytest.fixture(scope="module")
@@ -488,7 +488,7 @@ def test_a_transaction_ends_early_where_rows_are_large(
     source: Store, store: Store, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Room is counted in bytes too, once it is known how large the rows of a kind are."""
-    monkeypatch.setattr("herdbook.services.copying.ROOM", 20_000)
+    monkeypatch.setattr("herdbook.services.stores.copy_spaces.ROOM", 20_000)
     with work_in(source, space) as uow:
         uow.tasks.add_all([Task(name="x", description="x" * 2_000) for _ in range(200)])
         uow.commit()

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused
-from herdbook.domain.ordering import Node, find_cycle, plan_edges
-from herdbook.domain.plan import Initiative, Phase, PhaseDependency, Task
-from herdbook.ports.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
-from herdbook.ports.query import find
-from herdbook.ports.store import Store, Walks
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.domain.plan.graph import Node, find_cycle, plan_edges
+from herdbook.domain.plan.model import Initiative, Phase, PhaseDependency, Task
+from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store, Walks
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.contract.turns import Begin
 from tests.contract.wrapped import WithoutWalk, WrappedStore
 

@@ -19,7 +19,7 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import StoreDamaged
-from herdbook.ports.run import run
+from herdbook.ports.unit_of_work.run import run
 from tests.contract.children import Died, apart
 from tests.contract.space import HERE, everything_in
 from tests.contract.visitors import add, add_and_die, visit

@@ -7,7 +7,7 @@ import pytest
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     ExecutionMode,
     Initiative,
     InitiativeStatus,
@@ -17,10 +17,9 @@ from herdbook.domain.plan import (
     Task,
     TaskStatus,
 )
-from herdbook.domain.readiness import Opening, Waiting
-from herdbook.domain.standing import first_standing
-from herdbook.ports.derive import differences
-from herdbook.ports.dictionary import (
+from herdbook.domain.plan.readiness import Opening, Waiting
+from herdbook.domain.record.standing import first_standing
+from herdbook.ports.engine.dictionary import (
     AGENTS,
     OPENINGS,
     PHASE_DEPENDENCIES,
@@ -30,10 +29,11 @@ from herdbook.ports.dictionary import (
     TASKS,
     WAITING,
 )
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import claims
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 
@@ -356,7 +356,7 @@ def test_a_lease_lives_through_all_that_happens_around_it(begin: Begin) -> None:
         uow.commit()
     _after(begin, _plan(), _add("t", phase_id="p"), _add("o"))
     with begin() as uow:
-        claim = claiming.claim(uow, agent.id, phase_id="p")
+        claim = claims.claim(uow, agent.id, phase_id="p")
         uow.commit()
     closed = _after(begin, _save_phase("p", status=PhaseStatus.BLOCKED), _needs("t", "o"))
     assert closed == {"t": HELD, "o": READY}

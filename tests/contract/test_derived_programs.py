@@ -9,11 +9,11 @@ from typing import TypeVar
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from herdbook.domain.agents import Agent
-from herdbook.domain.claiming import LEASE
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists, CycleRefused, NotFound
-from herdbook.domain.plan import (
+from herdbook.domain.plan.claims import LEASE
+from herdbook.domain.plan.model import (
     ExecutionMode,
     Initiative,
     InitiativeStatus,
@@ -23,9 +23,8 @@ from herdbook.domain.plan import (
     Task,
     TaskStatus,
 )
-from herdbook.domain.readiness import blockers, gate_is_open, is_ready
-from herdbook.ports.derive import differences, rebuild
-from herdbook.ports.dictionary import (
+from herdbook.domain.plan.readiness import blockers, gate_is_open, is_ready
+from herdbook.ports.engine.dictionary import (
     AGENTS,
     INITIATIVES,
     OPENINGS,
@@ -35,11 +34,12 @@ from herdbook.ports.dictionary import (
     TASKS,
     WAITING,
 )
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.services import claiming
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.projections import differences, rebuild
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.services.plan import claims
 
 E = TypeVar("E")
 
@@ -153,7 +153,7 @@ def _remove(kind: Kind[E]) -> Callable[[Step], None]:
 def _claim(step: Step) -> None:
     agents = step.uow.select(find(AGENTS)) or [step.uow.agents.add(Agent(name="otter"))]
     ttl = step.one_of([BLINK, LEASE])
-    claiming.claim(step.uow, step.one_of(agents).id, ttl=ttl, max_retries=1)
+    claims.claim(step.uow, step.one_of(agents).id, ttl=ttl, max_retries=1)
 
 
 def _end_claim(step: Step) -> None:
@@ -161,7 +161,7 @@ def _end_claim(step: Step) -> None:
     tasks = [task for task in step.uow.select(find(TASKS)) if task.status in claimed]
     if tasks:
         task = step.one_of(tasks)
-        ways = [claiming.complete, claiming.fail, claiming.release, claiming.heartbeat]
+        ways = [claims.complete, claims.fail, claims.release, claims.heartbeat]
         step.one_of(ways)(step.uow, task.id, task.fence)
 
 

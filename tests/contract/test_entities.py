@@ -6,9 +6,9 @@ import pytest
 from attrs import evolve
 
 from herdbook.domain.errors import AlreadyExists, NotFound, StaleWrite, UnknownReference
-from herdbook.ports.dictionary import DICTIONARY
-from herdbook.ports.kinds import Kind, Reference
-from herdbook.ports.query import find
+from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.kinds import Kind, Reference
+from herdbook.ports.engine.query import find
 from tests.contract.rows import (
     ENTITIES,
     KEPT,

@@ -3,8 +3,8 @@
 import pytest
 
 from herdbook.domain.errors import AlreadyExists, InvalidValue, NotFound
-from herdbook.domain.plan import Errand, ErrandStatus, Project
-from herdbook.services import errands
+from herdbook.domain.plan.model import Errand, ErrandStatus, Project
+from herdbook.services.plan import errands
 from tests.contract.claims import add_agents, do
 from tests.contract.turns import Begin
 

@@ -7,15 +7,17 @@ from itertools import chain
 import pytest
 
 from herdbook.adapters import open_store
+from herdbook.domain.conversation import LogChunk
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import JournalEntry
-from herdbook.domain.plan import Task
-from herdbook.domain.talk import LogChunk
-from herdbook.ports.dictionary import AGENTS
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Session, Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import following, logs, talking
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import AGENTS
+from herdbook.ports.engine.store import Session, Store
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import messaging
+from herdbook.services.agents import logs
+from herdbook.services.journal import watch
 from tests.contract import followers
 from tests.contract.children import Place, at_once, barrier, begun, event, opened
 from tests.contract.claims import add_agents, add_tasks, do
@@ -70,14 +72,14 @@ def test_what_is_there_is_given_from_any_place_on(
 ) -> None:
     """Every entry behind it in order, however small the looks are, and without a pause."""
     add_tasks(begin, *(Task(name="x") for _ in range(5)))
-    found = following.follow(store, space, since, stop=_at_once, sleep=_no_pause, limit=limit)
+    found = watch.follow(store, space, since, stop=_at_once, sleep=_no_pause, limit=limit)
     assert list(found) == _journal(begin)[since:]
 
 
 def test_a_space_nobody_wrote_in_has_no_news(store: Store, space: str) -> None:
     """Neither in its journal nor in anybody's log."""
-    assert list(following.follow(store, space, stop=_at_once, sleep=_no_pause)) == []
-    log = following.follow_log(store, space, "agt_x", stop=_at_once, sleep=_no_pause)
+    assert list(watch.follow(store, space, stop=_at_once, sleep=_no_pause)) == []
+    log = watch.follow_log(store, space, "agt_x", stop=_at_once, sleep=_no_pause)
     assert list(log) == []
 
 
@@ -92,7 +94,7 @@ def test_pauses_grow_while_nothing_happens_and_begin_anew_with_news(
         if len(slept) == 9:
             add_tasks(begin, Task(name="x"))
 
-    found = following.follow(store, space, stop=lambda: len(slept) == 11, sleep=sleep)
+    found = watch.follow(store, space, stop=lambda: len(slept) == 11, sleep=sleep)
     assert len(list(found)) == 1
     doubling = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5, 0.5]
     assert slept == [*doubling, 0.01, 0.02]
@@ -110,7 +112,7 @@ def test_pauses_of_who_follows_a_log_grow_and_begin_anew_too(
         if len(slept) == 3:
             do(begin, logs.append, agent_id, "x")
 
-    found = following.follow_log(store, space, agent_id, stop=lambda: len(slept) == 5, sleep=sleep)
+    found = watch.follow_log(store, space, agent_id, stop=lambda: len(slept) == 5, sleep=sleep)
     assert [chunk.content for chunk in found] == ["x"]
     assert slept == [0.01, 0.02, 0.04, 0.01, 0.02]
 
@@ -127,8 +129,8 @@ def test_no_transaction_is_open_while_somebody_looks_at_news(
         assert watched.open == 0
 
     news: list[Iterator[object]] = [
-        following.follow(watched, space, stop=up_to(3), sleep=sleep),
-        following.follow_log(watched, space, agent_id, stop=up_to(3), sleep=sleep),
+        watch.follow(watched, space, stop=up_to(3), sleep=sleep),
+        watch.follow_log(watched, space, agent_id, stop=up_to(3), sleep=sleep),
     ]
     for each in news:
         before = watched.begun
@@ -140,7 +142,7 @@ def test_no_transaction_is_open_while_somebody_looks_at_news(
 def test_who_writes_while_following_hears_of_it(begin: Begin, store: Store, space: str) -> None:
     """Each entry in turn leads to another, in the same thread."""
     add_tasks(begin, Task(name="0"))
-    news = following.follow(store, space)
+    news = watch.follow(store, space)
     for number, entry in zip(range(1, 6), news, strict=False):
         assert entry.seq == number
         add_tasks(begin, Task(name=str(number)))
@@ -153,13 +155,13 @@ def test_following_ends_though_others_go_on(begin: Begin, store: Store, space: s
     add_tasks(begin, *(Task(name="x") for _ in range(3)))
     last = _journal(begin)[-1].seq
     seen = []
-    for entry in following.follow(store, space, stop=_at_once, limit=3):
+    for entry in watch.follow(store, space, stop=_at_once, limit=3):
         seen.append(entry.seq)
         add_tasks(begin, Task(name="more"))
     assert seen == list(range(1, last + 1))
     printed = [do(begin, logs.append, agent_id, text, n) for text, n in (("a", 1), ("b", 2))]
     heard = []
-    for chunk in following.follow_log(store, space, agent_id, stop=_at_once, limit=1):
+    for chunk in watch.follow_log(store, space, agent_id, stop=_at_once, limit=1):
         heard.append(chunk)
         for session in (1, None, 3):
             do(begin, logs.append, agent_id, "more", session)
@@ -178,7 +180,7 @@ def test_a_log_is_followed_over_its_sessions(begin: Begin, store: Store, space: 
             return
 
     stop = lambda: len(printed) == 7  # noqa: E731 - said where it is used
-    assert list(following.follow_log(store, space, agent_id, stop=stop, sleep=sleep)) == printed
+    assert list(watch.follow_log(store, space, agent_id, stop=stop, sleep=sleep)) == printed
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -198,7 +200,7 @@ def test_a_log_is_followed_from_any_piece_on(
         sessions = (1, 2, 3) if not later else ()
         later.extend(do(begin, logs.append, agent_id, "y", each) for each in sessions)
 
-    found = following.follow_log(
+    found = watch.follow_log(
         store,
         space,
         agent_id,
@@ -222,7 +224,7 @@ def test_a_log_is_not_followed_from_a_piece_of_another(
     one, other = add_agents(begin, 2)
     chunk = do(begin, logs.append, other, "x")
     with pytest.raises(InvalidValue, match="after"):
-        next(following.follow_log(store, space, one, chunk.id))
+        next(watch.follow_log(store, space, one, chunk.id))
 
 
 def test_asking_goes_on_until_there_is_an_answer(begin: Begin, store: Store, space: str) -> None:
@@ -233,12 +235,12 @@ def test_asking_goes_on_until_there_is_an_answer(begin: Begin, store: Store, spa
     def sleep(pause: float) -> None:
         slept.append(pause)
         if len(slept) == 3:
-            do(begin, talking.ask, one, other, "?")
+            do(begin, messaging.ask, one, other, "?")
 
-    heard = following.until(store, space, talking.listen, other, sleep=sleep)
+    heard = watch.until(store, space, messaging.listen, other, sleep=sleep)
     assert heard is not None
     assert (heard.question, slept) == ("?", [0.01, 0.02, 0.04])
-    assert following.until(store, space, talking.listen, one, stop=up_to(1), sleep=sleep) is None
+    assert watch.until(store, space, messaging.listen, one, stop=up_to(1), sleep=sleep) is None
     assert len(slept) == 4
 
 
@@ -291,8 +293,8 @@ def test_an_agent_that_listens_in_another_process_answers(place: Place) -> None:
         one, other = run(store, SPACE, _agents)
     listener = begun(place, followers.answer_next, SPACE, other, "blue")
     with opened(place) as store:
-        asked = run(store, SPACE, talking.ask, one, other, "red or blue?")
-        answered = following.until(store, SPACE, talking.answered, asked.id)
+        asked = run(store, SPACE, messaging.ask, one, other, "red or blue?")
+        answered = watch.until(store, SPACE, messaging.answered, asked.id)
     assert listener() == "red or blue?"
     assert answered is not None
     assert answered.answer == "blue"

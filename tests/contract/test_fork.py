@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.ports.derive import differences
-from herdbook.ports.run import read
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.run import read
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract import forks
 from tests.contract.children import program
 from tests.contract.conftest import SHARED

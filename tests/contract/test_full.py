@@ -10,13 +10,13 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import InvalidValue, StoreFull
-from herdbook.domain.places import MIB
-from herdbook.domain.plan import Task
+from herdbook.domain.location.areas import MIB
+from herdbook.domain.plan.model import Task
 from herdbook.domain.values import LONGEST_TEXT
-from herdbook.ports.derive import differences
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.children import apart
 from tests.contract.space import HERE, everything_in
 from tests.contract.visitors import (

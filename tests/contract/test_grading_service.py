@@ -3,14 +3,14 @@
 import pytest
 
 from herdbook.domain.errors import AlreadyExists, InvalidValue
-from herdbook.domain.events import Event
 from herdbook.domain.grading import Grade
-from herdbook.domain.record import EventKind
-from herdbook.ports.derive import differences
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.services import grading, tracking
-from herdbook.services.grading import Graded
+from herdbook.domain.record.events import Event
+from herdbook.domain.record.model import EventKind
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.services.record import grading, record_ingest
+from herdbook.services.record.grading import Graded
 
 COMMIT = ("otter", "app", "c0ffee")
 
@@ -81,7 +81,7 @@ def test_a_judgement_keeps_the_setup_and_the_task_the_record_knows(
         commit_hash="c0ffee",
         subject="fix it",
     )
-    run(store, record, tracking.flush, [told])
+    run(store, record, record_ingest.flush, [told])
     graded = judge(store, record)
     assert graded.retrospective is not None
     assert graded.retrospective.task == "fix it"

@@ -11,9 +11,10 @@ import pytest
 from attrs import asdict, evolve
 
 from herdbook.domain.journal import Actor, JournalEntry, Op
+from herdbook.domain.record.standing import Occasion, tool_used
 from herdbook.domain.secret import Secret
-from herdbook.domain.standing import Occasion, tool_used
-from herdbook.ports.dictionary import (
+from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     CHAT_MESSAGES,
@@ -26,11 +27,10 @@ from herdbook.ports.dictionary import (
     PROPOSALS,
     TASKS,
 )
-from herdbook.ports.query import find
-from herdbook.ports.run import run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.ports.wire import encode
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.conftest import Begin
 from tests.contract.rows import ENTITIES, KEPT, make, value_for
 from tests.contract.space import HERE, everything_in, work_in

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.agents import Agent
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import CycleRefused, InvalidValue, NotFound
-from herdbook.domain.plan import Initiative, Phase, Task
-from herdbook.ports.derive import differences
-from herdbook.ports.dictionary import AGENTS, INITIATIVES, PHASES, PROJECTS, TASKS
-from herdbook.services import depending, keeping
+from herdbook.domain.plan.model import Initiative, Phase, Task
+from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, PROJECTS, TASKS
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.services import crud
+from herdbook.services.plan import dependencies
 
 Begin = Callable[..., Any]
 
@@ -38,23 +39,23 @@ def plan(begin: Begin) -> dict[str, str]:
 def test_a_row_is_named_by_its_id_or_a_unique_beginning_of_it(begin: Begin, text: str) -> None:
     """With or without the letters of its kind."""
     with begin(write=False) as uow:
-        assert keeping.named(uow, TASKS, text).name == "three"
+        assert crud.named(uow, TASKS, text).name == "three"
 
 
 @pytest.mark.usefixtures("plan")
 def test_what_has_a_unique_name_is_named_by_it(begin: Begin) -> None:
     """An agent, say; but not a task, whose name may be anybody's."""
     with begin(write=False) as uow:
-        assert keeping.named(uow, AGENTS, "otter").id == "agt_aaaa1"
+        assert crud.named(uow, AGENTS, "otter").id == "agt_aaaa1"
         with pytest.raises(NotFound):
-            keeping.named(uow, TASKS, "one")
+            crud.named(uow, TASKS, "one")
 
 
 @pytest.mark.usefixtures("plan")
 def test_an_ambiguous_beginning_is_refused_with_what_it_could_be(begin: Begin) -> None:
     """Nothing is guessed."""
     with begin(write=False) as uow, pytest.raises(InvalidValue, match="tsk_aaaa1, tsk_aaaa2"):
-        keeping.named(uow, TASKS, "aaaa")
+        crud.named(uow, TASKS, "aaaa")
 
 
 @pytest.mark.parametrize("text", ["", "tsk_", "bbb", "zzzz", "ini_aaaa1", "a\0b", "x" * 200, "%"])
@@ -62,29 +63,29 @@ def test_an_ambiguous_beginning_is_refused_with_what_it_could_be(begin: Begin) -
 def test_what_names_nothing_is_not_found(begin: Begin, text: str) -> None:
     """Too short, unknown, of another kind, or no id at all."""
     with begin(write=False) as uow, pytest.raises(NotFound):
-        keeping.named(uow, TASKS, text)
+        crud.named(uow, TASKS, text)
 
 
 @pytest.mark.usefixtures("plan")
 def test_what_is_added_names_others_by_their_beginnings(begin: Begin) -> None:
     """Whole ids are what is kept."""
     with begin() as uow:
-        task = keeping.add(uow, TASKS, {"name": "four", "phase_id": "aaaa", "priority": "low"})
+        task = crud.add(uow, TASKS, {"name": "four", "phase_id": "aaaa", "priority": "low"})
         uow.commit()
     assert (task.phase_id, task.priority.value, task.version) == ("pha_aaaa1", "low", 1)
     with begin() as uow, pytest.raises(NotFound):
-        keeping.add(uow, TASKS, {"name": "four", "phase_id": "zzzz"})
+        crud.add(uow, TASKS, {"name": "four", "phase_id": "zzzz"})
 
 
 @pytest.mark.usefixtures("plan")
 def test_a_change_is_written_once(begin: Begin) -> None:
     """What is so already is not saved again."""
     with begin() as uow:
-        changed = keeping.change(uow, TASKS, "bbbb", {"name": "new", "initiative_id": None})
+        changed = crud.change(uow, TASKS, "bbbb", {"name": "new", "initiative_id": None})
         assert (changed.name, changed.initiative_id, changed.version) == ("new", None, 2)
-        assert keeping.change(uow, TASKS, "bbbb", {"name": "new"}).version == 2
+        assert crud.change(uow, TASKS, "bbbb", {"name": "new"}).version == 2
         with pytest.raises(InvalidValue, match="^priority: "):
-            keeping.change(uow, TASKS, "bbbb", {"priority": "urgent"})
+            crud.change(uow, TASKS, "bbbb", {"priority": "urgent"})
 
 
 @pytest.mark.usefixtures("plan")
@@ -92,9 +93,9 @@ def test_rows_are_removed_all_or_none(begin: Begin) -> None:
     """With what goes with them."""
     with begin() as uow:
         with pytest.raises(NotFound):
-            keeping.remove(uow, TASKS, ["bbbb", "zzzz"])
+            crud.remove(uow, TASKS, ["bbbb", "zzzz"])
         assert len(uow.tasks.page()) == 3
-        (gone,) = keeping.remove(uow, INITIATIVES, ["ini_aaaa", "ini_aaaa1"])
+        (gone,) = crud.remove(uow, INITIATIVES, ["ini_aaaa", "ini_aaaa1"])
         assert gone.name == "login"
         assert uow.tasks.page() == []
         assert uow.phases.page() == []
@@ -117,7 +118,7 @@ def test_rows_are_listed_by_any_of_their_fields(
 ) -> None:
     """Whether a lookup answers or every row is looked at."""
     with begin(write=False) as uow:
-        assert [row.name for row in keeping.listed(uow, TASKS, where, limit=10)] == names
+        assert [row.name for row in crud.listed(uow, TASKS, where, limit=10)] == names
 
 
 def test_a_list_comes_in_pages(begin: Begin) -> None:
@@ -130,44 +131,44 @@ def test_a_list_comes_in_pages(begin: Begin) -> None:
     with begin(write=False) as uow:
         seen: list[str] = []
         after = None
-        while page := keeping.listed(uow, TASKS, {"priority": "high"}, limit=4, after=after):
+        while page := crud.listed(uow, TASKS, {"priority": "high"}, limit=4, after=after):
             assert len(page) <= 4
             seen += [row.name for row in page]
             after = page[-1].id
     assert sorted(seen, key=int) == [str(n) for n in range(50) if n % 3]
     with begin(write=False) as uow, pytest.raises(InvalidValue):
-        keeping.listed(uow, PROJECTS, {}, limit=0)
+        crud.listed(uow, PROJECTS, {}, limit=0)
 
 
 def test_a_task_waits_for_others(begin: Begin, plan: dict[str, str]) -> None:
     """Saying it twice changes nothing, a cycle is refused, and it can be taken back."""
     one, two, three = plan.values()
     with begin() as uow:
-        depending.task_after(uow, three, [one, two, one])
-        depending.task_after(uow, three, [one])
-        waits_for = depending.task_waits_for(uow, three)
+        dependencies.task_after(uow, three, [one, two, one])
+        dependencies.task_after(uow, three, [one])
+        waits_for = dependencies.task_waits_for(uow, three)
         assert {task.id for task in waits_for} == {one, two}
         with pytest.raises(CycleRefused):
-            depending.task_after(uow, one, [three])
-        depending.task_not_after(uow, three, [one])
-        assert [task.id for task in depending.task_waits_for(uow, three)] == [two]
+            dependencies.task_after(uow, one, [three])
+        dependencies.task_not_after(uow, three, [one])
+        assert [task.id for task in dependencies.task_waits_for(uow, three)] == [two]
         with pytest.raises(NotFound):
-            depending.task_not_after(uow, three, [one])
+            dependencies.task_not_after(uow, three, [one])
 
 
 @pytest.mark.usefixtures("plan")
 def test_a_phase_waits_for_others(begin: Begin) -> None:
     """As tasks do."""
     with begin() as uow:
-        other = keeping.add(uow, PHASES, {"name": "ui", "initiative_id": "aaaa"})
-        depending.phase_after(uow, other.id, ["pha_aaaa1", "pha_aaaa1"])
-        depending.phase_after(uow, other.id, ["pha_aaaa1"])
+        other = crud.add(uow, PHASES, {"name": "ui", "initiative_id": "aaaa"})
+        dependencies.phase_after(uow, other.id, ["pha_aaaa1", "pha_aaaa1"])
+        dependencies.phase_after(uow, other.id, ["pha_aaaa1"])
         assert [phase.name for phase in uow.phases.dependencies(other.id)] == ["schema"]
         with pytest.raises(CycleRefused):
-            depending.phase_after(uow, "pha_aaaa1", [other.id])
-        depending.phase_not_after(uow, other.id, ["pha_aaaa1"])
+            dependencies.phase_after(uow, "pha_aaaa1", [other.id])
+        dependencies.phase_not_after(uow, other.id, ["pha_aaaa1"])
         with pytest.raises(NotFound):
-            depending.phase_not_after(uow, other.id, ["pha_aaaa1"])
+            dependencies.phase_not_after(uow, other.id, ["pha_aaaa1"])
 
 
 def test_a_phase_follows_what_is_done_to_its_tasks_by_hand(begin: Begin) -> None:
@@ -177,14 +178,14 @@ def test_a_phase_follows_what_is_done_to_its_tasks_by_hand(begin: Begin) -> None
         phase = uow.phases.add(
             Phase(name="schema", initiative_id=initiative.id, status="completed")
         )
-        task = keeping.add(uow, TASKS, {"name": "late", "phase_id": phase.id})
+        task = crud.add(uow, TASKS, {"name": "late", "phase_id": phase.id})
         assert uow.phases.get(phase.id).status == "in_progress"
-        keeping.change(uow, TASKS, task.id, {"status": "completed"})
+        crud.change(uow, TASKS, task.id, {"status": "completed"})
         assert uow.phases.get(phase.id).status == "completed"
-        keeping.change(uow, TASKS, task.id, {"status": "pending"})
+        crud.change(uow, TASKS, task.id, {"status": "pending"})
         assert uow.phases.get(phase.id).status == "in_progress"
-        other = keeping.add(uow, TASKS, {"name": "other"})
-        keeping.change(uow, TASKS, task.id, {"status": "completed"})
-        keeping.change(uow, TASKS, other.id, {"phase_id": phase.id})
+        other = crud.add(uow, TASKS, {"name": "other"})
+        crud.change(uow, TASKS, task.id, {"status": "completed"})
+        crud.change(uow, TASKS, other.id, {"phase_id": phase.id})
         assert uow.phases.get(phase.id).status == "in_progress"
         assert differences(uow) == []

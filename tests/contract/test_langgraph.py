@@ -20,7 +20,7 @@ from langgraph.types import Command, interrupt
 
 from herdbook.adapters.langgraph import HerdbookSaver
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.ports.store import Store
+from herdbook.ports.engine.store import Store
 from tests.contract import raw
 from tests.contract.children import at_once, barrier
 from tests.contract.workflows import checkpoint, config, keep_going, put, steps

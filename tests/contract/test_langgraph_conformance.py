@@ -18,7 +18,7 @@ from langgraph.checkpoint.conformance.spec import (
 )
 
 from herdbook.adapters.langgraph import HerdbookSaver
-from herdbook.ports.store import Store
+from herdbook.ports.engine.store import Store
 
 LISTED = (
     *test_put.ALL_PUT_TESTS,

@@ -22,12 +22,12 @@ from pydantic import BaseModel
 
 from herdbook.adapters.langgraph import HerdbookSaver
 from herdbook.adapters.langgraph.values import GuardedSerializer
-from herdbook.domain.checkpoints import Typed
+from herdbook.domain.checkpoints.model import Typed
 from herdbook.domain.errors import DecodingRefused
-from herdbook.ports.checkpointing import Keeping
-from herdbook.ports.checkpoints import Done
-from herdbook.ports.pieces import Offer
-from herdbook.ports.store import Store
+from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
+from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.engine.store import Store
+from herdbook.ports.repositories.checkpoints import Done
 from tests.contract.space import work_in
 from tests.contract.workflows import checkpoint, config, put
 

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from herdbook.domain.claiming import LEASE, MAX_RETRIES
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.plan import Task, TaskStatus
-from herdbook.services import claiming
+from herdbook.domain.plan.claims import LEASE, MAX_RETRIES
+from herdbook.domain.plan.model import Task, TaskStatus
+from herdbook.services.plan import claims
 from tests.contract.claims import (
     BLINK,
     add_agents,
@@ -31,11 +31,11 @@ def test_a_lease_is_over_at_the_moment_it_ends(begin: Begin) -> None:
     claim = claim_for(begin, agent)
     with begin() as uow:
         uow.openings.put(evolve(claim.opening, lease_until=uow.now + BLINK))
-        assert claiming.ready(uow) == []
-        assert claiming.claim(uow, agent) is None
+        assert claims.ready(uow) == []
+        assert claims.claim(uow, agent) is None
         uow.openings.put(evolve(claim.opening, lease_until=uow.now))
-        assert claiming.ready(uow) == [claim.task]
-        assert claiming.claim(uow, agent).task.id == task.id
+        assert claims.ready(uow) == [claim.task]
+        assert claims.claim(uow, agent).task.id == task.id
 
 
 def test_an_expired_lease_lets_another_take_over_and_counts_a_retry(begin: Begin) -> None:
@@ -47,7 +47,7 @@ def test_an_expired_lease_lets_another_take_over_and_counts_a_retry(begin: Begin
     assert held.task.id == second.id
     assert ready_ids(begin) == [second.id, third.id]
     with begin() as uow:
-        taken = claiming.claim(uow, fast)
+        taken = claims.claim(uow, fast)
         now = uow.now
         uow.commit()
     assert taken.task == evolve(
@@ -63,9 +63,9 @@ def test_expired_tasks_stand_in_line_by_urgency(begin: Begin) -> None:
     tasks = add_tasks(begin, *(Task(name="x", order=n) for n in range(5)))
     with begin() as uow:
         for ttl in (3 * BLINK, LEASE, 2 * BLINK, BLINK):
-            claiming.claim(uow, agent, ttl=ttl)
-        claim = claiming.claim(uow, agent)
-        claiming.release(uow, claim.task.id, claim.fence)
+            claims.claim(uow, agent, ttl=ttl)
+        claim = claims.claim(uow, agent)
+        claims.release(uow, claim.task.id, claim.fence)
         uow.commit()
     assert ready_ids(begin) == [tasks[n].id for n in (0, 2, 3, 4)]
     assert ready_ids(begin, limit=2) == [tasks[n].id for n in (0, 2)]
@@ -76,7 +76,7 @@ def test_whoever_holds_an_expired_lease_may_still_finish(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     add_tasks(begin, Task(name="x"))
     claim = claim_for(begin, agent, ttl=BLINK)
-    done = do(begin, claiming.complete, claim.task.id, claim.fence, "Late")
+    done = do(begin, claims.complete, claim.task.id, claim.fence, "Late")
     assert (done.status, done.summary, done.retry_count) == (COMPLETED, "Late", 0)
     assert ready_ids(begin) == []
 
@@ -96,11 +96,11 @@ def test_a_task_that_was_taken_over_too_often_is_blocked(begin: Begin) -> None:
 def test_many_tasks_that_were_taken_over_too_often_are_blocked_once_each(begin: Begin) -> None:
     """However many stand before the one that is given out."""
     (agent,) = add_agents(begin)
-    bad = add_tasks(begin, *(Task(name="x") for _ in range(claiming.CANDIDATES + 1)))
+    bad = add_tasks(begin, *(Task(name="x") for _ in range(claims.CANDIDATES + 1)))
     (good,) = add_tasks(begin, Task(name="x", order=1))
     with begin() as uow:
         for _ in bad:
-            claiming.claim(uow, agent, ttl=BLINK)
+            claims.claim(uow, agent, ttl=BLINK)
         uow.commit()
     assert claim_for(begin, agent, max_retries=0).task.id == good.id
     with begin(write=False) as uow:
@@ -114,12 +114,12 @@ def test_a_failed_task_is_ready_again_until_it_failed_too_often(begin: Begin) ->
     (task,) = add_tasks(begin, Task(name="x"))
     for retries in (1, 2):
         claim = claim_for(begin, agent)
-        failed = do(begin, claiming.fail, task.id, claim.fence, max_retries=2)
+        failed = do(begin, claims.fail, task.id, claim.fence, max_retries=2)
         assert (failed.status, failed.retry_count) == (PENDING, retries)
         assert (failed.assignee_id, failed.fence) == (None, retries)
         assert ready_ids(begin) == [task.id]
     claim = claim_for(begin, agent)
-    failed = do(begin, claiming.fail, task.id, claim.fence, max_retries=2)
+    failed = do(begin, claims.fail, task.id, claim.fence, max_retries=2)
     assert (failed.status, failed.retry_count) == (BLOCKED, 3)
     assert ready_ids(begin) == []
     assert claim_for(begin, agent) is None
@@ -130,9 +130,9 @@ def test_a_retry_by_hand_starts_from_nothing(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     (task,) = add_tasks(begin, Task(name="x"))
     claim = claim_for(begin, agent)
-    blocked = do(begin, claiming.fail, task.id, claim.fence, max_retries=0)
+    blocked = do(begin, claims.fail, task.id, claim.fence, max_retries=0)
     assert blocked.status is BLOCKED
-    again = do(begin, claiming.retry, task.id)
+    again = do(begin, claims.retry, task.id)
     assert (again.status, again.retry_count, again.assignee_id) == (PENDING, 0, None)
     assert again.fence == claim.fence
     assert ready_ids(begin) == [task.id]
@@ -146,7 +146,7 @@ def test_a_released_task_is_ready_at_once_and_no_retry_is_counted(begin: Begin) 
     with begin(write=False) as uow:
         opening = uow.openings.get(task.id)
     claim = claim_for(begin, agent)
-    released = do(begin, claiming.release, task.id, claim.fence)
+    released = do(begin, claims.release, task.id, claim.fence)
     assert released == evolve(task, fence=1, updated_at=released.updated_at, version=3)
     with begin(write=False) as uow:
         assert uow.openings.get(task.id) == opening
@@ -160,7 +160,7 @@ def test_a_heartbeat_extends_the_lease_and_writes_nothing_else(begin: Begin) -> 
     claim = claim_for(begin, agent, ttl=BLINK)
     with begin() as uow:
         seq = uow.journal.last()
-        held = claiming.heartbeat(uow, task.id, claim.fence)
+        held = claims.heartbeat(uow, task.id, claim.fence)
         now = uow.now
         uow.commit()
     assert held == evolve(claim.opening, lease_until=now + LEASE)
@@ -177,7 +177,7 @@ def test_a_heartbeat_never_shortens_a_lease(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     (task,) = add_tasks(begin, Task(name="x"))
     claim = claim_for(begin, agent)
-    assert do(begin, claiming.heartbeat, task.id, claim.fence, ttl=BLINK) == claim.opening
+    assert do(begin, claims.heartbeat, task.id, claim.fence, ttl=BLINK) == claim.opening
 
 
 @pytest.mark.parametrize("ttl", [timedelta(0), timedelta(days=-1), timedelta.max])
@@ -189,9 +189,9 @@ def test_a_lease_without_an_end_that_can_come_is_refused(begin: Begin, ttl: time
     with begin() as uow:
         before = everything(uow)
         with pytest.raises(InvalidValue, match="ttl"):
-            claiming.claim(uow, agent, ttl=ttl)
+            claims.claim(uow, agent, ttl=ttl)
         with pytest.raises(InvalidValue, match="ttl"):
-            claiming.heartbeat(uow, claim.task.id, claim.fence, ttl=ttl)
+            claims.heartbeat(uow, claim.task.id, claim.fence, ttl=ttl)
         uow.commit()
     with begin(write=False) as uow:
         assert everything(uow) == before

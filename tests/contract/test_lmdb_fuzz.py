@@ -16,9 +16,9 @@ import pytest
 from attrs import frozen
 
 from herdbook.adapters import open_store
-from herdbook.domain.plan import Task
-from herdbook.ports.run import run
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.children import Died, apart
 from tests.contract.fuzzed import SPACES, Damage, Flip, Outcome, contents, try_flips
 

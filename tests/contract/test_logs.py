@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
-from herdbook.domain.talk import LogChunk
-from herdbook.ports.dictionary import LOG_CHUNKS
-from herdbook.services import logs
+from herdbook.ports.engine.dictionary import LOG_CHUNKS
+from herdbook.services.agents import logs
 from tests.contract.claims import add_agents, do
 from tests.contract.turns import Begin
 

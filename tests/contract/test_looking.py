@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.looking import is_missing, look
-from herdbook.domain.plan import Task
-from herdbook.domain.whereabouts import NOTHING_THERE
-from herdbook.ports.dictionary import DICTIONARY
-from herdbook.ports.run import run
+from herdbook.adapters.stores.probe import is_missing, look
+from herdbook.domain.location.resolve import NOTHING_THERE
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.unit_of_work.run import run
 from tests.contract.conftest import SHARED
 
 on_shared = pytest.mark.parametrize("engine", SHARED, indirect=True)

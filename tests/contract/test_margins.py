@@ -2,12 +2,13 @@
 
 import pytest
 
-from herdbook.domain.agents import Agent
-from herdbook.domain.plan import Initiative, LineType, Phase, Task
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming, crew, margins, reviewing
-from herdbook.services.margins import Hand, Margin
-from herdbook.services.reviewing import Thread
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.plan.model import Initiative, LineType, Phase, Task
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.agents import agent_lifecycle, editor_comments
+from herdbook.services.agents.editor_comments import Hand, Margin
+from herdbook.services.plan import claims, reviews
+from herdbook.services.plan.reviews import Thread
 from tests.contract.claims import do
 from tests.contract.turns import Begin
 
@@ -21,7 +22,7 @@ def _initiatives(begin: Begin, *rows: Initiative) -> list[Initiative]:
 
 def _current(begin: Begin, branch: str | None = None, worktree: str | None = None) -> str | None:
     with begin(write=False) as uow:
-        found = margins.current(uow, branch, worktree)
+        found = editor_comments.current(uow, branch, worktree)
     return None if found is None else found.name
 
 
@@ -47,7 +48,7 @@ def test_without_one_of_the_branch_it_is_the_one_that_agents_here_are_at(begin: 
         phase = uow.phases.add(Phase(initiative_id=one.id, name="p", status="approved"))
         uow.tasks.add(Task(name="x", phase_id=phase.id))
         agent = uow.agents.add(Agent(name="otter", status="running", worktree_id=HERE))
-        claiming.claim(uow, agent.id)
+        claims.claim(uow, agent.id)
         at_other = {"status": "running", "initiative_id": other.id}
         uow.agents.add(Agent(name="heron", worktree_id=THERE, **at_other))
 
@@ -75,14 +76,14 @@ def test_the_margin_holds_all_threads_of_the_initiative_at_hand(begin: Begin) ->
     one, other = _initiatives(begin, Initiative(name="1", branch="a"), Initiative(name="2"))
     rows = [Phase(initiative_id=each.id, name="p") for each in (one, one, other)]
     first, second, elsewhere = do(begin, lambda uow: uow.phases.add_all(rows))
-    late = do(begin, reviewing.comment, second.id, "Why?", **PLACE)
-    later = do(begin, reviewing.comment, first.id, "And why?", **PLACE)
-    do(begin, reviewing.comment, elsewhere.id, "Elsewhere", **PLACE)
-    reply = do(begin, reviewing.reply, late.id, "Because.")
-    solved = do(begin, reviewing.resolve, later.id)
+    late = do(begin, reviews.comment, second.id, "Why?", **PLACE)
+    later = do(begin, reviews.comment, first.id, "And why?", **PLACE)
+    do(begin, reviews.comment, elsewhere.id, "Elsewhere", **PLACE)
+    reply = do(begin, reviews.reply, late.id, "Because.")
+    solved = do(begin, reviews.resolve, later.id)
     with begin(write=False) as uow:
-        found = margins.margin(uow, "a", HERE)
-        assert margins.margin(uow, None, None) == Margin(None, ())
+        found = editor_comments.margin(uow, "a", HERE)
+        assert editor_comments.margin(uow, None, None) == Margin(None, ())
     expected = ((second, Thread(late, (reply,))), (first, Thread(solved, ())))
     assert (found.initiative, found.remarks) == (one, expected)
 
@@ -98,12 +99,12 @@ def test_hands_are_the_agents_somebody_may_want_to_see(begin: Begin) -> None:
         otter = uow.agents.add(Agent(name="otter", status="running"))
         uow.agents.add(Agent(name="heron", task_id=named.id))
         uow.agents.add(Agent(name="vole", status="stopped"))
-        crew.dismiss(uow, uow.agents.add(Agent(name="moth", status="crashed")).id)
-        return goal, claiming.claim(uow, otter.id).task, named
+        agent_lifecycle.dismiss(uow, uow.agents.add(Agent(name="moth", status="crashed")).id)
+        return goal, claims.claim(uow, otter.id).task, named
 
     goal, held, named = do(begin, arrange)
     with begin(write=False) as uow:
-        heron, otter = margins.hands(uow)
+        heron, otter = editor_comments.hands(uow)
     assert heron == Hand(heron.agent, (named,), None)
     assert otter == Hand(otter.agent, (held,), goal)
     assert (heron.agent.name, otter.agent.name) == ("heron", "otter")
@@ -119,7 +120,7 @@ def test_hands_take_as_many_questions_for_many_agents_as_for_few(begin: Begin, n
         agents = uow.agents.add_all([Agent(name=f"a{n}", status="running") for n in range(number)])
         uow.tasks.add_all([Task(name=each.name, phase_id=phase.id) for each in agents])
         for agent in agents:
-            claiming.claim(uow, agent.id)
+            claims.claim(uow, agent.id)
 
     do(begin, arrange)
     with begin(write=False) as uow:
@@ -128,5 +129,5 @@ def test_hands_take_as_many_questions_for_many_agents_as_for_few(begin: Begin, n
         for name in ("get", "select"):
             original = getattr(session, name)
             setattr(session, name, lambda *a, _do=original: asked.append(1) or _do(*a))
-        assert len(margins.hands(uow)) == number
+        assert len(editor_comments.hands(uow)) == number
     assert 1 <= len(asked) <= 6

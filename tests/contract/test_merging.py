@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.domain.agents import Agent
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import (
     AlreadyExists,
@@ -18,7 +19,7 @@ from herdbook.domain.errors import (
     UnknownReference,
 )
 from herdbook.domain.journal import Actor, Op
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     Initiative,
     Page,
     Phase,
@@ -27,9 +28,8 @@ from herdbook.domain.plan import (
     TaskDependency,
     TaskStatus,
 )
-from herdbook.domain.record import EventKind, ScoreEvent
-from herdbook.domain.talk import LogChunk
-from herdbook.ports.dictionary import (
+from herdbook.domain.record.model import EventKind, ScoreEvent
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     INITIATIVES,
@@ -44,12 +44,12 @@ from herdbook.ports.dictionary import (
     TASKS,
     WORKTREES,
 )
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.services import claiming
-from herdbook.services.checking import check
-from herdbook.services.copying import copy
-from herdbook.services.merging import MergeReport, merge
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.services.plan import claims
+from herdbook.services.stores.copy_spaces import copy
+from herdbook.services.stores.merge_spaces import MergeReport, merge
+from herdbook.services.stores.store_check import check
 from tests.contract.inhabited import content, inhabit, record_of, work_on
 from tests.contract.rows import ENTITIES, make
 from tests.contract.space import everything_in, work_in
@@ -162,7 +162,7 @@ def test_a_task_and_its_agent_come_together(source: Store, store: Store, space: 
     """Each names the other; the lease is over, so that somebody can take the task."""
     put(source, space, Agent(id="agt_a", name="a"), Task(id="tsk_t", name="t"))
     with work_in(source, space) as uow:
-        claim = claiming.claim(uow, "agt_a")
+        claim = claims.claim(uow, "agt_a")
         uow.agents.save(evolve(uow.agents.get("agt_a"), task_id="tsk_t"))
         uow.commit()
     assert claim is not None

@@ -33,8 +33,7 @@ from herdbook.domain.errors import (
     StaleWrite,
     UnknownReference,
 )
-from herdbook.ports.derive import differences
-from herdbook.ports.dictionary import (
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     CHANGE_SETS,
@@ -57,11 +56,12 @@ from herdbook.ports.dictionary import (
     TASKS,
     WAITING,
 )
-from herdbook.ports.kinds import Column, Kind
-from herdbook.ports.query import Query, Range, any_of, find
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming
+from herdbook.ports.engine.kinds import Column, Kind
+from herdbook.ports.engine.query import Query, Range, any_of, find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import claims
 from tests.contract.conftest import SHARED, Begin
 from tests.contract.space import everything_in, work_in
 
@@ -356,14 +356,14 @@ class Lockstep(RuleBasedStateMachine):
         agent, task = self._key(AGENTS, data), self._key(TASKS, data)
         held = next((row.fence for row in self.rows(TASKS) if row.id == task), 0)
         acts: list[Callable[[UnitOfWork], Any]] = [
-            lambda uow: claiming.claim(uow, agent),
-            lambda uow: claiming.claim(uow, agent),
-            lambda uow: claiming.heartbeat(uow, task, held),
-            lambda uow: claiming.complete(uow, task, held, "done"),
-            lambda uow: claiming.fail(uow, task, held),
-            lambda uow: claiming.release(uow, task, held),
-            lambda uow: claiming.retry(uow, task),
-            lambda uow: claiming.ready(uow, 3),
+            lambda uow: claims.claim(uow, agent),
+            lambda uow: claims.claim(uow, agent),
+            lambda uow: claims.heartbeat(uow, task, held),
+            lambda uow: claims.complete(uow, task, held, "done"),
+            lambda uow: claims.fail(uow, task, held),
+            lambda uow: claims.release(uow, task, held),
+            lambda uow: claims.retry(uow, task),
+            lambda uow: claims.ready(uow, 3),
         ]
         self.agree(data.draw(st.sampled_from(acts), label="act"))
 

@@ -19,10 +19,10 @@ from herdbook.domain.errors import (
     StoreDamaged,
     StoreUnavailable,
 )
-from herdbook.domain.places import GIB, MIB, TIB, Area
-from herdbook.domain.plan import Task
-from herdbook.ports.run import run
-from herdbook.ports.store import Store
+from herdbook.domain.location.areas import GIB, MIB, TIB, Area
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import run
 from tests.contract.children import apart, as_nobody, program
 from tests.contract.conftest import SHARED
 from tests.contract.space import HERE, everything_in
@@ -195,8 +195,8 @@ def test_only_the_driver_that_is_used_is_imported(
     script = (
         "import sys\n"
         "from herdbook.adapters import open_store\n"
-        "from herdbook.domain.plan import Task\n"
-        "from herdbook.ports.run import run\n"
+        "from herdbook.domain.plan.model import Task\n"
+        "from herdbook.ports.unit_of_work.run import run\n"
         f"with open_store({url.format(tmp_path)!r}) as store:\n"
         "    run(store, 'work/here', lambda uow: uow.tasks.add(Task(name='one')))\n"
         "print(*sorted({'duckdb', 'lmdb', 'psycopg'} & set(sys.modules)))\n"

@@ -6,20 +6,20 @@ from datetime import timedelta
 
 import pytest
 
-from herdbook.adapters.opening import PATIENCE
+from herdbook.adapters.stores.registry import PATIENCE
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StoreUnavailable
 from herdbook.domain.journal import Actor, Operation
-from herdbook.domain.plan import Task, TaskStatus
-from herdbook.domain.record import Account
+from herdbook.domain.plan.model import Task, TaskStatus
+from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
-from herdbook.ports.dictionary import AGENTS, JOURNAL, TASKS
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
-from herdbook.ports.run import insist, read, run
-from herdbook.ports.store import Session, Store, TryAgain
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming
+from herdbook.ports.engine.dictionary import AGENTS, JOURNAL, TASKS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Session, Store, TryAgain
+from herdbook.ports.unit_of_work.run import insist, read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import claims
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 from tests.contract.wrapped import LosesAnswers, WrappedSession, WrappedStore
@@ -28,7 +28,7 @@ from tests.contract.wrapped import LosesAnswers, WrappedSession, WrappedStore
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tried again is tried at once."""
-    monkeypatch.setattr("herdbook.ports.retry.FIRST_PAUSE", 0)
+    monkeypatch.setattr("herdbook.ports.engine.retry.FIRST_PAUSE", 0)
 
 
 def _tasks(begin: Begin) -> list[Task]:
@@ -157,12 +157,12 @@ def test_a_claim_is_answered_again(store: Store, space: str, begin: Begin) -> No
         uow.tasks.save(evolve(first, status=TaskStatus.COMPLETED, summary="Done"))
         uow.tasks.add_dependency(second.id, first.id)
         uow.commit()
-    claim = run(store, space, claiming.claim, agent.id, operation_id="op-1")
+    claim = run(store, space, claims.claim, agent.id, operation_id="op-1")
     assert (claim.task.id, claim.summaries) == (second.id, {first.id: "Done"})
-    assert run(store, space, claiming.claim, agent.id, operation_id="op-1") == claim
-    other = run(store, space, claiming.claim, agent.id, operation_id="op-2")
+    assert run(store, space, claims.claim, agent.id, operation_id="op-1") == claim
+    other = run(store, space, claims.claim, agent.id, operation_id="op-2")
     assert other.task.id == last.id
-    assert run(store, space, claiming.claim, agent.id, operation_id="op-3") is None
+    assert run(store, space, claims.claim, agent.id, operation_id="op-3") is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists, CycleRefused, NotFound
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     ExecutionMode,
     Initiative,
     Phase,
@@ -18,11 +18,11 @@ from herdbook.domain.plan import (
     Task,
     TaskStatus,
 )
-from herdbook.ports.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.services import claiming, ordering
+from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.services.plan import claims, schedule
 from tests.contract.claims import add_initiative, add_phase, add_tasks
 from tests.contract.turns import Begin
 
@@ -130,19 +130,19 @@ def _agrees(uow: UnitOfWork, asked: Asked) -> None:
     items = slow.items(asked)
     inside = {task.id for task in items}
     before = {task.id: slow.all_before(task) & inside for task in items}
-    assert ordering.order(uow, **asked) == _slow_order(items, before)
-    waves = ordering.waves(uow, **asked)
+    assert schedule.order(uow, **asked) == _slow_order(items, before)
+    waves = schedule.waves(uow, **asked)
     assert waves == _slow_waves(items, before)
-    path = ordering.critical_path(uow, **asked)
+    path = schedule.critical_path(uow, **asked)
     assert len(path) == len(waves)
     assert all(one.id in before[other.id] for one, other in itertools.pairwise(path))
-    ready = {task.id for task in claiming.ready(uow, 1_000, **asked)}
+    ready = {task.id for task in claims.ready(uow, 1_000, **asked)}
     assert ready <= {task.id for task in (waves[0] if waves else [])}
     whole = Slow(uow, finished=True)
     items = whole.items(asked)
     inside = {task.id for task in items}
     before = {task.id: whole.all_before(task) & inside for task in items}
-    assert ordering.order(uow, **asked, finished=True) == _slow_order(items, before)
+    assert schedule.order(uow, **asked, finished=True) == _slow_order(items, before)
 
 
 numbers = st.integers(0, 9)
@@ -259,8 +259,8 @@ def test_a_task_of_elsewhere_is_passed_through(begin: Begin) -> None:
         uow.tasks.save(evolve(uow.tasks.get(rows[1].id), phase_id=other.id))
         uow.commit()
     with begin(write=False) as uow:
-        waves = ordering.waves(uow, phase_id=phase.id)
-        path = ordering.critical_path(uow, phase_id=phase.id)
+        waves = schedule.waves(uow, phase_id=phase.id)
+        path = schedule.critical_path(uow, phase_id=phase.id)
     assert [_names(wave) for wave in waves] == ["a", "c"]
     assert _names(path) == "ac"
 
@@ -272,9 +272,9 @@ def test_a_finished_task_holds_up_nobody(begin: Begin) -> None:
         uow.tasks.save(evolve(rows[1], status=TaskStatus.COMPLETED))
         uow.commit()
     with begin(write=False) as uow:
-        waves = ordering.waves(uow)
+        waves = schedule.waves(uow)
         assert [sorted(_names(wave)) for wave in waves] == [["a", "c"]]
-        assert _names(ordering.order(uow, finished=True)) == "abc"
+        assert _names(schedule.order(uow, finished=True)) == "abc"
 
 
 def test_a_completed_phase_holds_up_nobody(begin: Begin) -> None:
@@ -287,28 +287,28 @@ def test_a_completed_phase_holds_up_nobody(begin: Begin) -> None:
         uow.phases.add_dependency(second.id, first.id)
         uow.commit()
     with begin(write=False) as uow:
-        assert [len(wave) for wave in ordering.waves(uow)] == [2]
+        assert [len(wave) for wave in schedule.waves(uow)] == [2]
     with begin() as uow:
         uow.phases.save(evolve(uow.phases.get(first.id), status=PhaseStatus.APPROVED))
         uow.commit()
     with begin(write=False) as uow:
-        assert [_names(wave) for wave in ordering.waves(uow)] == ["a", "b"]
+        assert [_names(wave) for wave in schedule.waves(uow)] == ["a", "b"]
 
 
 def test_answers_longer_than_a_page_are_whole(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tasks, their children and what they wait for are all read to the end."""
-    monkeypatch.setattr(ordering, "PAGE", 2)
+    monkeypatch.setattr(schedule, "PAGE", 2)
     rows = _chain(begin, "abcdefg")
     add_tasks(begin, *(Task(name="x", parent_task_id=rows[0].id, order=n) for n in range(5)))
     with begin(write=False) as uow:
-        assert _names(ordering.order(uow)) == "xxxxxabcdefg"
-        assert len(ordering.critical_path(uow)) == 8
+        assert _names(schedule.order(uow)) == "xxxxxabcdefg"
+        assert len(schedule.critical_path(uow)) == 8
 
 
 @pytest.mark.parametrize(
-    "question", [ordering.order, ordering.waves, ordering.critical_path], ids=lambda q: q.__name__
+    "question", [schedule.order, schedule.waves, schedule.critical_path], ids=lambda q: q.__name__
 )
 @pytest.mark.parametrize("field", ["initiative_id", "phase_id"])
 def test_what_is_not_there_has_no_order(begin: Begin, question: Question, field: str) -> None:
@@ -320,7 +320,7 @@ def test_what_is_not_there_has_no_order(begin: Begin, question: Question, field:
 def test_an_empty_plan_has_no_waves(begin: Begin) -> None:
     """All three answers are empty."""
     with begin(write=False) as uow:
-        assert (ordering.order(uow), ordering.waves(uow), ordering.critical_path(uow)) == (
+        assert (schedule.order(uow), schedule.waves(uow), schedule.critical_path(uow)) == (
             [],
             [],
             [],

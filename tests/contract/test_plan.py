@@ -5,7 +5,7 @@ import pytest
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists, NotFound, UnknownReference
 from herdbook.domain.journal import Op
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     ChangeSet,
     Errand,
     ErrandStatus,
@@ -20,7 +20,7 @@ from herdbook.domain.plan import (
     Task,
     TaskStatus,
 )
-from herdbook.ports.dictionary import (
+from herdbook.ports.engine.dictionary import (
     AGENTS,
     CHANGE_SETS,
     ERRANDS,

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused, InvalidValue, NotFound
-from herdbook.domain.plan import PhaseStatus, Task, TaskStatus
-from herdbook.domain.plan_lines import read_lines, write_lines
-from herdbook.domain.plan_markdown import read_markdown, write_markdown
-from herdbook.domain.plan_text import PlanText, walk
-from herdbook.ports.derive import differences
-from herdbook.ports.dictionary import AGENTS, TASKS
-from herdbook.ports.query import find
-from herdbook.services import claiming
-from herdbook.services.plan_files import ImportReport, export_plan, import_plan
+from herdbook.domain.plan.model import PhaseStatus, Task, TaskStatus
+from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
+from herdbook.domain.plan_text.tree import PlanText, walk
+from herdbook.ports.engine.dictionary import AGENTS, TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.services.plan import claims
+from herdbook.services.plan_text.import_export import ImportReport, export_plan, import_plan
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 from tests.unit.domain.plans import plans
@@ -359,10 +359,10 @@ def test_a_text_takes_no_task_out_of_anybodys_hands(begin: Begin) -> None:
     text = exported(begin)
     with begin() as uow:
         agent = make(uow, AGENTS)
-        held, done = (claiming.claim(uow, agent.id) for _ in range(2))
+        held, done = (claims.claim(uow, agent.id) for _ in range(2))
         assert held is not None
         assert done is not None
-        claiming.complete(uow, done.task.id, done.fence)
+        claims.complete(uow, done.task.id, done.fence)
         uow.commit()
     report = imported(begin, text.replace("- [ ] free", "- [~] free").replace("held (", "hold ("))
     assert changes_of(report) == {"hold": ("name",)}
@@ -375,7 +375,7 @@ def test_a_text_takes_no_task_out_of_anybodys_hands(begin: Begin) -> None:
         ),
     ]
     with begin() as uow:
-        claiming.complete(uow, held.task.id, held.fence)
+        claims.complete(uow, held.task.id, held.fence)
         uow.commit()
 
 

@@ -19,16 +19,16 @@ import pytest
 from attrs import frozen
 
 from herdbook.adapters import open_store
-from herdbook.domain.agents import Agent
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.domain.plan import Task, TaskDependency, TaskStatus
-from herdbook.domain.record import Account
-from herdbook.ports.derive import differences
-from herdbook.ports.dictionary import TASK_DEPENDENCIES, TASKS
-from herdbook.ports.kinds import Kind
-from herdbook.ports.run import read, run
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.ports.wire import encode
+from herdbook.domain.plan.model import Task, TaskDependency, TaskStatus
+from herdbook.domain.record.model import Account
+from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.dictionary import TASK_DEPENDENCIES, TASKS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.contract import workers
 from tests.contract.children import (
     Child,

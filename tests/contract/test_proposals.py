@@ -7,7 +7,7 @@ import pytest
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused, InvalidValue, NotFound, UnknownReference
 from herdbook.domain.journal import Actor
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     ChangeSetStatus,
     Page,
     PhaseStatus,
@@ -19,8 +19,8 @@ from herdbook.domain.plan import (
     TaskCategory,
     TaskStatus,
 )
-from herdbook.ports.store import Store
-from herdbook.services import proposals
+from herdbook.ports.engine.store import Store
+from herdbook.services.plan import proposals
 from tests.contract.claims import add_tasks, do
 from tests.contract.proposed import add_plan, kept, propose
 from tests.contract.turns import Begin

@@ -9,9 +9,16 @@ from attrs import evolve
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.values import INTEGER
-from herdbook.ports.dictionary import AGENTS, DICTIONARY, MESSAGES, OPENINGS, SCORE_EVENTS, TASKS
-from herdbook.ports.kinds import ORDERED, Kind
-from herdbook.ports.query import (
+from herdbook.ports.engine.dictionary import (
+    AGENTS,
+    DICTIONARY,
+    MESSAGES,
+    OPENINGS,
+    SCORE_EVENTS,
+    TASKS,
+)
+from herdbook.ports.engine.kinds import ORDERED, Kind
+from herdbook.ports.engine.query import (
     Query,
     Range,
     above,

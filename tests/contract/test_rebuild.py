@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 import pytest
 
 from herdbook.domain.entity import evolve
-from herdbook.domain.plan import Task, TaskDependency, TaskStatus
-from herdbook.domain.readiness import Opening, OpeningState, Waiting
-from herdbook.domain.record import EventKind, ScoreEvent
-from herdbook.domain.standing import first_standing
-from herdbook.ports.derive import differences, rebuild
-from herdbook.ports.dictionary import AGENTS, OPENINGS, STANDINGS, TASK_DEPENDENCIES, WAITING
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
-from herdbook.ports.store import Session, Store
-from herdbook.services import claiming
+from herdbook.domain.plan.model import Task, TaskDependency, TaskStatus
+from herdbook.domain.plan.readiness import Opening, OpeningState, Waiting
+from herdbook.domain.record.model import EventKind, ScoreEvent
+from herdbook.domain.record.standing import first_standing
+from herdbook.ports.engine.dictionary import AGENTS, OPENINGS, STANDINGS, TASK_DEPENDENCIES, WAITING
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Session, Store
+from herdbook.ports.unit_of_work.projections import differences, rebuild
+from herdbook.services.plan import claims
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 
@@ -75,7 +75,7 @@ def test_rebuilding_repairs_what_was_spoilt(
     with begin() as uow:
         agent = make(uow, AGENTS)
         uow.tasks.add(Task(id="held", name="x"))
-        claiming.claim(uow, agent.id)
+        claims.claim(uow, agent.id)
         uow.tasks.add_all([Task(id=name, name="x") for name in ("open", "waits")])
         uow.tasks.add(Task(id="done", name="x", status=TaskStatus.COMPLETED))
         uow.add(TASK_DEPENDENCIES, [TaskDependency(task_id="waits", depends_on_task_id="open")])
@@ -131,7 +131,7 @@ def test_a_held_task_whose_row_was_lost_can_be_kept_and_can_be_taken(
     with begin() as uow:
         agent = make(uow, AGENTS)
         uow.tasks.add(Task(id="t", name="x"))
-        claim = claiming.claim(uow, agent.id)
+        claim = claims.claim(uow, agent.id)
         uow.commit()
     with store.transaction(space, write=True) as session:
         session.delete(OPENINGS, ["t"])
@@ -142,5 +142,5 @@ def test_a_held_task_whose_row_was_lost_can_be_kept_and_can_be_taken(
         uow.commit()
     with begin() as uow:
         assert [task.id for task in uow.tasks.ready(9)] == ["t"]
-        claiming.heartbeat(uow, "t", claim.fence)
+        claims.heartbeat(uow, "t", claim.fence)
         assert uow.tasks.ready(9) == []

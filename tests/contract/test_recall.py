@@ -7,10 +7,10 @@ import pytest
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Grade
-from herdbook.domain.lessons import Lesson
-from herdbook.domain.record import Activity, Commit, Retrospective
-from herdbook.domain.standing import Occasion, bug_found
-from herdbook.services.recall import Recall, recall
+from herdbook.domain.record.lessons import Lesson
+from herdbook.domain.record.model import Activity, Commit, Retrospective
+from herdbook.domain.record.standing import Occasion, bug_found
+from herdbook.services.record.prior_art import Recall, recall
 from tests.contract.turns import Begin
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ import pytest
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import NotFound
-from herdbook.domain.record import (
+from herdbook.domain.record.model import (
     Account,
     Activity,
     Commit,
@@ -16,9 +16,9 @@ from herdbook.domain.record import (
     ScoreEvent,
     Standing,
 )
-from herdbook.domain.standing import first_standing, fold
-from herdbook.ports.dictionary import ACCOUNTS
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.domain.record.standing import first_standing, fold
+from herdbook.ports.engine.dictionary import ACCOUNTS
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.turns import Begin, in_turn
 
 MINUTE = timedelta(minutes=1)

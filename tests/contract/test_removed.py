@@ -13,10 +13,10 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import HerdbookError, StoreUnavailable
-from herdbook.domain.plan import Task
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.space import HERE, everything_in
 
 NewUrl = Callable[[str], str]

@@ -6,10 +6,10 @@ import pytest
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import StaleFence
-from herdbook.domain.plan import ExecutionMode, PhaseStatus, Task, TaskCategory, TaskStatus
-from herdbook.domain.readiness import OpeningKind, OpeningState
-from herdbook.ports.dictionary import TASKS
-from herdbook.services import claiming
+from herdbook.domain.plan.model import ExecutionMode, PhaseStatus, Task, TaskCategory, TaskStatus
+from herdbook.domain.plan.readiness import OpeningKind, OpeningState
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.services.plan import claims
 from tests.contract.claims import (
     BLINK,
     add_agents,
@@ -34,7 +34,7 @@ def _under_review(begin: Begin) -> tuple[str, str, Task]:
     initiative = add_initiative(begin, quality_review=True)
     add_tasks(begin, Task(name="x", initiative_id=initiative.id))
     claim = claim_for(begin, worker)
-    return worker, reviewer, do(begin, claiming.complete, claim.task.id, claim.fence, "Done")
+    return worker, reviewer, do(begin, claims.complete, claim.task.id, claim.fence, "Done")
 
 
 def test_completing_leads_to_a_review_where_the_initiative_wants_one(begin: Begin) -> None:
@@ -55,7 +55,7 @@ def test_only_tasks_that_execute_are_reviewed(begin: Begin, category: TaskCatego
     initiative = add_initiative(begin, quality_review=True)
     add_tasks(begin, Task(name="x", initiative_id=initiative.id, category=category))
     claim = claim_for(begin, agent)
-    assert do(begin, claiming.complete, claim.task.id, claim.fence).status is COMPLETED
+    assert do(begin, claims.complete, claim.task.id, claim.fence).status is COMPLETED
 
 
 def test_nobody_reviews_their_own_work(begin: Begin) -> None:
@@ -75,7 +75,7 @@ def test_nobody_reviews_their_own_work(begin: Begin) -> None:
 def test_own_work_under_review_does_not_hide_what_comes_behind_it(begin: Begin) -> None:
     """However many reviews an agent may not do, it finds the task it may."""
     (worker,) = add_agents(begin)
-    many = claiming.CANDIDATES * 2
+    many = claims.CANDIDATES * 2
     with begin() as uow:
         under_review = {"status": QUALITY_REVIEW, "assignee_id": worker}
         uow.tasks.add_all([Task(name="x", **under_review) for _ in range(many)])
@@ -89,7 +89,7 @@ def test_a_review_that_passes_completes_the_task(begin: Begin) -> None:
     """With the worker's summary, unless the reviewer gives another."""
     worker, reviewer, task = _under_review(begin)
     claim = claim_for(begin, reviewer)
-    done = do(begin, claiming.complete, task.id, claim.fence)
+    done = do(begin, claims.complete, task.id, claim.fence)
     assert (done.status, done.summary, done.assignee_id) == (COMPLETED, "Done", worker)
     with begin(write=False) as uow:
         assert uow.openings.find(task.id) is None
@@ -99,7 +99,7 @@ def test_a_review_that_does_not_pass_sends_the_task_back(begin: Begin) -> None:
     """That is a retry, in nobody's hands, and work again."""
     worker, reviewer, task = _under_review(begin)
     claim = claim_for(begin, reviewer)
-    back = do(begin, claiming.fail, task.id, claim.fence)
+    back = do(begin, claims.fail, task.id, claim.fence)
     assert (back.status, back.retry_count, back.assignee_id) == (PENDING, 1, None)
     again = claim_for(begin, worker)
     assert (again.task.id, again.opening.kind) == (task.id, OpeningKind.WORK)
@@ -109,7 +109,7 @@ def test_a_task_sent_back_too_often_is_blocked(begin: Begin) -> None:
     """A review counts as a try like any other."""
     _, reviewer, task = _under_review(begin)
     claim = claim_for(begin, reviewer)
-    assert do(begin, claiming.fail, task.id, claim.fence, max_retries=0).status is BLOCKED
+    assert do(begin, claims.fail, task.id, claim.fence, max_retries=0).status is BLOCKED
 
 
 @every_write
@@ -126,10 +126,10 @@ def test_a_released_review_is_open_again_and_its_fence_is_not(begin: Begin) -> N
     """The task stays under review, and the reviewer that let go can pass nothing."""
     _, reviewer, task = _under_review(begin)
     claim = claim_for(begin, reviewer)
-    released = do(begin, claiming.release, task.id, claim.fence)
+    released = do(begin, claims.release, task.id, claim.fence)
     assert (released.status, released.retry_count) == (QUALITY_REVIEW, 0)
     with begin() as uow, pytest.raises(StaleFence):
-        claiming.complete(uow, task.id, claim.fence)
+        claims.complete(uow, task.id, claim.fence)
     again = claim_for(begin, reviewer)
     assert (again.task.id, again.fence) == (task.id, claim.fence + 2)
 
@@ -143,7 +143,7 @@ def test_an_expired_review_may_be_taken_over_by_anybody_but_the_assignee(begin: 
     assert (new.task.status, new.opening.kind) == (QUALITY_REVIEW, OpeningKind.REVIEW)
     assert new.fence == old.fence + 1
     with begin() as uow, pytest.raises(StaleFence):
-        claiming.complete(uow, task.id, old.fence)
+        claims.complete(uow, task.id, old.fence)
 
 
 def test_the_first_claim_in_a_phase_begins_it(begin: Begin) -> None:
@@ -173,7 +173,7 @@ def test_the_last_completion_in_a_phase_ends_it(
     add_tasks(begin, *(Task(name="x", phase_id=phase.id) for _ in range(2)))
     for expected in (PhaseStatus.IN_PROGRESS, status):
         claim = claim_for(begin, agent)
-        do(begin, claiming.complete, claim.task.id, claim.fence)
+        do(begin, claims.complete, claim.task.id, claim.fence)
         assert get_phase(begin, phase).status is expected
 
 
@@ -187,7 +187,7 @@ def test_a_phase_does_not_end_before_its_last_review(begin: Begin) -> None:
         (reviewer, PhaseStatus.PENDING_REVIEW),
     ]:
         claim = claim_for(begin, agent)
-        do(begin, claiming.complete, claim.task.id, claim.fence)
+        do(begin, claims.complete, claim.task.id, claim.fence)
         assert get_phase(begin, phase).status is status
 
 
@@ -203,7 +203,7 @@ def test_a_phase_that_ends_lets_the_next_one_begin(begin: Begin) -> None:
     assert ready_ids(begin) == [early.id]
     claim = claim_for(begin, agent)
     assert ready_ids(begin) == []
-    do(begin, claiming.complete, claim.task.id, claim.fence)
+    do(begin, claims.complete, claim.task.id, claim.fence)
     assert ready_ids(begin) == [late.id]
 
 
@@ -217,8 +217,8 @@ def test_a_held_task_whose_phase_closes_is_finished_but_not_taken_over(begin: Be
         uow.phases.save(evolve(uow.phases.get(phase.id), status=PhaseStatus.BLOCKED))
         uow.commit()
     assert (ready_ids(begin), claim_for(begin, agent)) == ([], None)
-    do(begin, claiming.heartbeat, held.task.id, held.fence)
-    assert do(begin, claiming.complete, held.task.id, held.fence).status is COMPLETED
+    do(begin, claims.heartbeat, held.task.id, held.fence)
+    assert do(begin, claims.complete, held.task.id, held.fence).status is COMPLETED
     with begin() as uow:
         uow.phases.save(evolve(uow.phases.get(phase.id), status=PhaseStatus.IN_PROGRESS))
         uow.commit()

@@ -12,7 +12,7 @@ from attrs import evolve
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import AlreadyExists, StoreTooNew
-from herdbook.ports.dictionary import (
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     LOG_CHUNKS,
@@ -22,11 +22,11 @@ from herdbook.ports.dictionary import (
     REVIEW_COMMENTS,
     TASKS,
 )
-from herdbook.ports.kinds import ORDERED, Kind
-from herdbook.ports.query import Query, find
-from herdbook.ports.run import run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.engine.kinds import ORDERED, Kind
+from herdbook.ports.engine.query import Query, find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract import older, raw
 from tests.contract.conftest import SHARED
 from tests.contract.older import HERE, NEW, OLD, RECORD
@@ -258,9 +258,9 @@ def test_a_newer_store_is_refused_and_untouched(engine: str, url: str) -> None:
 CHILD = """
 import json, sys
 from herdbook.adapters import open_store
-from herdbook.ports.dictionary import DICTIONARY, PROJECTS
-from herdbook.ports.kinds import Dictionary
-from herdbook.ports.run import read, run
+from herdbook.ports.engine.dictionary import DICTIONARY, PROJECTS
+from herdbook.ports.engine.kinds import Dictionary
+from herdbook.ports.unit_of_work.run import read, run
 
 class Counted(Dictionary):
     walks = 0

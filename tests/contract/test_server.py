@@ -19,10 +19,10 @@ from herdbook.domain.errors import (
     StoreBusy,
     StoreUnavailable,
 )
-from herdbook.domain.plan import Task
-from herdbook.ports.run import read, run
-from herdbook.ports.store import TryAgain
-from herdbook.ports.unit_of_work import unit_of_work
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.store import TryAgain
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from tests.contract import workers
 from tests.contract.children import begun, event
 from tests.contract.space import HERE, everything_in

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.ports.run import read, run
-from herdbook.services.checking import check
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.services.stores.store_check import check
 from tests.contract import crowds
 from tests.contract.children import barrier, begun, event
 from tests.contract.crowds import SPACE

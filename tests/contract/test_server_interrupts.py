@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from herdbook.adapters import open_store
-from herdbook.ports.run import read
+from herdbook.ports.unit_of_work.run import read
 from tests.contract.children import REPOSITORY
 from tests.contract.proxies import network
 from tests.contract.silent_servers import (
@@ -33,10 +33,10 @@ __all__ = ["server", "url"]
 INTERRUPTED = """
 import sys
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import ask
-from herdbook.domain.plan import Task
-from herdbook.ports.run import read, run
-from herdbook.ports.unit_of_work import unit_of_work
+from herdbook.adapters.sql_query import ask
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 
 url, scene = sys.argv[1:]
 

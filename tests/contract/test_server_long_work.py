@@ -8,12 +8,12 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.domain.plan import Task
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.long_work import long_work
-from herdbook.ports.query import find
-from herdbook.ports.run import read, run
-from herdbook.ports.unit_of_work import unit_of_work
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.long_work import long_work
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from tests.contract.older import NEW, OLD
 from tests.contract.proxies import network
 from tests.contract.silent_servers import (

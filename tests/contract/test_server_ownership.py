@@ -8,13 +8,13 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import ask
-from herdbook.adapters.looking import look
 from herdbook.adapters.postgres import schema as layout
+from herdbook.adapters.sql_query import ask
+from herdbook.adapters.stores.probe import look
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.domain.plan import Task
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.run import read, run
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.unit_of_work.run import read, run
 from tests.contract.older import NEW, OLD
 from tests.contract.space import HERE, everything_in
 from tests.postgres_server import PostgresServer, private_postgres, wheel_programs

@@ -8,13 +8,13 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import ask
-from herdbook.adapters.asking.postgres import ask_server
-from herdbook.adapters.looking import look
+from herdbook.adapters.sql_query import ask
+from herdbook.adapters.sql_query.postgres import ask_server
+from herdbook.adapters.stores.probe import look
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store, TryAgain
-from herdbook.ports.unit_of_work import unit_of_work
+from herdbook.ports.engine.store import Store, TryAgain
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from tests.contract.proxies import network
 from tests.contract.silent_servers import (
     PATIENCE,

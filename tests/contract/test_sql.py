@@ -14,19 +14,19 @@ import pytest
 from attrs import frozen
 
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import Answer, ask
-from herdbook.adapters.asking.syntax import tables_in, tree_of
-from herdbook.adapters.urls import path_of
-from herdbook.domain.agents import Agent
+from herdbook.adapters.sql_query import Answer, ask
+from herdbook.adapters.sql_query.duckdb_syntax import tables_in, tree_of
+from herdbook.adapters.stores.urls import path_of
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.domain.plan import Priority, Task, TaskStatus
+from herdbook.domain.plan.model import Priority, Task, TaskStatus
 from herdbook.domain.secret import Secret
-from herdbook.ports.dictionary import AGENTS, DICTIONARY, TASKS
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.ports.wire import value_of
+from herdbook.ports.engine.codec import value_of
+from herdbook.ports.engine.dictionary import AGENTS, DICTIONARY, TASKS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
 from tests.contract.rows import ENTITIES, make
 from tests.contract.space import everything_in, work_in
 

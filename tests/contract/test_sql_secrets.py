@@ -8,15 +8,15 @@ import pytest
 from attrs import frozen
 
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import ask
-from herdbook.adapters.urls import path_of
+from herdbook.adapters.sql_query import ask
+from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.domain.record import Account
+from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
-from herdbook.entrypoints.answers import as_csv, as_json, as_table
-from herdbook.ports.dictionary import ACCOUNTS
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
+from herdbook.entrypoints.cli.tabular import as_csv, as_json, as_table
+from herdbook.ports.engine.dictionary import ACCOUNTS
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
 from tests.contract import raw
 from tests.contract.space import work_in
 

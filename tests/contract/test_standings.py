@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from herdbook.domain.grading import Experience
-from herdbook.domain.record import EventKind, ScoreEvent, Standing
-from herdbook.domain.standing import fold
-from herdbook.ports.derive import differences
+from herdbook.domain.record.model import EventKind, ScoreEvent, Standing
+from herdbook.domain.record.standing import fold
+from herdbook.ports.unit_of_work.projections import differences
 from tests.contract.turns import Begin
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.ports.run import run
+from herdbook.ports.unit_of_work.run import run
 from tests.contract import stopped
 from tests.contract.children import Child, apart, event
 from tests.contract.conftest import SHARED

@@ -2,9 +2,7 @@
 
 import pytest
 
-from herdbook.domain.entity import evolve
-from herdbook.domain.errors import NotFound
-from herdbook.domain.talk import (
+from herdbook.domain.conversation import (
     ChatMessage,
     ChatRole,
     ChatSession,
@@ -17,7 +15,9 @@ from herdbook.domain.talk import (
     MessageStatus,
     Party,
 )
-from herdbook.ports.dictionary import (
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import NotFound
+from herdbook.ports.engine.dictionary import (
     AGENTS,
     CHAT_SESSIONS,
     CONVERSATIONS,
@@ -25,9 +25,9 @@ from herdbook.ports.dictionary import (
     LOG_CHUNKS,
     MESSAGES,
 )
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import unit_of_work
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from tests.contract.rows import make
 from tests.contract.turns import Begin, in_turn
 from tests.contract.wrapped import Counting, WrappedStore

@@ -4,16 +4,16 @@ from collections.abc import Callable
 
 import pytest
 
-from herdbook.domain.entity import evolve
-from herdbook.domain.errors import InvalidValue, NotFound
-from herdbook.domain.talk import (
+from herdbook.domain.conversation import (
     Message,
     MessageStatus,
     Party,
 )
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import unit_of_work
-from herdbook.services import talking
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import InvalidValue, NotFound
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
+from herdbook.services import messaging
 from tests.contract.claims import add_agents, do
 from tests.contract.turns import Begin
 from tests.contract.wrapped import Counting, WrappedStore
@@ -29,17 +29,17 @@ def _get(begin: Begin, message: Message) -> Message:
 
 def _inbox(begin: Begin, agent_id: str | None = None, **options: object) -> list[Message]:
     with begin(write=False) as uow:
-        return talking.inbox(uow, agent_id, **options)
+        return messaging.inbox(uow, agent_id, **options)
 
 
 def test_a_message_goes_from_an_agent_or_the_person_to_the_other(begin: Begin) -> None:
     """Both sides, what it says and whether it wants an answer are kept."""
     (agent,) = add_agents(begin)
-    up = do(begin, talking.send, "Done?", sender_id=agent, requires_response=True)
+    up = do(begin, messaging.send, "Done?", sender_id=agent, requires_response=True)
     assert (up.sender_type, up.sender_id) == (AGENT, agent)
     assert (up.recipient_type, up.recipient_id) == (USER, None)
     assert (up.content, up.requires_response, up.status) == ("Done?", True, PENDING)
-    down = do(begin, talking.send, "Go on", recipient_id=agent)
+    down = do(begin, messaging.send, "Go on", recipient_id=agent)
     assert (down.sender_type, down.sender_id) == (USER, None)
     assert (down.recipient_type, down.recipient_id) == (AGENT, agent)
     assert (_get(begin, up), _get(begin, down)) == (up, down)
@@ -50,7 +50,7 @@ def test_nobody_writes_to_or_from_an_unknown_agent(begin: Begin, side: str) -> N
     """The agent is named, and nothing is kept."""
     with begin() as uow:
         with pytest.raises(NotFound, match="agt_missing"):
-            talking.send(uow, "x", **{side: "agt_missing"})
+            messaging.send(uow, "x", **{side: "agt_missing"})
         uow.commit()
     assert _inbox(begin) == []
 
@@ -58,10 +58,10 @@ def test_nobody_writes_to_or_from_an_unknown_agent(begin: Begin, side: str) -> N
 def test_a_reply_goes_back_and_gives_its_parent_the_response(begin: Begin) -> None:
     """In the name of whom the parent was for; what waited for an answer waits no more."""
     (agent,) = add_agents(begin)
-    asked = do(begin, talking.send, "May I?", sender_id=agent, requires_response=True)
+    asked = do(begin, messaging.send, "May I?", sender_id=agent, requires_response=True)
     with begin(write=False) as uow:
         assert uow.messages.requiring_response() == [asked]
-    reply = do(begin, talking.reply, asked.id, "Yes")
+    reply = do(begin, messaging.reply, asked.id, "Yes")
     assert (reply.sender_type, reply.sender_id) == (USER, None)
     assert (reply.recipient_type, reply.recipient_id) == (AGENT, agent)
     assert (reply.parent_message_id, reply.content, reply.status) == (asked.id, "Yes", PENDING)
@@ -74,44 +74,46 @@ def test_a_reply_goes_back_and_gives_its_parent_the_response(begin: Begin) -> No
 def test_only_whom_a_message_was_for_gives_its_response(begin: Begin) -> None:
     """Its sender may add to the thread, and so may others; it still waits."""
     one, other, third = add_agents(begin, 3)
-    asked = do(begin, talking.send, "?", sender_id=one, recipient_id=other, requires_response=True)
+    asked = do(
+        begin, messaging.send, "?", sender_id=one, recipient_id=other, requires_response=True
+    )
     for sender in (one, third, None):
         do(
             begin,
-            talking.send,
+            messaging.send,
             "and?",
             sender_id=sender,
             recipient_id=other,
             parent_message_id=asked.id,
         )
     assert _get(begin, asked).status is PENDING
-    do(begin, talking.send, "!", sender_id=other, recipient_id=one, parent_message_id=asked.id)
+    do(begin, messaging.send, "!", sender_id=other, recipient_id=one, parent_message_id=asked.id)
     assert _get(begin, asked).status is RESPONDED
 
 
 def test_an_answer_to_an_agent_that_is_gone_is_kept(begin: Begin) -> None:
     """The thread outlives it."""
     (agent,) = add_agents(begin)
-    asked = do(begin, talking.send, "?", sender_id=agent)
+    asked = do(begin, messaging.send, "?", sender_id=agent)
     with begin() as uow:
         uow.agents.remove(agent)
         uow.commit()
-    reply = do(begin, talking.reply, asked.id, "!")
+    reply = do(begin, messaging.reply, asked.id, "!")
     assert reply.recipient_id == agent
     with begin(write=False) as uow:
-        assert [each.id for each in talking.thread(uow, reply.id)] == [asked.id, reply.id]
+        assert [each.id for each in messaging.thread(uow, reply.id)] == [asked.id, reply.id]
 
 
 def test_reading_a_message_takes_it_out_of_the_inbox(begin: Begin) -> None:
     """It counts as read once; what is answered stays answered."""
     (agent,) = add_agents(begin)
-    message = do(begin, talking.send, "x", recipient_id=agent)
-    read = do(begin, talking.read, message.id)
+    message = do(begin, messaging.send, "x", recipient_id=agent)
+    read = do(begin, messaging.read, message.id)
     assert read == evolve(message, status=READ, updated_at=read.updated_at, version=2)
     assert _inbox(begin, agent) == []
-    assert do(begin, talking.read, message.id) == read
-    do(begin, talking.reply, message.id, "y")
-    assert do(begin, talking.read, message.id).status is RESPONDED
+    assert do(begin, messaging.read, message.id) == read
+    do(begin, messaging.reply, message.id, "y")
+    assert do(begin, messaging.read, message.id).status is RESPONDED
 
 
 @pytest.mark.parametrize("later", MessageStatus)
@@ -121,42 +123,42 @@ def test_a_message_only_goes_forward(
 ) -> None:
     """Pending, read, responded; the same again changes nothing, back is refused."""
     (agent,) = add_agents(begin)
-    message = do(begin, talking.send, "x", recipient_id=agent)
-    before = do(begin, talking.mark, message.id, earlier)
+    message = do(begin, messaging.send, "x", recipient_id=agent)
+    before = do(begin, messaging.mark, message.id, earlier)
     order = list(MessageStatus)
     if order.index(later) < order.index(earlier):
         with begin() as uow, pytest.raises(InvalidValue, match="status"):
-            talking.mark(uow, message.id, later)
+            messaging.mark(uow, message.id, later)
         assert _get(begin, message) == before
     else:
-        assert do(begin, talking.mark, message.id, later).status is later
+        assert do(begin, messaging.mark, message.id, later).status is later
         assert _get(begin, message).version == 1 + (earlier is not PENDING) + (later is not earlier)
 
 
 def test_an_inbox_holds_what_is_unread_oldest_first(begin: Begin) -> None:
     """The person's and each agent's own, a page at a time."""
     one, other = add_agents(begin, 2)
-    mine = [do(begin, talking.send, str(n), recipient_id=one) for n in range(3)]
-    theirs = do(begin, talking.send, "x", recipient_id=other)
-    persons = [do(begin, talking.send, str(n), sender_id=one) for n in range(3)]
-    do(begin, talking.read, persons[1].id)
+    mine = [do(begin, messaging.send, str(n), recipient_id=one) for n in range(3)]
+    theirs = do(begin, messaging.send, "x", recipient_id=other)
+    persons = [do(begin, messaging.send, str(n), sender_id=one) for n in range(3)]
+    do(begin, messaging.read, persons[1].id)
     assert _inbox(begin, one) == mine
     assert _inbox(begin, one, limit=2) == mine[:2]
     assert _inbox(begin, one, limit=2, after=mine[1].id) == mine[2:]
     assert _inbox(begin, other) == [theirs]
     assert _inbox(begin) == [persons[0], persons[2]]
     with begin(write=False) as uow, pytest.raises(NotFound):
-        talking.inbox(uow, "agt_missing")
+        messaging.inbox(uow, "agt_missing")
 
 
 def _grown(begin: Begin) -> list[Message]:
     """A thread of messages `0`, `0.0`, `0.1`, `0.0.0`, …, added level by level."""
     (agent,) = add_agents(begin)
-    messages = [do(begin, talking.send, "0", recipient_id=agent)]
+    messages = [do(begin, messaging.send, "0", recipient_id=agent)]
     for parent in messages:
         if len(parent.content) < 5:
             messages += [
-                do(begin, talking.reply, parent.id, f"{parent.content}.{n}") for n in range(2)
+                do(begin, messaging.reply, parent.id, f"{parent.content}.{n}") for n in range(2)
             ]
     return messages
 
@@ -164,20 +166,20 @@ def _grown(begin: Begin) -> list[Message]:
 def test_a_thread_is_the_whole_tree_in_order(begin: Begin) -> None:
     """Each message before its replies, older replies with all that came of them first."""
     messages = _grown(begin)
-    other = do(begin, talking.send, "elsewhere", sender_id=messages[0].recipient_id)
+    other = do(begin, messaging.send, "elsewhere", sender_id=messages[0].recipient_id)
     texts = ["0", "0.0", "0.0.0", "0.0.1", "0.1", "0.1.0", "0.1.1"]
     for message in messages:
         with begin(write=False) as uow:
-            assert [each.content for each in talking.thread(uow, message.id)] == texts
+            assert [each.content for each in messaging.thread(uow, message.id)] == texts
     with begin(write=False) as uow:
-        assert talking.thread(uow, other.id) == [other]
+        assert messaging.thread(uow, other.id) == [other]
 
 
 def test_a_thread_costs_one_question_per_level(begin: Begin, store: Store, space: str) -> None:
     """However many replies there are on it: one for the beginning, three for its three levels."""
     messages = _grown(begin)
     with unit_of_work(WrappedStore(store, Counting), space, write=False) as uow:
-        assert len(talking.thread(uow, messages[0].id)) == 7
+        assert len(messaging.thread(uow, messages[0].id)) == 7
         assert dict(uow.session.asked) == {"messages": 1 + 3}
 
 
@@ -189,17 +191,17 @@ def test_a_thread_that_was_tied_into_a_ring_has_an_end(begin: Begin) -> None:
         uow.messages.save(evolve(root, parent_message_id=last.id))
         uow.commit()
     with begin(write=False) as uow:
-        found = [each.id for each in talking.thread(uow, last.id)]
+        found = [each.id for each in messaging.thread(uow, last.id)]
     assert sorted(found) == sorted(message.id for message in messages)
 
 
 @pytest.mark.parametrize(
     "use_case",
-    [talking.reply, talking.mark, talking.answer],
+    [messaging.reply, messaging.mark, messaging.answer],
     ids=lambda it: it.__name__,
 )
 def test_what_is_not_there_is_named(begin: Begin, use_case: Callable[..., object]) -> None:
     """Nothing is made up for it."""
-    second = READ if use_case is talking.mark else "x"
+    second = READ if use_case is messaging.mark else "x"
     with begin() as uow, pytest.raises(NotFound, match="missing"):
         use_case(uow, "missing", second)

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.domain.events import Event
-from herdbook.domain.record import Commit, EventKind, ScoreEvent, Standing
-from herdbook.domain.standing import Occasion, bug_found, fold
-from herdbook.ports.derive import differences
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Session, Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import tracking
-from herdbook.services.tracking import FlushReport
+from herdbook.domain.record.events import Event
+from herdbook.domain.record.model import Commit, EventKind, ScoreEvent, Standing
+from herdbook.domain.record.standing import Occasion, bug_found, fold
+from herdbook.ports.engine.store import Session, Store
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.record import record_ingest
+from herdbook.services.record.record_ingest import FlushReport
 from tests.contract.children import LIMIT, Child, Died, at_once
 from tests.contract.conftest import SHARED
 from tests.contract.wrapped import WrappedSession, WrappedStore
@@ -65,7 +65,7 @@ def stands(store: Store, record: str, agent: str = "otter") -> Standing:
 
 def flush(store: Store, record: str, *events: Event) -> FlushReport:
     """One flush, in a transaction of its own."""
-    return run(store, record, tracking.flush, events)
+    return run(store, record, record_ingest.flush, events)
 
 
 def test_a_flush_counts_tools_commands_and_commits(store: Store, record: str) -> None:
@@ -179,7 +179,7 @@ def test_a_read_sees_what_is_buffered_and_writes_nothing(store: Store, record: s
     run(store, record, lambda uow: uow.ledger.add(bug_found(Occasion("otter", uow.now))))
     before = kept(store, record)
     buffer = [told(5), told(6), told(7, "command.executed"), told(8, agent="heron")]
-    found = read(store, record, tracking.standing_with, buffer)
+    found = read(store, record, record_ingest.standing_with, buffer)
     assert [(each.agent, each.experience_points) for each in found] == [
         ("heron", 1),
         ("otter", 4),
@@ -195,7 +195,7 @@ def test_the_sessions_of_halted_agents_are_found(store: Store, record: str) -> N
     """Those the ledger knows, and those that hooks told of just now."""
     flush(store, record, told(1), told(2, agent="heron"))
     run(store, record, lambda uow: uow.ledger.add(bug_found(Occasion("otter", uow.now))))
-    found = read(store, record, tracking.halted_sessions, [("new", "otter"), ("s", "heron")])
+    found = read(store, record, record_ingest.halted_sessions, [("new", "otter"), ("s", "heron")])
     assert found == {"s-otter": "otter", "new": "otter"}
 
 
@@ -261,7 +261,7 @@ def flush_and_clear(url: str, buffer: Path, steps: int) -> FlushReport:
     with open_store(url, patience=LIMIT) as store:
         dying: Any = WrappedStore(store, lambda session: DiesAt(session, left))
         events = buffered(buffer)
-        report = run(dying, SPACE, tracking.flush, events)
+        report = run(dying, SPACE, record_ingest.flush, events)
         step(left)
         buffer.unlink()
         step(left)
@@ -324,4 +324,4 @@ def test_flushes_of_one_buffer_at_the_same_time_count_it_once(
 def flush_part(url: str, buffer: Path, size: int) -> FlushReport:
     """Flush what was in a buffer when it had so many lines."""
     with open_store(url, patience=LIMIT) as store:
-        return run(store, SPACE, tracking.flush, buffered(buffer)[:size])
+        return run(store, SPACE, record_ingest.flush, buffered(buffer)[:size])

@@ -23,16 +23,16 @@ from herdbook.domain.errors import (
     StoreUnavailable,
     UnknownReference,
 )
-from herdbook.ports.dictionary import (
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     INITIATIVES,
     PROJECTS,
     TASKS,
 )
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.conftest import SHARED, Begin
 from tests.contract.rows import make
 from tests.contract.space import HERE, everything_in, work_in

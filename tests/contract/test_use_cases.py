@@ -12,11 +12,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from herdbook import services
-from herdbook.domain.agents import Agent
-from herdbook.domain.checkpoints import Typed
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.conversation import Message, Party
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.domain.places import Area
-from herdbook.domain.plan import (
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import (
     ChangeSet,
     ExecutionMode,
     Initiative,
@@ -27,17 +28,16 @@ from herdbook.domain.plan import (
     ProposalTarget,
     Task,
 )
-from herdbook.domain.record import Account
-from herdbook.domain.talk import Message, Party
-from herdbook.ports.checkpointing import Keeping
-from herdbook.ports.checkpoints import Done
-from herdbook.ports.derive import differences
-from herdbook.ports.ids import Ids
-from herdbook.ports.pieces import Offer
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.services import change_sets
-from herdbook.services.checking import check
+from herdbook.domain.record.model import Account
+from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
+from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.engine.store import Store
+from herdbook.ports.repositories.checkpoints import Done
+from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.ports.world.ids import Ids
+from herdbook.services.journal import undo
+from herdbook.services.stores.store_check import check
 from tests.contract.proposed import kept
 from tests.contract.use_cases import (
     MODULES,
@@ -254,7 +254,7 @@ def test_whatever_is_taken_back_at_once_is_as_it_was(store: Store, engine: str) 
             uow.commit()
         try:
             with spaces.begin(Area.WORK) as uow:
-                change_sets.revert(uow, change_set.id)
+                undo.revert(uow, change_set.id)
                 uow.commit()
         except InvalidValue as error:
             told = str(error)

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from herdbook.adapters.agent_tracker.reading import read
-from herdbook.ports.agent_tracker import Tracked, TrackedKind, Tracker
+from herdbook.adapters.agent_tracker.reader import read
+from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "agent-tracker"
 START = datetime(2026, 1, 2, 3, tzinfo=UTC)

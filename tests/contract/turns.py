@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from herdbook.domain.entity import evolve
-from herdbook.ports.kinds import Kind
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 E = TypeVar("E")
 

@@ -15,13 +15,13 @@ from enum import Enum
 from types import ModuleType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from herdbook.domain.checkpoints import id_at, told
-from herdbook.domain.claiming import LEASE
+from herdbook.domain.checkpoints.model import id_at, told
 from herdbook.domain.errors import NotFound
-from herdbook.domain.events import Event
-from herdbook.domain.places import Area
-from herdbook.domain.plan import TaskStatus
-from herdbook.ports.dictionary import (
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.claims import LEASE
+from herdbook.domain.plan.model import TaskStatus
+from herdbook.domain.record.events import Event
+from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     CHANGE_SETS,
@@ -38,11 +38,11 @@ from herdbook.ports.dictionary import (
     REVIEW_COMMENTS,
     TASKS,
 )
-from herdbook.ports.dictionary import CHECKPOINTS as KEPT
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import find
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import plan_files
+from herdbook.ports.engine.dictionary import CHECKPOINTS as KEPT
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan_text import import_export
 from tests.contract.claims import BLINK
 from tests.contract.rows import STAMPED, build, value_for
 from tests.contract.trackers import tracked
@@ -253,7 +253,7 @@ BY_NAME: dict[str, Choose] = {
     "others": _others,
     "parent_message_id": _key(MESSAGES),
     "phase_id": _key(PHASES),
-    "plan": lambda call: plan_files.export_plan(call.uow),
+    "plan": lambda call: import_export.export_plan(call.uow),
     "project_id": _key(PROJECTS),
     "proposal_id": _key(PROPOSALS),
     "proposal_ids": lambda call: call.keys(PROPOSALS),

@@ -8,10 +8,10 @@ from typing import Any, Never
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import HerdbookError, StoreFull
-from herdbook.domain.plan import Task
-from herdbook.ports.run import run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.contract.space import HERE, everything_in
 from tests.contract.workers import die
 

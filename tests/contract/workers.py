@@ -11,13 +11,13 @@ from herdbook.adapters import open_store
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import StoreBusy, StoreUnavailable
 from herdbook.domain.journal import Actor, JournalEntry
-from herdbook.domain.plan import Task, TaskStatus
-from herdbook.ports.dictionary import TASK_DEPENDENCIES, TASKS
-from herdbook.ports.query import find
-from herdbook.ports.repository import PAGE
-from herdbook.ports.run import read, run
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming
+from herdbook.domain.plan.model import Task, TaskStatus
+from herdbook.ports.engine.dictionary import TASK_DEPENDENCIES, TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.repositories.base import PAGE
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import claims
 from tests.contract.children import Place, opened
 
 COUNTER = "tsk_counter"
@@ -118,9 +118,9 @@ def claim_all(place: Place, space: str, start: Barrier, agent_id: str) -> Ids:
     claimed: Ids = []
     with opened(place) as store:
         start.wait()
-        while claim := run(store, space, claiming.claim, agent_id):
+        while claim := run(store, space, claims.claim, agent_id):
             claimed.append(claim.task.id)
-            run(store, space, claiming.complete, claim.task.id, claim.fence)
+            run(store, space, claims.complete, claim.task.id, claim.fence)
     return claimed
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from herdbook.ports.kinds import Kind
-from herdbook.ports.query import Query
-from herdbook.ports.store import Session, Store, TryAgain
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import Query
+from herdbook.ports.engine.store import Session, Store, TryAgain
 
 
 class WrappedStore:

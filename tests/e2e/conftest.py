@@ -12,14 +12,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from herdbook.adapters.ids import random_ids
-from herdbook.domain.agents import Agent
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
+from herdbook.adapters.system.ids import random_ids
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.ports.run import run
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services.claiming import claim
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan.claims import claim
 from tests.postgres_server import running_postgres
 
 PROGRAM = Path(sys.executable).with_name("herdbook")

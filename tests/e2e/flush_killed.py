@@ -9,9 +9,9 @@ import signal
 import sys
 from pathlib import Path
 
-from herdbook.adapters.folders import data_folder, state_folder
+from herdbook.adapters.user_state.dirs import data_folder, state_folder
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.flushing import flush
+from herdbook.entrypoints.hooks.spool_flush import flush
 
 TOUCHES = {"open", "os.rename", "os.remove", "os.mkdir", "os.listdir", "os.scandir", "os.truncate"}
 

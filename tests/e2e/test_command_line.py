@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.entrypoints.operations import OPERATIONS
+from herdbook.entrypoints.operations.registry import OPERATIONS
 from tests.e2e.conftest import PROGRAM, Person
 
 HEAVY = {"duckdb", "psycopg", "cattrs", "asyncio", "rich", "importlib.metadata"}
@@ -105,11 +105,11 @@ def test_a_defect_of_ours_shows_no_traceback(person: Person, app: Path) -> None:
     """Unless somebody asks for it."""
     script = """
 import sys
-from herdbook.entrypoints import cli
-from herdbook.entrypoints.commands import places
+from herdbook.entrypoints.cli import run_command
+from herdbook.entrypoints.operations.location import handlers
 
-places.where = lambda here: 1 / 0
-sys.exit(cli.main(["where"]))
+handlers.where = lambda here: 1 / 0
+sys.exit(run_command.main(["where"]))
 """
     for asked in ("", "1"):
         ended = subprocess.run(
@@ -143,7 +143,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(person: Person, app: Path) ->
 def loaded(person: Person, folder: Path, *words: str) -> set[str]:
     """The modules that a command has loaded when it ends."""
     script = (
-        "import sys; from herdbook.entrypoints.cli import main; main(sys.argv[1:]); "
+        "import sys; from herdbook.entrypoints.cli.run_command import main; main(sys.argv[1:]); "
         "print(*sys.modules, file=sys.stderr)"
     )
     ended = subprocess.run(
@@ -161,8 +161,12 @@ def test_where_loads_neither_attrs_nor_an_entity(person: Person, app: Path) -> N
     """What every session asks first must cost next to nothing."""
     person.runs(app, "worktree", "add", "login")
     modules = loaded(person, app, "where", "--json")
-    assert not modules & (HEAVY | {"attr", "attrs", "herdbook.ports.dictionary"})
-    assert not modules & {"herdbook.domain.plan", "herdbook.adapters.opening", "tomllib"}
+    assert not modules & (HEAVY | {"attr", "attrs", "herdbook.ports.engine.dictionary"})
+    assert not modules & {
+        "herdbook.domain.plan.model",
+        "herdbook.adapters.stores.registry",
+        "tomllib",
+    }
 
 
 def test_task_list_loads_neither_attrs_nor_rich_nor_another_engine(
@@ -171,7 +175,7 @@ def test_task_list_loads_neither_attrs_nor_rich_nor_another_engine(
     """It reads rows and prints them."""
     person.runs(app, "task", "add", "x")
     modules = loaded(person, app, "task", "list")
-    assert not modules & (HEAVY | {"attr", "attrs", "herdbook.ports.promises"})
+    assert not modules & (HEAVY | {"attr", "attrs", "herdbook.ports.unit_of_work.promises"})
     assert "lmdb" in modules
 
 
@@ -179,5 +183,7 @@ def test_status_loads_only_its_engine_and_nothing_that_writes(person: Person, ap
     """Nobody waits for what is not used."""
     person.runs(app, "worktree", "add", "login")
     modules = loaded(person, app, "status")
-    assert not modules & (HEAVY | {"herdbook.ports.promises", "herdbook.adapters.asking"})
+    assert not modules & (
+        HEAVY | {"herdbook.ports.unit_of_work.promises", "herdbook.adapters.sql_query"}
+    )
     assert "lmdb" in modules

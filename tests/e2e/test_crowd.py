@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.places import Area
-from herdbook.domain.plan import TaskStatus
-from herdbook.ports.query import find
-from herdbook.ports.repository import PAGE
-from herdbook.ports.run import read
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services.checking import check
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import TaskStatus
+from herdbook.ports.engine.query import find
+from herdbook.ports.repositories.base import PAGE
+from herdbook.ports.unit_of_work.run import read
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.stores.store_check import check
 from tests.e2e.conftest import Person
 
 ROOT = Path(__file__).parents[2]

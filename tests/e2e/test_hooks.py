@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters import spool
-from herdbook.entrypoints.hooks.agents import installed_command
+from herdbook.adapters.user_state import spool
+from herdbook.entrypoints.hooks.hosts import installed_command
 from tests.e2e.conftest import PROGRAM, Files, Person
 
 CROWD = 200
-HEAVY = {"re", "json", "argparse", "pathlib", "attr", "herdbook.entrypoints.cli"}
+HEAVY = {"re", "json", "argparse", "pathlib", "attr", "herdbook.entrypoints.cli.run_command"}
 READER = """
 import os, signal, sys
 from herdbook.adapters import spool
@@ -123,7 +123,7 @@ def test_a_hook_typed_by_hand_imports_nothing_heavy(person: Person, tmp_path: Pa
         {line.split(b"|")[-1].strip().decode() for line in each.stderr.splitlines()}
         for each in (bare, told)
     )
-    assert "herdbook.entrypoints.hook" in loaded
+    assert "herdbook.entrypoints.hooks.hook" in loaded
     assert HEAVY & (loaded - before) == set()
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.places import Area
-from herdbook.ports.run import read
-from herdbook.services import checkpoints
-from herdbook.services.checking import check
+from herdbook.domain.location.areas import Area
+from herdbook.ports.unit_of_work.run import read
+from herdbook.services.checkpoints import threads as checkpoints_threads
+from herdbook.services.stores.store_check import check
 from tests.e2e.conftest import Person
 from tests.e2e.workflow import NODES
 
@@ -116,7 +116,7 @@ def crowd(person: Person, app: Path, number: int) -> None:
         here = person.at(place)
         space = here.space(Area.CHECKPOINTS)
         with here.opened(Area.CHECKPOINTS) as store:
-            held = read(store, space, checkpoints.shown, "issue")
+            held = read(store, space, checkpoints_threads.shown, "issue")
             assert json.loads(held.metadata.data)["step"] == 4
             assert [each.thread.sizes[:2] for each in read(store, space, _threads)] == [(6, 21)]
             assert check(store, [space]) == []
@@ -137,7 +137,7 @@ def files_in(folder: Path) -> dict[Path, tuple[int, bytes]]:
 
 
 def _threads(uow: Any) -> Any:
-    return checkpoints.threads(uow, limit=9)
+    return checkpoints_threads.threads(uow, limit=9)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from herdbook.adapters.whereabouts import account_name
+from herdbook.adapters.workspace import account_name
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tools import TOOLS
 from tests.e2e.conftest import Person

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.domain.agents import Agent
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.entity import evolve
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.query import find
-from herdbook.ports.run import read, run
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.run import read, run
 from tests.e2e.conftest import Person, at_work
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.places import Area
-from herdbook.entrypoints import hook
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.hooks import hook
 from tests.e2e import conftest
 from tests.e2e.conftest import Person
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.agent_tracker import finding
+from herdbook.adapters.agent_tracker import locate
 from tests.e2e.conftest import Files, Person
 
 TRACKER = Path(__file__).parents[1] / "fixtures" / "agent-tracker" / "tracker.lmdb"
@@ -34,7 +34,7 @@ def graded(person: Person, folder: Path, agent: str, task: str, *judged: str) ->
 
 def left_by_opencode(person: Person) -> Path:
     """A database of the agent-tracker where OpenCode leaves it."""
-    place = person.home / finding.DATABASE
+    place = person.home / locate.DATABASE
     place.parent.mkdir(parents=True)
     shutil.copy(TRACKER, place)
     return place
@@ -98,7 +98,7 @@ def test_what_opencode_left_comes_by_itself_and_once(
 
 def test_what_the_plugins_defect_left_in_a_project_comes_too(person: Person, app: Path) -> None:
     """Below a folder called `~`; also from a folder inside the project."""
-    place = app / "~" / finding.DATABASE
+    place = app / "~" / locate.DATABASE
     place.parent.mkdir(parents=True)
     shutil.copy(TRACKER, place)
     (app / "deep").mkdir()
@@ -109,7 +109,7 @@ def test_what_the_plugins_defect_left_in_a_project_comes_too(person: Person, app
 
 def test_a_broken_legacy_database_stops_nothing(person: Person, app: Path) -> None:
     """It is told once, again when the file has changed, and `doctor` knows."""
-    place = person.home / finding.DATABASE
+    place = person.home / locate.DATABASE
     place.parent.mkdir(parents=True)
     place.write_bytes(b"no such database" * 1000)
     first = person.tries(app, "bug", "otter")
@@ -161,7 +161,7 @@ def test_successes_are_worth_what_the_user_says(person: Person, app: Path) -> No
 
 def _hooked(person: Person, folder: Path, event: str) -> None:
     subprocess.run(
-        [sys.executable, "-m", "herdbook.entrypoints.hook", event],
+        [sys.executable, "-m", "herdbook.entrypoints.hooks.hook", event],
         cwd=folder,
         env={**person.variables, "HERDBOOK_AGENT": "otter"},
         input=json.dumps({"session_id": "s1", "hook_event_name": event}),

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
-from herdbook.domain.standing import Occasion, bug_found
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
+from herdbook.domain.record.standing import Occasion, bug_found
 from tests.e2e.conftest import PROGRAM, Person
 
 

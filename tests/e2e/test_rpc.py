@@ -7,8 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from herdbook.domain.places import Area
-from herdbook.ports.unit_of_work import unit_of_work
+from herdbook.domain.location.areas import Area
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from tests.e2e.conftest import Person
 from tests.e2e.rpc_process import Pipes, request, until
 

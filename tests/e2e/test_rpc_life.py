@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.client import Client
 from herdbook.entrypoints.rpc.framing import framed
-from herdbook.ports.run import run
+from herdbook.ports.unit_of_work.run import run
 from tests.e2e.conftest import PROGRAM, Person
 from tests.e2e.rpc_process import SECONDS, Pipes, request, until
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from herdbook.entrypoints import cli
+from herdbook.entrypoints.cli import run_command
 from herdbook.entrypoints.client import Client
 from herdbook.entrypoints.rpc.methods import called, methods
 from tests.e2e.conftest import Person
@@ -162,7 +162,7 @@ def test_every_method_that_reads_answers_as_it_should(
             if answer in ([], None):
                 empty.add(method.name)
             if not store:
-                assert cli.main(typed(method.name, params)) == 0, method.name
+                assert run_command.main(typed(method.name, params)) == 0, method.name
                 told = capsys.readouterr().out
                 if method.operation.follows:
                     told = f"[{','.join(told.splitlines())}]"

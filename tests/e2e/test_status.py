@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from herdbook.domain.agents import Agent
-from herdbook.domain.places import Area
-from herdbook.ports.run import run
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.location.areas import Area
+from herdbook.ports.unit_of_work.run import run
 from tests.e2e.conftest import Person, at_work
 
 

@@ -14,9 +14,9 @@ PATIENCE = 2.0
 HOLDER = """
 import sys
 from herdbook.adapters import open_store
-from herdbook.domain.plan import Task
-from herdbook.ports.unit_of_work import unit_of_work
-from herdbook.adapters.ids import random_ids
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
+from herdbook.adapters.system.ids import random_ids
 
 with open_store(sys.argv[1]) as store:
     with unit_of_work(store, "work/held", ids=random_ids) as uow:

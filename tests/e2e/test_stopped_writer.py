@@ -17,10 +17,10 @@ STOPS = """
 import os, signal, sys
 from pathlib import Path
 
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.ports.unit_of_work import unit_of_work
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 
 here = Here(Path.cwd(), os.environ)
 with here.opened(Area.WORK) as store, unit_of_work(store, here.space(Area.WORK)) as uow:

@@ -9,9 +9,9 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.domain.journal import Operation
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
-from herdbook.ports.run import read, run
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import read, run
 from tests.e2e.conftest import PROGRAM, Person, at_work
 
 

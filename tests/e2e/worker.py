@@ -10,13 +10,13 @@ import sys
 import time
 from pathlib import Path
 
-from herdbook.domain.agents import Agent
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store
-from herdbook.services import claiming
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.services.plan import claims
 
 
 def follow(store: Store, space: str, seen: int, task_id: str) -> int:
@@ -50,9 +50,9 @@ def main(folder: str, rounds: int) -> None:
             start = time.perf_counter()
             task = Task(name=f"{name} {number}")
             added = run(store, space, lambda uow, task: uow.tasks.add(task), task, actor=actor)
-            claim = run(store, space, claiming.claim, agent.id, actor=actor)
+            claim = run(store, space, claims.claim, agent.id, actor=actor)
             assert claim is not None, "whoever adds first finds something to claim"
-            run(store, space, claiming.complete, claim.task.id, claim.fence, actor=actor)
+            run(store, space, claims.complete, claim.task.id, claim.fence, actor=actor)
             told["seconds"].append(time.perf_counter() - start)
             seen = follow(store, space, seen, claim.task.id)
             told["added"].append(added.id)

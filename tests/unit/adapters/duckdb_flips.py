@@ -14,8 +14,8 @@ from pathlib import Path
 
 from herdbook.adapters import open_store
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
-from herdbook.ports.query import find
-from herdbook.ports.store import Store
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
 
 WRONG = "wrong"
 """The outcome of a store that answers otherwise than it did."""

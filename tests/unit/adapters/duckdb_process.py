@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 
 from herdbook.adapters.duckdb.errors import translating
-from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
+from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
 from herdbook.domain.errors import HerdbookError
 
 FOR_EVER = 3_600.0

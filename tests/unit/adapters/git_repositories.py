@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters.git import facts
-from herdbook.domain.identity import GitFacts
+from herdbook.domain.location.identity import GitFacts
 
 ORIGIN = "https://forge.example/team/tool.git"
 

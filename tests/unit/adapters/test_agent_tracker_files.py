@@ -9,10 +9,10 @@ from random import Random
 
 import pytest
 
-from herdbook.adapters.agent_tracker import finding, reading
-from herdbook.adapters.agent_tracker.reading import read
+from herdbook.adapters.agent_tracker import locate, reader
+from herdbook.adapters.agent_tracker.reader import read
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.ports.agent_tracker import TrackedKind, Tracker
+from herdbook.ports.world.agent_tracker import TrackedKind, Tracker
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "agent-tracker"
 TRACKER, FIRST, WORDED = (FIXTURES / f"{name}.lmdb" for name in ("tracker", "first", "dictionary"))
@@ -224,7 +224,7 @@ def test_a_file_that_is_written_meanwhile_is_read_again(
     """A commit between the first byte and the last shows in the first pages, and is waited out."""
     path = tmp_path / "tracker.lmdb"
     path.write_bytes(FIRST.read_bytes())
-    look = reading._front
+    look = reader._front
     states = [TRACKER.read_bytes()]
 
     def write_meanwhile(data: bytes) -> int:
@@ -232,19 +232,19 @@ def test_a_file_that_is_written_meanwhile_is_read_again(
             path.write_bytes(states.pop())
         return look(data)
 
-    monkeypatch.setattr(reading, "_front", write_meanwhile)
+    monkeypatch.setattr(reader, "_front", write_meanwhile)
     assert _count(read(path), TrackedKind.COMMIT) == 200
 
 
 def test_databases_are_found_where_the_plugin_leaves_them(tmp_path: Path) -> None:
     """In the user's folder, and below a folder that is really called `~`."""
     project, home = tmp_path / "project", tmp_path / "home"
-    assert finding.databases(project, home) == []
-    places = [project / "~" / finding.DATABASE, home / finding.DATABASE]
+    assert locate.databases(project, home) == []
+    places = [project / "~" / locate.DATABASE, home / locate.DATABASE]
     for place in places:
         place.parent.mkdir(parents=True)
         place.touch()
-    assert finding.databases(project, home) == places
+    assert locate.databases(project, home) == places
 
 
 def test_a_word_list_near_the_database_counts_if_it_is_the_known_one(
@@ -252,16 +252,16 @@ def test_a_word_list_near_the_database_counts_if_it_is_the_known_one(
 ) -> None:
     """Another one would make other words of the same bytes."""
     database = tmp_path / "opencode" / "agent-tracker.lmdb"
-    place = tmp_path / "opencode" / "packages" / "plugin" / finding.WORD_LIST
+    place = tmp_path / "opencode" / "packages" / "plugin" / locate.WORD_LIST
     place.parent.mkdir(parents=True)
     place.write_bytes(WORDS.read_bytes())
-    assert finding.word_list(database, tmp_path) is None
-    monkeypatch.setattr(finding, "KNOWN_WORDS", _digest(WORDS))
-    assert finding.word_list(database, tmp_path) == WORDS.read_bytes()
-    assert finding.named_word_list(WORDS) == WORDS.read_bytes()
+    assert locate.word_list(database, tmp_path) is None
+    monkeypatch.setattr(locate, "KNOWN_WORDS", _digest(WORDS))
+    assert locate.word_list(database, tmp_path) == WORDS.read_bytes()
+    assert locate.named_word_list(WORDS) == WORDS.read_bytes()
     with pytest.raises(StoreUnavailable):
-        finding.named_word_list(tmp_path / "nothing")
+        locate.named_word_list(tmp_path / "nothing")
 
 
 def _digest(path: Path) -> str:
-    return finding.sha256(path.read_bytes()).hexdigest()
+    return locate.sha256(path.read_bytes()).hexdigest()

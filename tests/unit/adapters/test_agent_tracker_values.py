@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.adapters.agent_tracker.damage import Unreadable
+from herdbook.adapters.agent_tracker.errors import Unreadable
 from herdbook.adapters.agent_tracker.lz4 import NeedsDictionary, decompress
 from herdbook.adapters.agent_tracker.msgpack import decode
 

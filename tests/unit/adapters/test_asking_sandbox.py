@@ -14,9 +14,9 @@ import psutil
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import ask, sandbox
+from herdbook.adapters.sql_query import ask, sandbox
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.ports.store import Store
+from herdbook.ports.engine.store import Store
 
 LONG = "SELECT sleep_ms(600000)"
 
@@ -145,7 +145,7 @@ def test_threads_ask_at_once(store: Store) -> None:
 ASKER = """
 import sys
 from herdbook.adapters import open_store
-from herdbook.adapters.asking import ask
+from herdbook.adapters.sql_query import ask
 with open_store("memory://") as store:
     ask(store, "SELECT 1")
     print("asking", flush=True)

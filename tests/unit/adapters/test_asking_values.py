@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from herdbook.adapters.asking.values import decode_value, encode_value
+from herdbook.adapters.sql_query.result_values import decode_value, encode_value
 
 VALUES = [
     None,

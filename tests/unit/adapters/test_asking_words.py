@@ -2,7 +2,7 @@
 
 import pytest
 
-from herdbook.adapters.asking.words import single
+from herdbook.adapters.sql_query.postgres_lexer import single
 from herdbook.domain.errors import InvalidValue
 
 HARMLESS = [

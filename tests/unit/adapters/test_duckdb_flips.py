@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.domain.plan import Task
-from herdbook.ports.run import run
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import run
 
 SPACE = "work/here"
 FLIPS = Path(__file__).with_name("duckdb_flips.py")
 WRITER = """
 import os, signal, sys
 from herdbook.adapters import open_store
-from herdbook.domain.plan import Task
-from herdbook.ports.run import run
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import run
 
 store = open_store(f"duckdb://{sys.argv[1]}")
 store._file.linger = 3600

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.duckdb.lock import Sidecar
-from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
+from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
+from herdbook.adapters.duckdb.file_lock import Sidecar
 from herdbook.domain.errors import StoreBusy
 
 COUNT = """

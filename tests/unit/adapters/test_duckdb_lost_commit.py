@@ -24,7 +24,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
+from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
 from herdbook.domain.errors import StoreBusy
 
 COMMITTED_MEANWHILE = list(range(20))

@@ -20,8 +20,8 @@ import duckdb
 import pytest
 
 from herdbook.adapters.duckdb.errors import translated, translating
-from herdbook.adapters.duckdb.lock import Sidecar
-from herdbook.adapters.duckdb.sharing import Attachment, SharedFile
+from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
+from herdbook.adapters.duckdb.file_lock import Sidecar
 from herdbook.adapters.locks.lock_file import holder_of
 from herdbook.domain.errors import (
     HerdbookError,

@@ -18,18 +18,18 @@ import pytest
 from attrs import frozen
 
 from herdbook.adapters import open_store
-from herdbook.adapters.duckdb import instance, place, rollback
-from herdbook.adapters.duckdb.sharing import SharedFile
-from herdbook.domain.agents import Agent
+from herdbook.adapters.duckdb import file_checks, instance, rollback_journal
+from herdbook.adapters.duckdb.file_access import SharedFile
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import StoreDamaged
-from herdbook.domain.plan import Task
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.query import find
-from herdbook.ports.run import run
-from herdbook.ports.store import Store
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services.checking import check
-from herdbook.services.claiming import claim
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan.claims import claim
+from herdbook.services.stores.store_check import check
 
 SPACE = "work/here"
 PAGE = 4_096
@@ -83,12 +83,12 @@ class Cut:
     def metadata(self) -> list[int]:
         """Those of its pages that lie in blocks which both states need."""
         kept = read_copy(self.copy).blocks
-        return [at for at in self.pages if any(b <= at < b + rollback.BLOCK for b in kept)]
+        return [at for at in self.pages if any(b <= at < b + rollback_journal.BLOCK for b in kept)]
 
     @property
     def header(self) -> int:
         """The header that it writes last, after a sync."""
-        (at,) = (at for at in self.pages if at < rollback.HEADERS)
+        (at,) = (at for at in self.pages if at < rollback_journal.HEADERS)
         return at
 
     @property
@@ -114,12 +114,12 @@ class Cut:
         return bytes(found)
 
 
-def read_copy(content: bytes) -> rollback.BlockCopy:
+def read_copy(content: bytes) -> rollback_journal.BlockCopy:
     """The copy that a file holds."""
     with tempfile.TemporaryFile() as file:
         file.write(content)
         file.flush()
-        copy = rollback.BlockCopy.read(file.fileno())
+        copy = rollback_journal.BlockCopy.read(file.fileno())
     assert copy is not None
     return copy
 
@@ -159,7 +159,9 @@ def stop_checkpoint(path: Path, work: Callable[[UnitOfWork], object]) -> Cut:
         with open_store(f"duckdb://{path}") as store:
             run(store, SPACE, work)
             rows = seen(store)
-    found = [each.read_bytes() for each in (path, place.wal(path), place.rollback(path))]
+    found = [
+        each.read_bytes() for each in (path, file_checks.wal(path), file_checks.rollback(path))
+    ]
     return Cut(before, *found, rows)
 
 
@@ -167,8 +169,8 @@ def leave(cut: Cut, path: Path, file: bytes, copy: bytes | None = None) -> None:
     """Leave a file as a crash would have, with its log and the copy of its blocks beside it."""
     for at, content in (
         (path, file),
-        (place.wal(path), cut.log),
-        (place.rollback(path), cut.copy if copy is None else copy),
+        (file_checks.wal(path), cut.log),
+        (file_checks.rollback(path), cut.copy if copy is None else copy),
     ):
         at.write_bytes(content)
 
@@ -181,7 +183,7 @@ def found_in(path: Path, *, write: bool = False) -> list[tuple[object, ...]]:
             rows = everything(attachment.cursor)
         with file.attached(write=True):
             pass
-        assert not place.wal(path).exists()
+        assert not file_checks.wal(path).exists()
         with file.attached(write=False) as attachment:
             assert everything(attachment.cursor) == rows
     finally:
@@ -202,11 +204,11 @@ def torn(cut: Cut) -> bytes:
 def test_a_checkpoint_copies_what_it_rewrites(cut: Cut) -> None:
     """What the old header leads to is in the copy, or stays where it is."""
     copy = read_copy(cut.copy)
-    assert copy.headers == cut.before[: rollback.HEADERS]
+    assert copy.headers == cut.before[: rollback_journal.HEADERS]
     assert cut.metadata
     for start, block in copy.blocks.items():
-        assert block == cut.before[start : start + rollback.BLOCK]
-        assert rollback.is_whole(block)
+        assert block == cut.before[start : start + rollback_journal.BLOCK]
+        assert rollback_journal.is_whole(block)
 
 
 @pytest.fixture
@@ -254,7 +256,7 @@ def test_what_was_written_to_its_end_is_not_undone(cut: Cut, tmp_path: Path) -> 
     for file in (cut.before, cut.data, cut.complete, cut.after):
         path = tmp_path / "store.duckdb"
         leave(cut, path, file)
-        assert not rollback.is_needed(path)
+        assert not rollback_journal.is_needed(path)
         assert found_in(path) == cut.rows
         assert kept_aside(path) == []
 
@@ -275,7 +277,7 @@ def test_a_copy_that_was_cut_off_itself_is_no_copy(cut: Cut, tmp_path: Path, sha
     """The checkpoint had not begun then, and the file is as it was."""
     path = tmp_path / "store.duckdb"
     leave(cut, path, cut.before, cut.copy[: int(len(cut.copy) * share)])
-    assert not rollback.is_needed(path)
+    assert not rollback_journal.is_needed(path)
     assert found_in(path) == cut.rows
     assert kept_aside(path) == []
 
@@ -299,7 +301,7 @@ def test_a_copy_is_not_put_into_another_database(cut: Cut, tmp_path: Path) -> No
     path = tmp_path / "store.duckdb"
     leave(cut, path, torn(cut))
     path.unlink()
-    place.wal(path).unlink()
+    file_checks.wal(path).unlink()
     with open_store(f"duckdb://{path}") as store:
         run(store, SPACE, add)
         assert len(seen(store)) == 2
@@ -333,7 +335,7 @@ def test_without_room_for_the_copy_the_log_stays(tmp_path: Path) -> None:
     path = tmp_path / "store.duckdb"
     with open_store(f"duckdb://{path}") as store:
         run(store, SPACE, add)
-    place.rollback(path).unlink()
+    file_checks.rollback(path).unlink()
     heard = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
@@ -343,7 +345,7 @@ def test_without_room_for_the_copy_the_log_stays(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, heard)
-    assert place.wal(path).stat().st_size > 0
+    assert file_checks.wal(path).stat().st_size > 0
     assert len(found_in(path, write=True)) == 3
 
 
@@ -353,14 +355,14 @@ def test_no_commit_is_checkpointed_without_a_copy(
     """However large it is and however many come: a checkpoint begins where the copy is made."""
     path = tmp_path / "store.duckdb"
     with open_store(f"duckdb://{path}") as store:
-        before = path.read_bytes()[: rollback.HEADERS]
-        monkeypatch.setattr(rollback, "save_blocks", _refuse)
+        before = path.read_bytes()[: rollback_journal.HEADERS]
+        monkeypatch.setattr(rollback_journal, "save_blocks", _refuse)
         store._file.linger = 60.0  # type: ignore[attr-defined]
         for _ in range(3):
             run(store, SPACE, add_many)
-            assert path.read_bytes()[: rollback.HEADERS] == before
+            assert path.read_bytes()[: rollback_journal.HEADERS] == before
         rows = seen(store)
-    assert path.read_bytes()[: rollback.HEADERS] == before
+    assert path.read_bytes()[: rollback_journal.HEADERS] == before
     monkeypatch.undo()
     assert found_in(path, write=True) == rows
 
@@ -373,14 +375,14 @@ def test_a_long_log_is_written_into_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A busy process that never lets go for itself does not let it grow for ever."""
-    monkeypatch.setattr("herdbook.adapters.duckdb.share._LONG_LOG", 50_000)
+    monkeypatch.setattr("herdbook.adapters.duckdb.shared_file._LONG_LOG", 50_000)
     path = tmp_path / "store.duckdb"
     with open_store(f"duckdb://{path}") as store:
         store._file.linger = 60.0  # type: ignore[attr-defined]
         run(store, SPACE, add)
-        assert place.wal(path).exists()
+        assert file_checks.wal(path).exists()
         run(store, SPACE, add_many)
-        assert not place.wal(path).exists()
+        assert not file_checks.wal(path).exists()
 
 
 @pytest.mark.soak

@@ -6,7 +6,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from herdbook.adapters import folders
+from herdbook.adapters.user_state import dirs
 
 VARIABLES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
@@ -22,25 +22,25 @@ def test_they_are_where_platformdirs_says(
         monkeypatch.delenv(name, raising=False)
         if value is not None:
             monkeypatch.setenv(name, value)
-    assert folders.config_file() == platformdirs.user_config_path("herdbook") / "config.toml"
-    assert folders.data_folder() == platformdirs.user_data_path("herdbook").resolve()
-    assert folders.state_folder() == platformdirs.user_state_path("herdbook").resolve()
+    assert dirs.config_file() == platformdirs.user_config_path("herdbook") / "config.toml"
+    assert dirs.data_folder() == platformdirs.user_data_path("herdbook").resolve()
+    assert dirs.state_folder() == platformdirs.user_state_path("herdbook").resolve()
 
 
 def test_a_private_folder_is_this_users_alone(tmp_path: Path) -> None:
     """So is what it stands in, as far as that was not there before."""
     tmp_path.chmod(0o755)
-    folders.make_private(tmp_path / "a" / "b")
-    folders.make_private(tmp_path / "a" / "b")
+    dirs.make_private(tmp_path / "a" / "b")
+    dirs.make_private(tmp_path / "a" / "b")
     modes = [stat.S_IMODE((tmp_path / each).stat().st_mode) for each in (".", "a", "a/b")]
     assert modes == [0o755, 0o700, 0o700]
 
 
 def test_a_folder_hides_itself_from_git_once(tmp_path: Path) -> None:
     """What somebody wrote into its .gitignore stays."""
-    folders.ignore_itself(tmp_path)
+    dirs.ignore_itself(tmp_path)
     assert (tmp_path / ".gitignore").read_text() == "*\n"
     (tmp_path / ".gitignore").write_text("mine\n")
-    folders.ignore_itself(tmp_path)
+    dirs.ignore_itself(tmp_path)
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
     assert [each.name for each in tmp_path.iterdir()] == [".gitignore"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters.git import worktrees
-from herdbook.adapters.git.lock import NAME, locked
+from herdbook.adapters.git.worktree_lock import NAME, locked
 from herdbook.domain.errors import InvalidValue, StoreBusy, StoreUnavailable
 from tests.unit.adapters.git_repositories import bare, commit, git, known, linked, made, settle
 

@@ -10,7 +10,7 @@ import pytest
 
 from herdbook.adapters.git import discovery, facts, repository_root
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.domain.identity import repository_id, worktree_id
+from herdbook.domain.location.identity import repository_id, worktree_id
 from tests.unit.adapters.git_repositories import (
     ORIGIN,
     READ,

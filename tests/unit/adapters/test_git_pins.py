@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters.git import facts, pin
-from herdbook.adapters.git.machine import machine_id, platform_uuid
+from herdbook.adapters.git.machine_id import machine_id, platform_uuid
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.domain.identity import GitFacts, repository_id, worktree_id
+from herdbook.domain.location.identity import GitFacts, repository_id, worktree_id
 from tests.unit.adapters.git_repositories import commit, git, known, linked, made, settle
 
 REPOSITORY_PIN = "herdbook-repository-id"
@@ -153,7 +153,9 @@ def test_the_machines_own_id_is_taken_where_it_has_one(tmp_path: Path) -> None:
 
 def test_a_machine_without_an_id_gets_one_that_stays(tmp_path: Path) -> None:
     """It is made up once and kept with the user's state, by whichever process comes first."""
-    script = "from herdbook.adapters.git.machine import machine_id; print(machine_id((), 'linux'))"
+    script = (
+        "from herdbook.adapters.git.machine_id import machine_id; print(machine_id((), 'linux'))"
+    )
     started = [
         subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
         for _ in range(4)

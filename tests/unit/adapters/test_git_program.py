@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from herdbook.adapters.git import changes, facts, program, worktrees
-from herdbook.adapters.git.program import ask_git, refuse, run_git
+from herdbook.adapters.git import changes, facts, git_process, worktrees
+from herdbook.adapters.git.git_process import ask_git, refuse, run_git
 from herdbook.adapters.git.status import status
 from herdbook.domain.errors import InvalidValue, StoreBusy, StoreUnavailable
 from tests.unit.adapters.git_repositories import git, known, made, settle
@@ -46,7 +46,7 @@ def test_no_other_module_starts_git() -> None:
                     listed = isinstance(node, ast.List) or len(node.elts) > 1
                     if listed and isinstance(first, ast.Constant) and first.value == "git":
                         found.add(str(path.relative_to(ROOT)))
-    assert found == {"adapters/git/program.py"}
+    assert found == {"adapters/git/git_process.py"}
     assert not any(
         "--git-dir" in path.read_text() and path.name != "program.py"
         for path in (ROOT / "adapters" / "git").glob("*.py")
@@ -95,7 +95,7 @@ def test_what_is_missing_is_fetched_by_no_transport(
         )
     (git_dir / "refs" / "heads" / "main").write_text("0123456789" * 4 + "\n")
     if variable is not None:
-        monkeypatch.delitem(program._UNREACHABLE, variable)  # as if git did not know it
+        monkeypatch.delitem(git_process._UNREACHABLE, variable)  # as if git did not know it
     # Git gives up, or dies when it writes to a fetch that has given up before.
     with pytest.raises((InvalidValue, StoreUnavailable), match=r"bad object|not allowed|signal 13"):
         facts(repository)
@@ -146,7 +146,9 @@ def test_an_interrupted_question_leaves_nothing_running(tmp_path: Path) -> None:
     variables = fake_git(
         tmp_path / "bin", f"echo $$ >'{pid}.new'; mv '{pid}.new' '{pid}'; exec sleep 600"
     )
-    script = "import os; from herdbook.adapters.git.program import ask_git; ask_git([], os.environ)"
+    script = (
+        "import os; from herdbook.adapters.git.git_process import ask_git; ask_git([], os.environ)"
+    )
     asking = subprocess.Popen([sys.executable, "-c", script], env=variables, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
     while not pid.exists():
@@ -168,7 +170,7 @@ def test_every_question_of_the_worktrees_has_a_limit(
     monkeypatch.setenv("PATH", variables["PATH"])
     begun = time.monotonic()
     limits = []
-    run = program._run
+    run = git_process._run
 
     def quickly(
         words: list[str], environment: dict[str, str], patience: float, **how: bool
@@ -176,7 +178,7 @@ def test_every_question_of_the_worktrees_has_a_limit(
         limits.append(patience)
         return run(words, environment, 0.05, **how)
 
-    monkeypatch.setattr(program, "_run", quickly)
+    monkeypatch.setattr(git_process, "_run", quickly)
     questions: list[Callable[[], object]] = [
         lambda: facts(repository),
         lambda: worktrees.listed(here),
@@ -235,12 +237,12 @@ def test_troubles_of_the_system_are_none_of_the_callers() -> None:
 )
 def test_what_git_would_not_use_is_said_in_one_sentence(complaint: str, sentence: str) -> None:
     """As git of this and of earlier versions puts it, and without anything to delete or to run."""
-    said = program.distrust(complaint)
+    said = git_process.distrust(complaint)
     assert said is not None
     assert said.startswith(sentence)
     with pytest.raises(InvalidValue, match=sentence):
         refuse("git", 128, complaint)
-    assert program.distrust("not a git repository") is None
+    assert git_process.distrust("not a git repository") is None
 
 
 def filtered(folder: Path, name: str) -> Path:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.git import listing, pin, worktrees
+from herdbook.adapters.git import pin, worktree_list, worktrees
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.domain.identity import worktree_id
-from herdbook.ports.git import GitWorktree
+from herdbook.domain.location.identity import worktree_id
+from herdbook.ports.world.git import GitWorktree
 from tests.unit.adapters.git_repositories import (
     bare,
     git,
@@ -82,8 +82,8 @@ def test_older_listings_read_the_same(tmp_path: Path) -> None:
     git(repository, "worktree", "lock", "--reason", 'a\n"b"\\\t\x01é!', side)
     plain = git(repository, "worktree", "list", "--porcelain")
     nul = git(repository, "worktree", "list", "--porcelain", "-z")
-    records = listing.parsed(os.fsencode(nul), b"\0")
-    assert listing.parsed(os.fsencode(plain), b"\n") == records
+    records = worktree_list.parsed(os.fsencode(nul), b"\0")
+    assert worktree_list.parsed(os.fsencode(plain), b"\n") == records
     assert records[1]["locked"] == 'a\n"b"\\\t\x01é!'
 
 

@@ -16,12 +16,12 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
 from pydantic import SecretStr
 
-from herdbook.adapters.langgraph.pictures import is_opaque, picture
-from herdbook.adapters.langgraph.splitting import split
-from herdbook.adapters.msgpack import DEEPEST, Unreadable
-from herdbook.domain.checkpoints import Typed
-from herdbook.domain.pictures import Thing, blob
-from herdbook.entrypoints.pictures import as_json, line
+from herdbook.adapters.langgraph.preview import is_opaque, picture
+from herdbook.adapters.langgraph.split_checkpoint import split
+from herdbook.adapters.msgpack_reader import DEEPEST, Unreadable
+from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.preview import Thing, blob
+from herdbook.entrypoints.operations.checkpoints.preview import as_json, line
 
 serializer = JsonPlusSerializer()
 

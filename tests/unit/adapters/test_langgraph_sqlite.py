@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.langgraph.sqlite import opened
+from herdbook.adapters.langgraph.sqlite_reader import opened
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.ports.foreign_checkpoints import Foreign
+from herdbook.ports.world.foreign_checkpoints import Foreign
 
 WRITER = """
 import sqlite3, sys, time

@@ -10,9 +10,9 @@ from herdbook.adapters import open_store
 from herdbook.adapters.lmdb.files import WRITER_LOCK
 from herdbook.adapters.lmdb.store import LmdbStore
 from herdbook.domain.errors import StoreBusy
-from herdbook.domain.plan import Task
-from herdbook.ports.run import run
-from herdbook.ports.store import Store
+from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import run
 from tests.contract.space import HERE, everything_in
 
 LIMIT = 60.0

@@ -20,11 +20,11 @@ from herdbook.adapters.lmdb.files import (
     is_free,
 )
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
-from herdbook.adapters.looking import is_missing, look
+from herdbook.adapters.stores.probe import is_missing, look
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
-from herdbook.domain.plan import Task
-from herdbook.domain.whereabouts import NOTHING_THERE
-from herdbook.ports.run import run
+from herdbook.domain.location.resolve import NOTHING_THERE
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import run
 
 FILES = (DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN)
 LENGTHS = (0, 1, 10, 11, 15, 16, 23, 24, 100, 151, 152, 4_095, 4_096, 4_097, 8_191, 8_192)

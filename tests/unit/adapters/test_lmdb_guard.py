@@ -15,23 +15,23 @@ import lmdb
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.lmdb import guard, verification, writer_lock
+from herdbook.adapters.lmdb import data_file_guard, page_check, writer_lock
 from herdbook.adapters.lmdb.files import DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN
-from herdbook.adapters.lmdb.verification import VerificationTimedOut, verify_pages
+from herdbook.adapters.lmdb.page_check import VerificationTimedOut, verify_pages
 from herdbook.adapters.lmdb.writer_lock import Trust, WriterLockFile, judge_file
-from herdbook.adapters.looking import look
+from herdbook.adapters.stores.probe import look
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
-from herdbook.domain.plan import Task, TaskStatus
-from herdbook.ports.run import read, run
-from herdbook.ports.store import Store, Verifies
-from herdbook.services import checking
+from herdbook.domain.plan.model import Task, TaskStatus
+from herdbook.ports.engine.store import Store, Verifies
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.services.stores import store_check
 
 SPACE = "work/here"
 DIES_INSIDE = """
 import os, signal, sys
 from herdbook.adapters import open_store
-from herdbook.domain.plan import Task
-from herdbook.ports.unit_of_work import unit_of_work
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 
 with open_store(sys.argv[1]) as store, unit_of_work(store, "work/here") as uow:
     uow.tasks.add(Task(name="committed"))
@@ -68,7 +68,7 @@ def verified(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         files.append(data)
         verify_pages(data, seconds)
 
-    monkeypatch.setattr(guard, "verify_pages", verify)
+    monkeypatch.setattr(data_file_guard, "verify_pages", verify)
     return files
 
 
@@ -222,11 +222,11 @@ def test_a_check_verifies_a_store_that_is_open(folder: Path, verified: list[Path
     """And nothing twice that has not changed."""
     with open_store(f"lmdb://{folder}") as store:
         assert isinstance(store, Verifies)
-        assert checking.check(store) == []
-        assert checking.check(store) == []
+        assert store_check.check(store) == []
+        assert store_check.check(store) == []
         assert verified == [folder / DATA]
         add(store)
-        assert checking.check(store) == []
+        assert store_check.check(store) == []
         assert len(verified) == 2
 
 
@@ -269,7 +269,7 @@ def test_a_large_store_is_not_kept_back_by_a_writer_that_died(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LMDB's pages survive that; to verify them all is a precaution with a limit."""
-    monkeypatch.setattr(guard, "verify_pages", run_out)
+    monkeypatch.setattr(data_file_guard, "verify_pages", run_out)
     os.utime(folder / DATA)
     visit(folder, write=True)
 
@@ -280,7 +280,7 @@ def test_a_store_from_elsewhere_is_refused_if_it_cannot_be_verified(
     """A file may be made to take for ever."""
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    monkeypatch.setattr(guard, "verify_pages", run_out)
+    monkeypatch.setattr(data_file_guard, "verify_pages", run_out)
     with pytest.raises(StoreUnavailable, match="not within"):
         visit(copy)
 
@@ -314,7 +314,7 @@ def test_a_time_limit_follows_what_is_on_the_disk(tmp_path: Path) -> None:
     sparse = tmp_path / "sparse"
     sparse.touch()
     os.truncate(sparse, 1 << 40)
-    assert verification.time_limit(sparse.stat()) < verification.LEAST_SECONDS + 1
+    assert page_check.time_limit(sparse.stat()) < page_check.LEAST_SECONDS + 1
 
 
 def change_meta(folder: Path, key: bytes, old: bytes, new: bytes) -> None:

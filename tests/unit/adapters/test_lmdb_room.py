@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.lmdb.room import LEAST, MOST, SCARCE, Room
+from herdbook.adapters.lmdb.preallocate import LEAST, MOST, SCARCE, Room
 
 KEPT = bytes(range(256)) * 256
 NO_LIMIT = 1 << 40

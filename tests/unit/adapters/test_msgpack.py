@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.adapters.msgpack import DEEPEST, Reader, Unreadable, end_of, entries_of, map_of
+from herdbook.adapters.msgpack_reader import DEEPEST, Reader, Unreadable, end_of, entries_of, map_of
 
 sizes = st.sampled_from([0, 1, 2, 4, 8, 15, 16, 17, 31, 32, 255, 256, 70_000])
 leaves = (

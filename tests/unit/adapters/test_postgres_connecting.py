@@ -8,11 +8,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from herdbook.adapters.postgres import connecting, errors
+from herdbook.adapters.postgres import connect, errors
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.ports import retry as retrying
-from herdbook.ports.retry import Retry
-from herdbook.ports.store import TryAgain
+from herdbook.ports.engine import retry as retrying
+from herdbook.ports.engine.retry import Retry
+from herdbook.ports.engine.store import TryAgain
 
 ADDRESSES = {"one": ["192.0.2.1", "2001:db8::1"], "two": ["192.0.2.2"]}
 
@@ -58,7 +58,7 @@ def _names(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_hosts_are_looked_up(given: dict[str, str], found: dict[str, str]) -> None:
     """Those that have names, each with its port; the others stay as they are."""
-    assert connecting._resolve(given, 9.0) == found
+    assert connect._resolve(given, 9.0) == found
 
 
 @pytest.mark.usefixtures("_names")
@@ -66,14 +66,14 @@ def test_a_host_of_the_environment_is_looked_up(monkeypatch: pytest.MonkeyPatch)
     """The driver would take it from there itself."""
     monkeypatch.setenv("PGHOST", "two")
     monkeypatch.setenv("PGPORT", "8")
-    assert connecting._resolve({}, 9.0) == {"host": "two", "hostaddr": "192.0.2.2", "port": "8"}
+    assert connect._resolve({}, 9.0) == {"host": "two", "hostaddr": "192.0.2.2", "port": "8"}
 
 
 @pytest.mark.usefixtures("_names")
 def test_a_host_that_nobody_knows_is_no_matter_of_time() -> None:
     """It is told at once and not tried again."""
     with pytest.raises(psycopg.OperationalError, match="nobody: Name or service") as failure:
-        connecting._resolve({"host": "nobody"}, 9.0)
+        connect._resolve({"host": "nobody"}, 9.0)
     told = errors.translate_connecting(failure.value, "place", 9.0)
     assert type(told) is StoreUnavailable
 
@@ -84,7 +84,7 @@ def test_a_silent_name_server_is_not_waited_for(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(60) and [])
     began = time.monotonic()
     with pytest.raises(psycopg.errors.ConnectionTimeout):
-        connecting._resolve({"host": "one"}, 0.1)
+        connect._resolve({"host": "one"}, 0.1)
     assert time.monotonic() - began < 30
     over.set()
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from herdbook.adapters.processes import start_in, started_at, ticks_in
+from herdbook.adapters.system.processes import start_in, started_at, ticks_in
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.ports.processes import Processes
+from herdbook.ports.world.processes import Processes
 
 WAITS = [sys.executable, "-c", "input()"]
 Started = subprocess.Popen[bytes]

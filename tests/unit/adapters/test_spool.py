@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from herdbook.adapters import spool
-from herdbook.adapters.halted import folder as halted_folder
-from herdbook.adapters.halted import halt_only, marker
+from herdbook.adapters.user_state import spool
+from herdbook.adapters.user_state.halt_markers import folder as halted_folder
+from herdbook.adapters.user_state.halt_markers import halt_only, marker
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.entrypoints import hook
+from herdbook.entrypoints.hooks import hook
 
 
 @pytest.fixture(autouse=True)

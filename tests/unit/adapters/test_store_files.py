@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters import known_stores
-from herdbook.adapters.store_files import require_own, require_regular
+from herdbook.adapters.stores.file_checks import require_own, require_regular
+from herdbook.adapters.user_state import known_stores
 from herdbook.domain.errors import StoreUnavailable, StoreUntrusted
 
 PLACE = "/somewhere/store"

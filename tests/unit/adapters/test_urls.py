@@ -2,7 +2,7 @@
 
 import pytest
 
-from herdbook.adapters.urls import shown_url
+from herdbook.adapters.stores.urls import shown_url
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     ExecutionMode,
     InitiativeStatus,
     PhaseStatus,
@@ -13,7 +13,7 @@ from herdbook.domain.plan import (
     TaskCategory,
     TaskStatus,
 )
-from herdbook.domain.plan_text import InitiativeText, PhaseText, PlanText, TaskText
+from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
 
 T = TypeVar("T")
 

@@ -5,8 +5,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.accounts import clear_expired, exhaust, is_available, next_available, take
-from herdbook.domain.record import Account
+from herdbook.domain.agents.accounts import (
+    clear_expired,
+    exhaust,
+    is_available,
+    next_available,
+    take,
+)
+from herdbook.domain.record.model import Account
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 moments = st.integers(0, 6).map(lambda hours: START + timedelta(hours=hours))

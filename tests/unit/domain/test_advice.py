@@ -9,13 +9,13 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.advice import BUG_COST, ENOUGH, Advice, Verdict, advise
-from herdbook.domain.agents import AgentMode
+from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.grading import Grade
-from herdbook.domain.intervals import mean_interval, rate_interval, trend_interval
-from herdbook.domain.observations import Observation, Setup, observe
-from herdbook.domain.record import Commit, Retrospective, ScoreEvent
-from herdbook.domain.standing import Occasion, bug_found, commit_done, tool_used
+from herdbook.domain.record.intervals import mean_interval, rate_interval, trend_interval
+from herdbook.domain.record.model import Commit, Retrospective, ScoreEvent
+from herdbook.domain.record.observations import Observation, Setup, observe
+from herdbook.domain.record.setup_advice import BUG_COST, ENOUGH, Advice, Verdict, advise
+from herdbook.domain.record.standing import Occasion, bug_found, commit_done, tool_used
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETUPS = tuple(Setup("claude", model, AgentMode.EXECUTE) for model in "abcd")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from herdbook.domain.agents import AT_WORK, SAME_START, Agent, AgentStatus, has_crashed
+from herdbook.domain.agents.model import AT_WORK, SAME_START, Agent, AgentStatus, has_crashed
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BLINK = timedelta(microseconds=1)

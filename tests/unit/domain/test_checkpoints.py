@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.checkpoints import (
+from herdbook.domain.checkpoints.model import (
     checkpoint_key,
     digest_of,
     id_at,

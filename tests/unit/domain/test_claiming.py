@@ -15,8 +15,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from herdbook.domain import claiming
-from herdbook.domain.claiming import (
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import InvalidValue, StaleFence
+from herdbook.domain.plan import claims
+from herdbook.domain.plan.claims import (
     MAX_RETRIES,
     Claim,
     check_fence,
@@ -28,9 +30,7 @@ from herdbook.domain.claiming import (
     phase_after_last_task,
     phase_after_new_task,
 )
-from herdbook.domain.entity import evolve
-from herdbook.domain.errors import InvalidValue, StaleFence
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     ExecutionMode,
     Initiative,
     Phase,
@@ -39,7 +39,7 @@ from herdbook.domain.plan import (
     TaskCategory,
     TaskStatus,
 )
-from herdbook.domain.readiness import Opening, OpeningKind, OpeningState, Waiting, standing_row
+from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState, Waiting, standing_row
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 AGENTS = ("agt_a", "agt_b", "agt_c")
@@ -143,7 +143,7 @@ def test_every_claim_moves_the_fence(
 ) -> None:
     """A claim has the next fence, and taking over an expired lease counts a retry."""
     opening = an_opening(kind, NOW if expired else None)
-    claimed = claiming.claim(task, opening, agent)
+    claimed = claims.claim(task, opening, agent)
     assert claimed.fence == task.fence + 1
     assert claimed.retry_count == task.retry_count + expired
     assert Claim(claimed, opening, {}).fence == claimed.fence
@@ -152,14 +152,14 @@ def test_every_claim_moves_the_fence(
 @given(tasks, agents)
 def test_a_claim_for_work_gives_the_task_to_the_agent(task: Task, agent: str) -> None:
     """Who claims work is the assignee, and the task is in progress."""
-    claimed = claiming.claim(task, an_opening(), agent)
+    claimed = claims.claim(task, an_opening(), agent)
     assert (claimed.status, claimed.assignee_id) == (TaskStatus.IN_PROGRESS, agent)
 
 
 @given(tasks, agents)
 def test_a_claim_for_review_leaves_the_task_with_its_assignee(task: Task, agent: str) -> None:
     """A reviewer does not become the one who did the work."""
-    claimed = claiming.claim(task, an_opening(OpeningKind.REVIEW), agent)
+    claimed = claims.claim(task, an_opening(OpeningKind.REVIEW), agent)
     assert (claimed.status, claimed.assignee_id) == (task.status, task.assignee_id)
 
 
@@ -188,7 +188,7 @@ def test_work_is_reviewed_where_the_initiative_asks_for_it(
         and task.status is TaskStatus.IN_PROGRESS
         and task.category is TaskCategory.EXECUTE
     )
-    done = claiming.complete(task, None, initiative)
+    done = claims.complete(task, None, initiative)
     assert done.status is (TaskStatus.QUALITY_REVIEW if reviewed else TaskStatus.COMPLETED)
     assert done.assignee_id == task.assignee_id
 
@@ -196,21 +196,21 @@ def test_work_is_reviewed_where_the_initiative_asks_for_it(
 @given(tasks, initiatives)
 def test_who_completed_a_task_has_let_go_of_it(task: Task, initiative: Initiative | None) -> None:
     """The fence that completed a task, or passed it on to review, is not valid again."""
-    task = claiming.claim(task, an_opening(), AGENTS[0])
-    assert not is_valid(claiming.complete(task, None, initiative), task.fence)
+    task = claims.claim(task, an_opening(), AGENTS[0])
+    assert not is_valid(claims.complete(task, None, initiative), task.fence)
 
 
 @given(tasks, st.none() | st.just("") | st.just("after"))
 def test_the_summary_is_kept(task: Task, summary: str | None) -> None:
     """Completing stores the summary, and without one leaves what was said before."""
-    done = claiming.complete(task, summary, None)
+    done = claims.complete(task, summary, None)
     assert done.summary == (task.summary if summary is None else summary)
 
 
 @given(tasks, st.integers(0, 5))
 def test_a_task_is_tried_again_until_it_failed_too_often(task: Task, max_retries: int) -> None:
     """A failure counts a retry and frees the task; beyond the allowed ones it is blocked."""
-    failed = claiming.fail(task, max_retries)
+    failed = claims.fail(task, max_retries)
     blocked = task.retry_count + 1 > max_retries
     assert failed.status is (TaskStatus.BLOCKED if blocked else TaskStatus.PENDING)
     assert (failed.retry_count, failed.assignee_id) == (task.retry_count + 1, None)
@@ -221,7 +221,7 @@ def test_the_fourth_failure_blocks_a_task() -> None:
     task = Task(id="tsk_1", name="a task")
     statuses = []
     for _ in range(MAX_RETRIES + 1):
-        task = claiming.fail(task)
+        task = claims.fail(task)
         statuses.append(task.status)
     assert statuses == [TaskStatus.PENDING] * 3 + [TaskStatus.BLOCKED]
 
@@ -229,14 +229,14 @@ def test_the_fourth_failure_blocks_a_task() -> None:
 @given(tasks)
 def test_a_retry_by_hand_starts_from_the_beginning(task: Task) -> None:
     """A person's retry frees the task and forgets the failures before."""
-    again = claiming.retry(task)
+    again = claims.retry(task)
     assert (again.status, again.retry_count, again.assignee_id) == (TaskStatus.PENDING, 0, None)
 
 
 @given(tasks)
 def test_giving_back_is_no_failure(task: Task) -> None:
     """A task given back untried counts no retry, and its fence is not valid any more."""
-    back = claiming.release(task)
+    back = claims.release(task)
     review = task.status is TaskStatus.QUALITY_REVIEW
     assert back.retry_count == task.retry_count
     assert back.status is (task.status if review else TaskStatus.PENDING)
@@ -244,7 +244,7 @@ def test_giving_back_is_no_failure(task: Task) -> None:
     assert not is_valid(back, task.fence)
 
 
-@given(tasks, st.sampled_from([claiming.fail, claiming.release, claiming.retry]))
+@given(tasks, st.sampled_from([claims.fail, claims.release, claims.retry]))
 def test_a_fence_never_moves_back(task: Task, let_go: Callable[[Task], Task]) -> None:
     """Whatever frees a task, no fence of it is given twice."""
     assert let_go(task).fence >= task.fence
@@ -317,7 +317,7 @@ class HandToHand(RuleBasedStateMachine):
             return
         if row.state is OpeningState.HELD and not lease_is_over(row, self.now):
             return
-        claimed = claiming.claim(self.task, row, agent)
+        claimed = claims.claim(self.task, row, agent)
         assert claimed.fence not in self.given
         self.row = hold(row, self.now, ttl)
         self.keep(claimed)
@@ -338,18 +338,18 @@ class HandToHand(RuleBasedStateMachine):
         elif what == "complete":
             reviewer = self.task.status is TaskStatus.QUALITY_REVIEW
             assert (self.given[fence] == self.task.assignee_id) is not reviewer
-            self.keep(claiming.complete(self.task, "done", self.initiative))
+            self.keep(claims.complete(self.task, "done", self.initiative))
         elif what == "fail":
-            self.keep(claiming.fail(self.task))
+            self.keep(claims.fail(self.task))
         else:
             self.row = free(row)
-            self.keep(claiming.release(self.task))
+            self.keep(claims.release(self.task))
 
     @precondition(lambda self: self.task.status is TaskStatus.BLOCKED)
     @rule()
     def retry(self) -> None:
         """Let a person free the task."""
-        self.keep(claiming.retry(self.task))
+        self.keep(claims.retry(self.task))
 
     @invariant()
     def at_most_one_fence_is_valid(self) -> None:

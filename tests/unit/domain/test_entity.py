@@ -14,16 +14,20 @@ from attrs.exceptions import FrozenInstanceError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain import agents, journal, plan, readiness, record, talk
+from herdbook.domain import conversation, journal
+from herdbook.domain.agents import model as agents_model
 from herdbook.domain.clock import Stamp
 from herdbook.domain.entity import NEVER, Kept, Worked, entity, evolve, fields_of, of_defaults
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.record import Account
+from herdbook.domain.plan import model as plan_model
+from herdbook.domain.plan import readiness
+from herdbook.domain.record import model as record_model
+from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
 from herdbook.domain.values import Name, Rule, rule_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MODULES = (agents, journal, plan, readiness, record, talk)
+MODULES = (agents_model, journal, plan_model, readiness, record_model, conversation)
 ENTITIES = [
     each
     for module in MODULES
@@ -122,7 +126,7 @@ def test_fields_come_in_the_order_of_their_declaration() -> None:
     """What all rows have comes first, then what the class itself declares."""
     inherited = ("id", "created_at", "updated_at", "version", "worktree_id")
     own = ("task_id", "depends_on_task_id")
-    assert tuple(each.name for each in fields_of(plan.TaskDependency)) == (*inherited, *own)
+    assert tuple(each.name for each in fields_of(plan_model.TaskDependency)) == (*inherited, *own)
 
 
 def test_a_row_of_defaults_is_the_row_made_without_values() -> None:
@@ -195,7 +199,7 @@ def test_an_error_about_a_secret_does_not_tell_it(text: str) -> None:
     with pytest.raises(InvalidValue) as caught:
         Account(email=Secret(text))  # type: ignore[arg-type] # the wrong place
     with pytest.raises(InvalidValue) as caught_too:
-        plan.Task(name="a task", status=Secret(text))  # type: ignore[arg-type]
+        plan_model.Task(name="a task", status=Secret(text))  # type: ignore[arg-type]
     assert not set(f"{caught.value}{caught_too.value}") & set(text)
 
 

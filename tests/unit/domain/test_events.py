@@ -2,10 +2,10 @@
 
 import pytest
 
-from herdbook.domain.agents import AgentMode
+from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.events import MEANINGS, Event, Setup, interpret, told_hash
-from herdbook.domain.record import EventKind
+from herdbook.domain.record.events import MEANINGS, Event, Setup, interpret, told_hash
+from herdbook.domain.record.model import EventKind
 
 HASH = "0123456789abcdef0123456789abcdef01234567"
 

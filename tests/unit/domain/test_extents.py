@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.extents import (
+from herdbook.ports.checkpoint_storage.extents import (
     Extent,
     Kept,
     Part,

@@ -9,7 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.identity import GitFacts, normalise_origin, repository_id, who, worktree_id
+from herdbook.domain.location.identity import (
+    GitFacts,
+    normalise_origin,
+    repository_id,
+    who,
+    worktree_id,
+)
 
 HERE = GitFacts(
     origin_url=None,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.grading import Grade
-from herdbook.domain.intervals import (
+from herdbook.domain.record.intervals import (
     SCALE_VARIANCE,
     mean_interval,
     rate_interval,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from herdbook.domain.languages import LANGUAGES, language_named, main_language
+from herdbook.domain.record.languages import LANGUAGES, language_named, main_language
 
 
 @pytest.mark.parametrize("name", LANGUAGES)

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.grading import Grade
-from herdbook.domain.lessons import Lesson, key_of, of_grades, of_outcome, with_bugs
-from herdbook.domain.observations import observe
-from herdbook.domain.record import Commit, ScoreEvent
-from herdbook.domain.standing import Occasion, bug_found, tool_used
+from herdbook.domain.record.lessons import Lesson, key_of, of_grades, of_outcome, with_bugs
+from herdbook.domain.record.model import Commit, ScoreEvent
+from herdbook.domain.record.observations import observe
+from herdbook.domain.record.standing import Occasion, bug_found, tool_used
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

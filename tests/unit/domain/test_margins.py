@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.line_matching import matched
-from herdbook.domain.margins import Mark, applied, edited, moved, rewritten
-from herdbook.domain.positions import Point, content, split
+from herdbook.entrypoints.lsp.comment_positions import Mark, applied, edited, moved, rewritten
+from herdbook.entrypoints.lsp.line_matching import matched
+from herdbook.entrypoints.lsp.positions import Point, content, split
 
 ENDS = ("\n", "\r\n", "\r")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.naming import ADJECTIVES, ANIMALS, propose
+from herdbook.domain.agents.names import ADJECTIVES, ANIMALS, propose
 
 PLAIN = {
     f"{adjective}-{animal}" for adjective, animal in product(ADJECTIVES.split(), ANIMALS.split())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from herdbook.domain.clock import UTC_EPOCH
 from herdbook.domain.errors import CycleRefused
-from herdbook.domain.ordering import (
+from herdbook.domain.plan.graph import (
     Edges,
     Item,
     Node,

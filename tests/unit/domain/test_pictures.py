@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.pictures import Difference, Thing, blob, differences, same
+from herdbook.domain.checkpoints.preview import Difference, Thing, blob, differences, same
 
 leaves = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.text(max_size=2)
 pictures = st.recursive(

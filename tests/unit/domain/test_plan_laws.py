@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.plan_lines import read_lines, write_lines
-from herdbook.domain.plan_markdown import read_markdown, write_markdown
-from herdbook.domain.plan_text import InitiativeText, PhaseText, PlanText, TaskText
+from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
+from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
 from tests.unit.domain.plans import SNAGS, names, plans, refs, texts
 
 Read = Callable[[str], PlanText]
@@ -77,8 +77,8 @@ def test_any_text_is_a_plan_or_is_refused(read: Read, write: Write, lines: list[
 def test_reading_and_writing_a_plan_does_not_wait_for_attrs() -> None:
     """Who only converts a text makes no row of a store."""
     script = (
-        "import sys; from herdbook.domain.plan_lines import write_lines;"
-        "from herdbook.domain.plan_markdown import read_markdown;"
+        "import sys; from herdbook.domain.plan_text.json_lines import write_lines;"
+        "from herdbook.domain.plan_text.markdown import read_markdown;"
         "write_lines(read_markdown('# i\\n## p\\n- [x] a (high)')); print('attr' in sys.modules)"
     )
     told = subprocess.run(

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.plan import PhaseStatus, Priority
-from herdbook.domain.plan_lines import read_lines, write_lines
-from herdbook.domain.plan_text import InitiativeText, PhaseText, PlanText, TaskText
+from herdbook.domain.plan.model import PhaseStatus, Priority
+from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
 
 DOCUMENTATION = (Path(__file__).parents[3] / "docs" / "plans.md").read_text()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     ExecutionMode,
     InitiativeStatus,
     PhaseStatus,
@@ -13,9 +13,9 @@ from herdbook.domain.plan import (
     TaskCategory,
     TaskStatus,
 )
-from herdbook.domain.plan_lines import read_lines, write_lines
-from herdbook.domain.plan_markdown import read_markdown, write_markdown
-from herdbook.domain.plan_text import InitiativeText, PhaseText, PlanText, TaskText
+from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
+from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
 
 DOCUMENTATION = (Path(__file__).parents[3] / "docs" / "plans.md").read_text()
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.plan import Phase, PhaseStatus, Task, TaskStatus
-from herdbook.domain.plan_merge import (
+from herdbook.domain.plan.model import Phase, PhaseStatus, Task, TaskStatus
+from herdbook.domain.plan_text.changes import (
     STEP,
     Place,
     orders,

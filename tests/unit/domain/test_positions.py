@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.positions import Encoding, Point, content, numbered, point, split, units
+from herdbook.entrypoints.lsp.positions import (
+    Encoding,
+    Point,
+    content,
+    numbered,
+    point,
+    split,
+    units,
+)
 
 CHARACTERS = st.sampled_from(["a", "\r", "\n", "\r\n", "ä", "→", "🐄", "\ud83d", "\u2028", "\f"])
 TEXTS = st.lists(CHARACTERS, max_size=12).map("".join)

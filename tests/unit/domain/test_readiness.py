@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.claiming import lease_is_over
 from herdbook.domain.entity import evolve
-from herdbook.domain.plan import (
+from herdbook.domain.plan.claims import lease_is_over
+from herdbook.domain.plan.model import (
     ExecutionMode,
     Initiative,
     InitiativeStatus,
@@ -17,7 +17,7 @@ from herdbook.domain.plan import (
     Task,
     TaskStatus,
 )
-from herdbook.domain.readiness import (
+from herdbook.domain.plan.readiness import (
     Opening,
     OpeningKind,
     OpeningState,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.recall import STOP_WORDS, rank, sought, terms
+from herdbook.domain.record.text_search import STOP_WORDS, rank, sought, terms
 
 texts = st.text(st.sampled_from("abAB zZ_9.'éß語日कि้ \n"), max_size=40)
 

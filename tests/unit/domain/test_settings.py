@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.places import GIB, KIB, MIB, TIB
-from herdbook.domain.settings import DEFAULTS, KEYS, PERSONAL, Origin, chosen, setting
+from herdbook.domain.location.areas import GIB, KIB, MIB, TIB
+from herdbook.domain.location.settings import DEFAULTS, KEYS, PERSONAL, Origin, chosen, setting
 
 FILE = Origin("herdbook.toml", 3)
 

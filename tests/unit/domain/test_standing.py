@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.agents import AgentMode
+from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience, Grade
-from herdbook.domain.record import EventKind, ScoreEvent, Standing
-from herdbook.domain.standing import (
+from herdbook.domain.record.model import EventKind, ScoreEvent, Standing
+from herdbook.domain.record.standing import (
     Occasion,
     apply,
     bug_found,

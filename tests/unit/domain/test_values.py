@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from herdbook.domain.agents import Agent, Worktree
+from herdbook.domain.agents.model import Agent, Worktree
 from herdbook.domain.entity import Kept
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Grade
-from herdbook.domain.plan import (
+from herdbook.domain.plan.model import (
     Initiative,
     PhaseDependency,
     Priority,
@@ -22,7 +22,7 @@ from herdbook.domain.plan import (
     TaskCategory,
     TaskStatus,
 )
-from herdbook.domain.record import Account, Retrospective, ScoreEvent
+from herdbook.domain.record.model import Account, Retrospective, ScoreEvent
 from herdbook.domain.secret import Secret
 from herdbook.domain.values import DEEPEST_DOCUMENT, LONGEST_TEXT
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.adapters.urls import path_of
+from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.places import Area
-from herdbook.domain.settings import Layer, Origin, Scope, Setting
-from herdbook.domain.whereabouts import Ground, Place, file_url, find_place
+from herdbook.domain.location.areas import Area
+from herdbook.domain.location.resolve import Ground, Place, file_url, find_place
+from herdbook.domain.location.settings import Layer, Origin, Scope, Setting
 
 LINKED = Ground(
     "/src/app.worktrees/login",

@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import pytest
 
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Initiative, LineType, Phase, ReviewComment
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Initiative, LineType, Phase, ReviewComment
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.lsp.server import Language
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import reviewing
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import reviews
 from tests.unit.adapters.git_repositories import git, made, settle
 
 LONG = 60.0
@@ -58,7 +58,7 @@ def remarked(
     """A remark on a line of the file."""
     return here.run(
         Area.WORK,
-        reviewing.comment,
+        reviews.comment,
         phase.id,
         body,
         file_path=path,

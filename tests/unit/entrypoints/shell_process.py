@@ -9,7 +9,7 @@ import sys
 import termios
 
 from herdbook.domain.errors import HerdbookError
-from herdbook.entrypoints.shell import shell
+from herdbook.entrypoints.cli.sql_shell import shell
 
 REFUSED = 3
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.places import Area
+from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands.agent_tracker import _projects, read
-from herdbook.ports.agent_tracker import Tracked, TrackedKind, Tracker
+from herdbook.entrypoints.operations.record.import_agent_tracker import _projects, read
+from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker
 from tests.unit.adapters.git_repositories import ORIGIN, git, settle
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "agent-tracker"

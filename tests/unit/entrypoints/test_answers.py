@@ -10,8 +10,8 @@ from uuid import UUID
 
 import pytest
 
-from herdbook.adapters.asking import Answer
-from herdbook.entrypoints.answers import as_csv, as_json, as_table
+from herdbook.adapters.sql_query import Answer
+from herdbook.entrypoints.cli.tabular import as_csv, as_json, as_table
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 VALUES: list[tuple[Any, str, Any]] = [

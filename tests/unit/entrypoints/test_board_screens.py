@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from herdbook.entrypoints import looks
-from herdbook.entrypoints.screens import board, documents, drawing
-from herdbook.entrypoints.screens.text import padded, plain, shortened, width
+from herdbook.entrypoints.cli import terminal
+from herdbook.entrypoints.cli.text import padded, plain, shortened, width
+from herdbook.entrypoints.operations.board import graph_documents, plan_tree
+from herdbook.entrypoints.operations.board import views as board_views
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -85,7 +86,7 @@ def a_board(tasks: dict[str, list[dict[str, Any]]], **given: Any) -> dict[str, A
         "critical_path": [],
         **given,
     }
-    totals = {state: len(tasks.get(state, [])) for state in drawing.STYLES}
+    totals = {state: len(tasks.get(state, [])) for state in plan_tree.STYLES}
     return {
         "seq": 7,
         "now": NOW.isoformat(),
@@ -153,7 +154,7 @@ def test_a_board_names_states_holders_leases_and_what_is_waited_for() -> None:
     )
     answer["initiatives"][0]["phases"][0]["tasks"]["ready"]["total"] = 5
     answer["initiatives"][0]["phases"][0]["tasks"]["waiting"]["shown"][1]["waits_for"] = [own]
-    assert board.board(answer).split("\n") == [
+    assert board_views.board(answer).split("\n") == [
         "tasks: 1 ready, 2 held, 2 waiting, 0 blocked, 0 in review, 1 completed   (change #7)",
         "",
         "login  active, yolo",
@@ -172,9 +173,9 @@ def test_a_board_names_states_holders_leases_and_what_is_waited_for() -> None:
 def test_an_empty_plan_says_so() -> None:
     """On the board, as a tree, and in documents."""
     nothing = {**a_board({}), "initiatives": []}
-    assert "the plan is empty" in board.board(nothing)
+    assert "the plan is empty" in board_views.board(nothing)
     empty = a_plan([], {})
-    for text in (drawing.plan(empty), documents.mermaid(empty), documents.dot(empty)):
+    for text in (plan_tree.plan(empty), graph_documents.mermaid(empty), graph_documents.dot(empty)):
         assert "nothing is left to do" in text
 
 
@@ -182,7 +183,7 @@ def test_a_board_tells_what_it_does_not_show() -> None:
     """More initiatives, closed ones, tasks not looked at, phases, and a path not looked for."""
     answer = a_board({}, critical_path=None, more_phases=4)
     answer.update(more_initiatives=2, closed_initiatives=3, unseen_tasks=9)
-    text = board.board(answer)
+    text = board_views.board(answer)
     for words in ("2 more init", "3 initiatives comp", "9 more tasks", "4 more phases", "too many"):
         assert words in text
 
@@ -190,10 +191,10 @@ def test_a_board_tells_what_it_does_not_show() -> None:
 def test_the_critical_path_is_marked_with_a_sign(person: Callable[..., None]) -> None:
     """And with a colour where there are colours."""
     answer = a_board({"ready": [card("on it", critical=True), card("off it")]})
-    lines = board.board(answer).splitlines()
+    lines = board_views.board(answer).splitlines()
     assert [line[15:17] for line in lines[-2:]] == ["* ", "  "]
     person()
-    lines = board.board(answer).splitlines()
+    lines = board_views.board(answer).splitlines()
     assert "\x1b[1;35mon it" in lines[-2]
     assert "\x1b[1;35moff it" not in lines[-1]
     assert "* " in ESCAPE.sub("", lines[-2])
@@ -201,9 +202,9 @@ def test_the_critical_path_is_marked_with_a_sign(person: Callable[..., None]) ->
 
 def test_people_and_pipes_read_the_same_words(person: Callable[..., None]) -> None:
     """Only the colours differ, and NO_COLOR takes them away."""
-    answer = a_board({state: [card(name) for name in NASTY] for state in drawing.STYLES})
+    answer = a_board({state: [card(name) for name in NASTY] for state in plan_tree.STYLES})
     tree = a_plan(list(NASTY), {1: [0], 3: [1], 4: [1, 2]})
-    for shown in (lambda: board.board(answer), lambda: drawing.plan(tree)):
+    for shown in (lambda: board_views.board(answer), lambda: plan_tree.plan(tree)):
         piped = shown()
         assert "\x1b" not in piped
         person()
@@ -221,9 +222,9 @@ def test_people_and_pipes_read_the_same_words(person: Callable[..., None]) -> No
 def test_on_a_narrow_terminal_every_line_stays_one_line(person: Callable[..., None]) -> None:
     """What does not fit is cut off visibly."""
     answer = a_board({"ready": [card(name) for name in NASTY]})
-    whole = board.board(answer).splitlines()
+    whole = board_views.board(answer).splitlines()
     person(columns=30)
-    lines = ESCAPE.sub("", board.board(answer)).splitlines()
+    lines = ESCAPE.sub("", board_views.board(answer)).splitlines()
     assert len(lines) == len(whole)
     assert all(cell_len(line) <= 30 for line in lines)
     assert lines[0].endswith("…")
@@ -233,10 +234,10 @@ def test_wide_and_turned_writing_keeps_the_columns() -> None:
     """What stands behind a name stands in the same column on every line."""
     awaited = [{"kind": "task", "id": "1", "name": "ZZ", "status": "x"}]
     answer = a_board({"waiting": [card(name, waits_for=awaited) for name in NASTY]})
-    lines = [line for line in board.board(answer).splitlines() if "for ZZ" in line]
+    lines = [line for line in board_views.board(answer).splitlines() if "for ZZ" in line]
     assert len(lines) == len(NASTY)
     assert len({cell_len(line[: line.index("for ZZ")]) for line in lines}) == 1
-    tree = drawing.plan(a_plan(list(NASTY), {})).splitlines()[2:]
+    tree = plan_tree.plan(a_plan(list(NASTY), {})).splitlines()[2:]
     assert len({cell_len(line.removesuffix("ready")) for line in tree}) == 1
 
 
@@ -281,10 +282,10 @@ def test_a_text_cannot_turn_the_rest_of_its_line_around() -> None:
 def test_a_table_is_the_same_for_people_and_pipes(person: Callable[..., None]) -> None:
     """No cell is taken for markup or obeyed by a terminal."""
     rows = [[name, "x"] for name in NASTY]
-    piped = looks.table(("NAME", "WHAT"), rows)
+    piped = terminal.table(("NAME", "WHAT"), rows)
     assert "\x1b" not in piped
     person()
-    coloured = looks.table(("NAME", "WHAT"), rows)
+    coloured = terminal.table(("NAME", "WHAT"), rows)
     assert "\x1b[1m" in coloured
     words = [line.rstrip() for line in ESCAPE.sub("", coloured).splitlines()]
     assert words == piped.splitlines()
@@ -296,7 +297,7 @@ def test_a_task_stands_once_in_the_tree_under_one_it_waits_for() -> None:
     for task in answer["tasks"]:
         task["critical"] = task["name"] in ("early", "other", "last")
     answer["critical_path"] = ["tsk_1", "tsk_3", "tsk_4"]
-    assert drawing.plan(answer).splitlines() == [
+    assert plan_tree.plan(answer).splitlines() == [
         "5 tasks in 3 waves; the critical path, marked *, has 3",
         "",
         "1   root        ready",
@@ -309,7 +310,7 @@ def test_a_task_stands_once_in_the_tree_under_one_it_waits_for() -> None:
 
 def test_what_a_phase_waits_for_is_told_where_the_phase_begins() -> None:
     """Its first tasks stand under the last ones of the phase before it."""
-    assert drawing.plan(in_phases()).splitlines()[2:] == [
+    assert plan_tree.plan(in_phases()).splitlines()[2:] == [
         "1 * a           ready",
         "2 * └─ b        waiting",
         "3 *    └─ c     ready    after phase schema",
@@ -320,7 +321,7 @@ def test_what_a_phase_waits_for_is_told_where_the_phase_begins() -> None:
 def test_a_long_chain_does_not_run_off_the_screen() -> None:
     """A thousand tasks in a row are indented no more than a dozen."""
     answer = a_plan([f"t{at}" for at in range(1_000)], {at: [at - 1] for at in range(1, 1_000)})
-    lines = drawing.plan(answer).splitlines()
+    lines = plan_tree.plan(answer).splitlines()
     assert len(lines) == 1_002
     assert max(map(len, lines)) < 80
     assert [int(line.split()[0]) for line in lines[2:]] == list(range(1, 1_001))
@@ -334,7 +335,7 @@ def decoded(text: str) -> str:
 @given(st.text() | st.sampled_from(NASTY))
 def test_any_name_is_one_mermaid_label(text: str) -> None:
     """Nothing in it ends the label or means anything, and it reads as it was."""
-    label = documents.mermaid_text(text)
+    label = graph_documents.mermaid_text(text)
     assert not set(label) & set('"<>&`%*\n')
     assert not re.match(r"\s*(?:[-+]|\d+[.)])\s", label)
     assert decoded(label) == plain(text)
@@ -354,12 +355,12 @@ MERMAID = (
 def test_a_mermaid_chart_is_made_of_lines_that_mermaid_knows() -> None:
     """Every task in its phase, one arrow between phases, thick along the critical path."""
     for answer in (in_phases(), a_plan(list(NASTY), {1: [0], 3: [1], 4: [1, 2]})):
-        lines = documents.mermaid(answer).splitlines()
+        lines = graph_documents.mermaid(answer).splitlines()
         assert all(any(re.fullmatch(each, line) for each in MERMAID) for line in lines), lines
         inside = [line for line in lines if line.startswith("  subgraph")]
         assert len(inside) == lines.count("  end") == len(answer["phases"])
         assert sum(":::" in line for line in lines) == len(answer["tasks"])
-    text = documents.mermaid(in_phases())
+    text = graph_documents.mermaid(in_phases())
     assert "p1 ==> p2" in text
     assert "t1 ==> t2" in text
     assert 'p2["the #34;page#34;"]' in text
@@ -368,11 +369,11 @@ def test_a_mermaid_chart_is_made_of_lines_that_mermaid_knows() -> None:
 def test_a_chart_that_mermaid_would_refuse_is_known() -> None:
     """By its arrows or by its length."""
     for size, edges in ((501, {}), (501, {at: [0] for at in range(1, 500)})):
-        text = documents.mermaid(a_plan(["x"] * size, edges))
-        assert documents.mermaid_draws(text)
+        text = graph_documents.mermaid(a_plan(["x"] * size, edges))
+        assert graph_documents.mermaid_draws(text)
     many = a_plan(["x"] * 501, {at: [0] for at in range(1, 501)})
-    assert not documents.mermaid_draws(documents.mermaid(many))
-    assert not documents.mermaid_draws(documents.mermaid(a_plan(["x" * 500] * 100, {})))
+    assert not graph_documents.mermaid_draws(graph_documents.mermaid(many))
+    assert not graph_documents.mermaid_draws(graph_documents.mermaid(a_plan(["x" * 500] * 100, {})))
 
 
 def test_on_a_terminal_that_cannot_draw_boards_come_one_after_the_other(
@@ -381,10 +382,10 @@ def test_on_a_terminal_that_cannot_draw_boards_come_one_after_the_other(
     """As plain text, with an empty line between them."""
     person(TERM="dumb")
     answers = [a_board({"ready": [card(name)]}) for name in ("one", "two")]
-    board.live(iter(answers))
+    board_views.live(iter(answers))
     assert isinstance(sys.stdout, Tty)
     shown = sys.stdout.getvalue()
-    assert shown == "".join(f"{board.board(answer)}\n\n" for answer in answers)
+    assert shown == "".join(f"{board_views.board(answer)}\n\n" for answer in answers)
 
 
 def test_a_live_board_is_drawn_in_place_and_cut_to_the_terminal(
@@ -393,7 +394,7 @@ def test_a_live_board_is_drawn_in_place_and_cut_to_the_terminal(
     """On a screen of its own, which is left in the end."""
     person(LINES="7")
     answers = [a_board({"ready": [card(name)] * 9}) for name in ("here", "there")]
-    board.live(iter(answers))
+    board_views.live(iter(answers))
     assert isinstance(sys.stdout, Tty)
     shown = sys.stdout.getvalue()
     assert "\x1b[?1049h" in shown
@@ -441,12 +442,12 @@ def undone(quoted: str) -> str:
 def test_a_dot_graph_can_be_read_back() -> None:
     """Nodes, arrows and phases are those of the plan, whatever their names are."""
     answer = a_plan(list(NASTY), {1: [0], 3: [1], 4: [1, 2]})
-    nodes, arrows, clusters = read_dot(documents.dot(answer))
+    nodes, arrows, clusters = read_dot(graph_documents.dot(answer))
     assert [label.rsplit("\\n", 1)[0][1:] for label in nodes.values()] == [
-        documents.dot_text(task["name"])[1:-1] for task in answer["tasks"]
+        graph_documents.dot_text(task["name"])[1:-1] for task in answer["tasks"]
     ]
     assert (len(arrows), clusters) == (4, [])
-    nodes, arrows, clusters = read_dot(documents.dot(in_phases()))
+    nodes, arrows, clusters = read_dot(graph_documents.dot(in_phases()))
     assert arrows == [("t1", "t3"), ("t1", "t2"), ("t3", "t4")]
     assert [undone(label) for label in clusters] == ["schema", 'the "page"']
 
@@ -454,6 +455,6 @@ def test_a_dot_graph_can_be_read_back() -> None:
 @given(st.text() | st.sampled_from(NASTY))
 def test_any_name_is_one_dot_string(text: str) -> None:
     """It ends where it should, and reads as it was."""
-    quoted = documents.dot_text(text)
+    quoted = graph_documents.dot_text(text)
     assert list(tokens(quoted)) == [quoted]
     assert undone(quoted) == plain(text)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.pictures import Thing, blob
-from herdbook.entrypoints.pictures import as_json, line, lines
-from herdbook.entrypoints.screens import checkpoints
+from herdbook.domain.checkpoints.preview import Thing, blob
+from herdbook.entrypoints.operations.checkpoints import views as checkpoints_views
+from herdbook.entrypoints.operations.checkpoints.preview import as_json, line, lines
 
 EVIL = "\x1b]0;owned\x07\u202e\nnext"
 SIZES = {"checkpoints": 1, "writes": 2, "pieces": 1, "bytes": 4_096}
@@ -34,12 +34,12 @@ SHOWN = {
     "channel": None,
 }
 ANSWERS: list[tuple[Any, Any]] = [
-    (checkpoints.threads, [{"thread_id": EVIL, "namespaces": [EVIL], "at": EVIL, **SIZES}]),
-    (checkpoints.list_, [ROW]),
-    (checkpoints.show, SHOWN),
-    (checkpoints.show, {**SHOWN, "channel": EVIL}),
+    (checkpoints_views.threads, [{"thread_id": EVIL, "namespaces": [EVIL], "at": EVIL, **SIZES}]),
+    (checkpoints_views.list_, [ROW]),
+    (checkpoints_views.show, SHOWN),
+    (checkpoints_views.show, {**SHOWN, "channel": EVIL}),
     (
-        checkpoints.diff,
+        checkpoints_views.diff,
         {
             "before": ROW,
             "after": ROW,
@@ -57,11 +57,11 @@ ANSWERS: list[tuple[Any, Any]] = [
             "unchanged": [EVIL],
         },
     ),
-    (checkpoints.copy, {"source": EVIL, "target": EVIL, "copied": 1, "kept": 2}),
-    (checkpoints.prune, {**FREED, "freed": SIZES}),
-    (checkpoints.rm, {**FREED, "freed": SIZES}),
+    (checkpoints_views.copy, {"source": EVIL, "target": EVIL, "copied": 1, "kept": 2}),
+    (checkpoints_views.prune, {**FREED, "freed": SIZES}),
+    (checkpoints_views.rm, {**FREED, "freed": SIZES}),
     (
-        checkpoints.imported,
+        checkpoints_views.imported,
         {
             **dict.fromkeys(("threads", "added", "kept", "writes_added", "writes_kept"), 1),
             **dict.fromkeys(("writes_left_out", "bytes_before", "bytes_after"), 1),

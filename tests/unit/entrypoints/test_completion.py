@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.entrypoints.commands.completion import SCRIPTS
-from herdbook.entrypoints.completion import candidates
-from herdbook.entrypoints.reference import reference
+from herdbook.entrypoints.cli.complete import candidates
+from herdbook.entrypoints.cli.reference import reference
+from herdbook.entrypoints.operations.completion.handlers import SCRIPTS
 
 REPOSITORY = Path(__file__).parents[3]
 

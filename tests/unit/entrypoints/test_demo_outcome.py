@@ -10,15 +10,17 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import Actor
-from herdbook.domain.places import Area
+from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.demo.evidence import Evidence, GitCommit, deeds, gather
 from herdbook.entrypoints.demo.judging import Delivery, judge
 from herdbook.entrypoints.demo.outcome import CHECKS, problems
 from herdbook.entrypoints.demo.plot import CAST, NAMED, STEPS, Fate, Member, add_plan, of_fate
-from herdbook.ports.run import run
-from herdbook.ports.store import Store
-from herdbook.services import claiming, crew, talking
-from herdbook.services.checking import Flaw
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import run
+from herdbook.services import messaging
+from herdbook.services.agents import agent_lifecycle
+from herdbook.services.plan import claims
+from herdbook.services.stores.store_check import Flaw
 
 WORK, RECORD = "work/demo", "record/you"
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
@@ -41,34 +43,38 @@ class Play:
         """Play it and gather what it left behind."""
         run(self.work, WORK, add_plan)
         for pid, member in enumerate(CAST, start=1):
-            came = self.does(member, crew.register, member.name, host="here", pid=pid)
+            came = self.does(member, agent_lifecycle.register, member.name, host="here", pid=pid)
             self.ids[member.name] = came.id
         for member in CAST:
             self.begins(member)
         killed, halted = of_fate(Fate.KILLED), of_fate(Fate.HALTED)
         gone = {CAST.index(killed) + 1: None}
-        found = run(self.work, WORK, crew.find_crashed, "here", lambda pid: gone.get(pid, LATER))
+        found = run(
+            self.work, WORK, agent_lifecycle.find_crashed, "here", lambda pid: gone.get(pid, LATER)
+        )
         assert [agent.name for agent in found] == [killed.name]
         rest = [member for member in CAST if member.fate is Fate.FINE]
         while unfinished := [member for member in rest if self.finishes(member)]:
             assert len(self.commits) <= len(STEPS), unfinished
-        self.does(halted, crew.stop, self.ids[halted.name], 0, {"refused": "AgentHalted"})
+        self.does(
+            halted, agent_lifecycle.stop, self.ids[halted.name], 0, {"refused": "AgentHalted"}
+        )
         codes = dict.fromkeys(NAMED, 0) | {killed.name: -9}
         return gather((self.work, WORK), (self.record, RECORD), tuple(self.commits), codes)
 
     def begins(self, member: Member) -> None:
         """Claim a task, ask something, and hand the task in unless it is the one to be killed."""
-        claim = self.does(member, claiming.claim, self.ids[member.name])
+        claim = self.does(member, claims.claim, self.ids[member.name])
         whom = NAMED[member.asks]
         ids = self.ids[member.name], self.ids[whom.name]
-        asked = self.does(member, talking.ask, *ids, member.question)
-        self.does(whom, talking.answer, asked.id, member.reply)
+        asked = self.does(member, messaging.ask, *ids, member.question)
+        self.does(whom, messaging.answer, asked.id, member.reply)
         if member.fate is not Fate.KILLED:
             self.hands_in(member, claim)
 
     def finishes(self, member: Member) -> bool:
         """Do one more task; False if there is none."""
-        claim = self.does(member, claiming.claim, self.ids[member.name])
+        claim = self.does(member, claims.claim, self.ids[member.name])
         if claim is not None:
             self.hands_in(member, claim)
         return claim is not None
@@ -76,7 +82,7 @@ class Play:
     def hands_in(self, member: Member, claim: Any) -> None:
         """Complete a task with a commit, and have it graded."""
         task = claim.task
-        self.does(member, claiming.complete, task.id, claim.fence, "done")
+        self.does(member, claims.complete, task.id, claim.fence, "done")
         commit_hash = sha256(task.id.encode()).hexdigest()[:40]
         self.commits.append(GitCommit(commit_hash, member.name, task.id))
         delivery = Delivery(member.name, task.name, commit_hash)

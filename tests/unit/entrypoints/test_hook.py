@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from herdbook.adapters import folders, spool
-from herdbook.adapters.halted import halt_only
-from herdbook.entrypoints import hook
+from herdbook.adapters.user_state import dirs, spool
+from herdbook.adapters.user_state.halt_markers import halt_only
+from herdbook.entrypoints.hooks import hook
 from tests.unit.entrypoints.records import OUT_OF_REACH
 
 HOOK = Path(hook.__file__).resolve()
@@ -221,11 +221,11 @@ def test_the_hook_and_the_reader_mean_the_same_folder(
     """Though the hook finds it without pathlib."""
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert hook.state_folder(dict(os.environ), sys.platform) == str(folders._folder("state"))
+    assert hook.state_folder(dict(os.environ), sys.platform) == str(dirs._folder("state"))
 
 
 def test_without_a_home_the_user_still_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """As the system knows it."""
     monkeypatch.delenv("HOME")
     monkeypatch.delenv("XDG_STATE_HOME")
-    assert hook.state_folder(dict(os.environ), sys.platform) == str(folders._folder("state"))
+    assert hook.state_folder(dict(os.environ), sys.platform) == str(dirs._folder("state"))

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands.hooks import install
-from herdbook.entrypoints.screens.hooks import changed
+from herdbook.entrypoints.operations.hooks.handlers import install
+from herdbook.entrypoints.operations.hooks.views import changed
 from tests.unit.entrypoints.terminals import Terminal
 
 ASK = """
 import os, sys
 from pathlib import Path
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands.hooks import install
-from herdbook.entrypoints.screens.hooks import changed
+from herdbook.entrypoints.operations.hooks.handlers import install
+from herdbook.entrypoints.operations.hooks.views import changed
 here = Here(Path(sys.argv[1]), os.environ)
 print(changed(install(here, target="codex", project=True, user=False, preview=False)))
 """

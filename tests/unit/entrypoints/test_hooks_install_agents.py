@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from herdbook.adapters import spool
+from herdbook.adapters.user_state import spool
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.entrypoints.hooks.agents import Site, install, site, uninstall
-from herdbook.entrypoints.hooks.changes import difference, make
+from herdbook.entrypoints.hooks.file_changes import difference, make
+from herdbook.entrypoints.hooks.hosts import Site, install, site, uninstall
 from tests.unit.entrypoints.records import OUT_OF_REACH
 
 SETTINGS = '{\n   "permissions": {"allow": ["Bash"]}, // mine\n   "hooks": {}\n}'

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters import spool
+from herdbook.adapters.user_state import spool
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.hooks.changes import make
-from herdbook.entrypoints.hooks.git import HOOKS, KEPT, install, uninstall
+from herdbook.entrypoints.hooks.file_changes import make
+from herdbook.entrypoints.hooks.git_hooks import HOOKS, KEPT, install, uninstall
 from tests.unit.entrypoints.records import OUT_OF_REACH
 
 PYTHON = f"#!{sys.executable}"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.entrypoints.hooks import settings
-from herdbook.entrypoints.hooks.agents import installed_command, typed_command
+from herdbook.entrypoints.hooks import json_settings
+from herdbook.entrypoints.hooks.hosts import installed_command, typed_command
 from herdbook.entrypoints.hooks.jsonc import parsed
 
 EVENTS = ("PreToolUse", "PostToolUse", "SessionEnd")
@@ -63,7 +63,7 @@ def is_within(old: str, new: str) -> bool:
 @each_text
 def test_every_event_gets_its_group_and_nothing_else_changes(text: str) -> None:
     """What is there keeps its values, its order, its comments and its hooks."""
-    after = settings.installed(text, GROUPS)
+    after = json_settings.installed(text, GROUPS)
     was, now = parsed(text).value, parsed(after).value
     for event, group in GROUPS.items():
         assert now["hooks"][event] == [*was.get("hooks", {}).get(event, []), group]
@@ -75,36 +75,36 @@ def test_every_event_gets_its_group_and_nothing_else_changes(text: str) -> None:
 @each_text
 def test_installing_twice_is_installing_once(text: str) -> None:
     """To the byte."""
-    after = settings.installed(text, GROUPS)
-    assert settings.installed(after, GROUPS) == after
+    after = json_settings.installed(text, GROUPS)
+    assert json_settings.installed(after, GROUPS) == after
 
 
 @each_text
 def test_taking_ours_out_leaves_what_others_wrote(text: str) -> None:
     """Also where nobody remembers what the file was before."""
-    bare = settings.uninstalled(settings.installed(text, GROUPS))
+    bare = json_settings.uninstalled(json_settings.installed(text, GROUPS))
     now, was = parsed(bare).value, parsed(text).value
     for event in EVENTS:
         assert now.get("hooks", {}).get(event, []) == was.get("hooks", {}).get(event, [])
     assert {**now, "hooks": None} == {**was, "hooks": None}
     assert is_within(bare.replace(",", ""), text)
-    assert settings.uninstalled(bare) == bare
+    assert json_settings.uninstalled(bare) == bare
 
 
 def test_a_text_with_hooks_of_others_comes_back_to_the_byte() -> None:
     """Taking out undoes putting in, where nothing had to be made to hold ours."""
-    assert settings.uninstalled(settings.installed(COMMENTED, GROUPS)) == COMMENTED
+    assert json_settings.uninstalled(json_settings.installed(COMMENTED, GROUPS)) == COMMENTED
 
 
 def test_a_remark_stays_with_what_it_is_about() -> None:
     """On the line of the member before ours."""
-    after = settings.installed('{\n  "a": 1 // one\n}\n', GROUPS)
+    after = json_settings.installed('{\n  "a": 1 // one\n}\n', GROUPS)
     assert after.startswith('{\n  "a": 1, // one\n  "hooks": {')
 
 
 def test_what_is_written_is_indented_as_the_file_is() -> None:
     """With tabs where it has tabs, with its line ends where they are those of Windows."""
-    after = settings.installed('{\r\n\t"a": 1\r\n}', {"Stop": {"hooks": []}})
+    after = json_settings.installed('{\r\n\t"a": 1\r\n}', {"Stop": {"hooks": []}})
     assert after == (
         '{\r\n\t"a": 1,\r\n\t"hooks": {\r\n\t\t"Stop": [\r\n\t\t\t{\r\n\t\t\t\t"hooks": []'
         "\r\n\t\t\t}\r\n\t\t]\r\n\t}\r\n}"
@@ -118,7 +118,7 @@ def test_an_old_command_of_ours_is_replaced() -> None:
         typed_command("SessionEnd"),
     ):
         old = {"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": command}]}]}}
-        after = settings.installed(json.dumps(old), GROUPS)
+        after = json_settings.installed(json.dumps(old), GROUPS)
         assert hooks_of(after)["SessionEnd"] == [GROUPS["SessionEnd"]]
 
 
@@ -128,7 +128,7 @@ def test_a_command_of_ours_among_others_goes_alone() -> None:
     theirs = {"type": "command", "command": "herdbook hook Stopped"}
     for commands in ([ours, theirs], [theirs, ours], [ours, theirs, ours]):
         text = json.dumps({"hooks": {"Stop": [{"hooks": commands}]}}, indent=2)
-        assert hooks_of(settings.uninstalled(text)) == {"Stop": [{"hooks": [theirs]}]}
+        assert hooks_of(json_settings.uninstalled(text)) == {"Stop": [{"hooks": [theirs]}]}
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,10 @@ def test_a_command_of_ours_among_others_goes_alone() -> None:
 )
 def test_what_is_not_understood_is_refused(text: str, reason: str) -> None:
     """With the line where it is."""
-    for change in (lambda: settings.installed(text, GROUPS), lambda: settings.uninstalled(text)):
+    for change in (
+        lambda: json_settings.installed(text, GROUPS),
+        lambda: json_settings.uninstalled(text),
+    ):
         with pytest.raises(ValueError, match=reason):
             change()
 
@@ -154,7 +157,7 @@ def test_what_is_not_understood_is_refused(text: str, reason: str) -> None:
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_file_is_as_none(text: str) -> None:
     """It becomes one with our hooks alone."""
-    assert hooks_of(settings.installed(text, GROUPS)) == {e: [g] for e, g in GROUPS.items()}
+    assert hooks_of(json_settings.installed(text, GROUPS)) == {e: [g] for e, g in GROUPS.items()}
 
 
 JSON = st.recursive(
@@ -177,9 +180,9 @@ def test_any_settings_survive_coming_and_going(
     was = {**others, "hooks": hooks}
     text = json.dumps(was, indent=indent, ensure_ascii=ascii_only)
     assert parsed(text).value == was
-    after = settings.installed(text, GROUPS)
+    after = json_settings.installed(text, GROUPS)
     assert {**parsed(after).value, "hooks": hooks} == was
-    back = parsed(settings.uninstalled(after)).value
+    back = parsed(json_settings.uninstalled(after)).value
     left = {event: groups for event, groups in hooks.items() if groups or event == "Stop"}
     found = {e: g for e, g in back.get("hooks", {}).items() if g or e == "Stop"}
     assert found == left

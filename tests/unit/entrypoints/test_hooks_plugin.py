@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters import halted, spool
-from herdbook.entrypoints.hooks.agents import install, site
-from herdbook.entrypoints.hooks.changes import make
+from herdbook.adapters.user_state import halt_markers, spool
+from herdbook.entrypoints.hooks.file_changes import make
+from herdbook.entrypoints.hooks.hosts import install, site
 from tests.unit.entrypoints.records import OUT_OF_REACH
 
 NODE = shutil.which("node")
@@ -68,7 +68,9 @@ if NODE is not None:
         make(install("opencode", there))
         module = root / "plugin.mjs"
         shutil.copy(there.path, module)
-        halted.halt_only("r1", {"sés/1": "otter: it is halted"}, {"hér/on": "heron: it is halted"})
+        halt_markers.halt_only(
+            "r1", {"sés/1": "otter: it is halted"}, {"hér/on": "heron: it is halted"}
+        )
         script = f"""
         const {{ Herdbook }} = await import({json.dumps(str(module))})
         const hooks = await Herdbook({{ directory: "/some/where" }})

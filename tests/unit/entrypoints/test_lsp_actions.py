@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.agents import Agent
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Proposal, ProposalStatus, Task, TaskStatus
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Proposal, ProposalStatus, Task, TaskStatus
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.rpc.messages import RpcError
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import reviewing
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import reviews
 from tests.unit.entrypoints.lsp_editor import Editor, phase_of, remarked, repository
 
 
@@ -201,11 +201,11 @@ def test_what_another_process_does_to_remarks_is_shown_at_once(editor: Editor, r
     uri = editor.open(root / "a.py")
     first = remarked(here, phase, 2)
     editor.sees(uri, "you: why?")
-    here.run(Area.WORK, reviewing.reply, first.id, "because")
+    here.run(Area.WORK, reviews.reply, first.id, "because")
     editor.sees(uri, "you: why?\nyou: because")
-    here.run(Area.WORK, reviewing.resolve, first.id)
+    here.run(Area.WORK, reviews.resolve, first.id)
     editor.sees(uri)
-    here.run(Area.WORK, reviewing.unresolve, first.id)
+    here.run(Area.WORK, reviews.unresolve, first.id)
     editor.sees(uri, "you: why?\nyou: because")
     here.run(Area.WORK, lambda uow: uow.review_comments.remove(first.id))
     editor.sees(uri)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.agents import Agent
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Initiative, Task
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Initiative, Task
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.lsp import lenses
-from herdbook.ports.unit_of_work import UnitOfWork
-from herdbook.services import claiming
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import claims
 from tests.unit.adapters.git_repositories import git
 from tests.unit.entrypoints.lsp_editor import LONG, Editor, phase_of, remarked, repository
 
@@ -50,7 +50,7 @@ def _agent(folder: Path, variables: dict[str, str], name: str, *tasks: str, **mo
 
     def give(uow: UnitOfWork, task: str) -> None:
         uow.tasks.add(Task(name=task))
-        claiming.claim(uow, agent.id)
+        claims.claim(uow, agent.id)
 
     for task in tasks:
         there.run(Area.WORK, give, task)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Initiative, LineType, Phase
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Initiative, LineType, Phase
 from herdbook.entrypoints.lsp.diagnostics import GONE, WAS_GONE
-from herdbook.services import reviewing
+from herdbook.services.plan import reviews
 from tests.unit.adapters.git_repositories import git
 from tests.unit.entrypoints.lsp_editor import (
     TEXT,
@@ -36,7 +36,7 @@ def test_a_remark_stands_at_its_line_with_its_replies(editor: Editor, root: Path
     """Its range is what the line says, and its code is the remark's id."""
     here = editor.here()
     first = remarked(here, phase_of(here), 2)
-    here.run(Area.WORK, reviewing.reply, first.id, "because", author="brisk-otter")
+    here.run(Area.WORK, reviews.reply, first.id, "because", author="brisk-otter")
     editor.begin()
     uri = editor.open(root / "a.py")
     (shown,) = editor.sees(uri, "you: why?\nbrisk-otter: because")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.ids import random_ids
+from herdbook.adapters.system.ids import random_ids
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands import mcp
-from herdbook.entrypoints.mcp.caller import Caller, folder_of
+from herdbook.entrypoints.mcp.client_session import Caller, folder_of
+from herdbook.entrypoints.operations.servers import mcp as servers_mcp
 
 
 def caller(folder: Path = Path(), **variables: str) -> Caller:
@@ -111,7 +111,7 @@ def test_without_the_sdk_one_sentence_says_what_to_install(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(StoreUnavailable, match=r"`pip install 'herdbook\[mcp\]'`"):
-        mcp._server(caller(), "1")
+        servers_mcp._server(caller(), "1")
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,6 @@ def test_words_that_make_no_sense_together_are_refused(
     """Before anything is served or changed."""
     flags = {"project": False, "user": False, "preview": False, **scope}
     with pytest.raises(InvalidValue) as refused:
-        mcp.mcp(Here(tmp_path, {"HOME": str(tmp_path)}), deed=deed, target=target, **flags)
+        servers_mcp.mcp(Here(tmp_path, {"HOME": str(tmp_path)}), deed=deed, target=target, **flags)
     assert refused.value.field == field
     assert list(tmp_path.iterdir()) == []

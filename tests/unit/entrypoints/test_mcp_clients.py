@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.hooks.changes import difference, make
+from herdbook.entrypoints.hooks.file_changes import difference, make
 from herdbook.entrypoints.mcp import toml_text
 from herdbook.entrypoints.mcp.clients import Site, entry, install, is_ours, site, uninstall
 

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from herdbook.domain.errors import StoreBusy
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.mcp import server as served
-from herdbook.entrypoints.mcp.caller import Caller
+from herdbook.entrypoints.mcp.client_session import Caller
 
 PLACE = "at /people/me/secret.py"
 

@@ -10,13 +10,13 @@ from jsonschema import Draft202012Validator
 
 from herdbook.domain import errors
 from herdbook.domain.errors import AgentHalted, HerdbookError, InvalidValue, NotFound
-from herdbook.entrypoints.commands.use_cases import ACTING
-from herdbook.entrypoints.mcp import refusals
+from herdbook.entrypoints.cli.parser import parameters_of
+from herdbook.entrypoints.mcp import error_messages
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
-from herdbook.entrypoints.parsing import parameters_of
+from herdbook.entrypoints.operations.call_use_case import ACTING
 
 RISKY = re.compile(r"\b(delet|reset|re-?creat|wip(e|ing)|rm|drop|force|overwrit)", re.IGNORECASE)
 each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda each: each.name)
@@ -111,9 +111,9 @@ def test_every_refusal_says_what_to_do_next(error: type[HerdbookError]) -> None:
     """After what happened, in a sentence of its own, and never to destroy something."""
     raised = some(error)
     begin = f"{error.__name__}: {raised}"
-    assert refusals.as_data(raised)["type"] == error.__name__
+    assert error_messages.as_data(raised)["type"] == error.__name__
     for tool in TOOLS:
-        said = refusals.sentence(tool, raised)
+        said = error_messages.sentence(tool, raised)
         assert said.startswith(begin)
         assert re.fullmatch(r"\. [A-Z].*[^.]\.", said.removeprefix(begin))
         assert not RISKY.search(said.removeprefix(begin))
@@ -122,13 +122,13 @@ def test_every_refusal_says_what_to_do_next(error: type[HerdbookError]) -> None:
 
 def test_a_halted_agent_is_told_whom_to_turn_to() -> None:
     """To the person, with the command that lets it go on."""
-    said = refusals.sentence(the("claim"), AgentHalted("brisk-otter", 0))
+    said = error_messages.sentence(the("claim"), AgentHalted("brisk-otter", 0))
     assert "`herdbook reinstate brisk-otter`" in said
 
 
 def test_a_defect_is_told_without_its_details() -> None:
     """They are for the log."""
-    said = refusals.unexpected(RuntimeError("at /people/me/secret.py"))
+    said = error_messages.unexpected(RuntimeError("at /people/me/secret.py"))
     assert "RuntimeError" in said
     assert "secret" not in said
 
@@ -198,5 +198,5 @@ def test_a_truth_value_may_come_as_text() -> None:
 def test_nothing_ready_is_no_reason_to_look_an_id_up() -> None:
     """The same error means something else to another tool."""
     error = NotFound("ready task", "for this agent")
-    assert "call status" in refusals.sentence(the("claim"), error)
-    assert "Look its id up" in refusals.sentence(the("show_task"), NotFound("task", "a1b2"))
+    assert "call status" in error_messages.sentence(the("claim"), error)
+    assert "Look its id up" in error_messages.sentence(the("show_task"), NotFound("task", "a1b2"))

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from herdbook.domain import errors
-from herdbook.entrypoints.commands.use_cases import ACTING
-from herdbook.entrypoints.failures import EXIT_CODES, as_data, exit_code
-from herdbook.entrypoints.operation import Operation
-from herdbook.entrypoints.operations import OPERATIONS
-from herdbook.entrypoints.parsing import named, parameters_of, parser, shown
-from herdbook.ports.dictionary import DICTIONARY
+from herdbook.entrypoints.cli.parser import named, parameters_of, parser, shown
+from herdbook.entrypoints.operations.call_use_case import ACTING
+from herdbook.entrypoints.operations.error_table import EXIT_CODES, as_data, exit_code
+from herdbook.entrypoints.operations.model import Operation
+from herdbook.entrypoints.operations.registry import OPERATIONS
+from herdbook.ports.engine.dictionary import DICTIONARY
 
 VERBS = ("add", "list", "set")
 each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)

@@ -11,13 +11,13 @@ import pytest
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Grade
-from herdbook.domain.places import Area
-from herdbook.domain.record import Activity, Commit, Retrospective
-from herdbook.domain.standing import Occasion, commit_done
+from herdbook.domain.location.areas import Area
+from herdbook.domain.record.model import Activity, Commit, Retrospective
+from herdbook.domain.record.standing import Occasion, commit_done
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands import record_reading as commands
-from herdbook.entrypoints.screens import record_reading as screens
-from herdbook.ports.unit_of_work import UnitOfWork
+from herdbook.entrypoints.operations.advice import handlers as commands
+from herdbook.entrypoints.operations.advice import views as screens
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MANY = 60

@@ -12,14 +12,14 @@ from jsonschema import Draft7Validator
 from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound
 from herdbook.domain.secret import Secret
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.commands.status import status
-from herdbook.entrypoints.failures import EXIT_CODES
-from herdbook.entrypoints.operations import OPERATIONS
+from herdbook.entrypoints.operations.error_table import EXIT_CODES
+from herdbook.entrypoints.operations.registry import OPERATIONS
+from herdbook.entrypoints.operations.status.handlers import status
 from herdbook.entrypoints.rpc.codes import CODES, rebuilt, told
-from herdbook.entrypoints.rpc.discover import document
 from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError, encoded, failure
 from herdbook.entrypoints.rpc.methods import ENDLESS, called, methods, unknown
-from herdbook.ports.store import TryAgain
+from herdbook.entrypoints.rpc.openrpc import document
+from herdbook.ports.engine.store import TryAgain
 
 
 def refused(method: str, params: Any) -> dict[str, str]:

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from herdbook.domain.errors import InvalidValue, NotFound, StoreGone
-from herdbook.domain.places import Area
-from herdbook.domain.plan import Task
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.client import Client
-from herdbook.entrypoints.rpc import service
+from herdbook.entrypoints.rpc import dispatcher
 from herdbook.entrypoints.rpc.messages import RpcError
-from herdbook.entrypoints.rpc.outlet import Outlet
-from herdbook.entrypoints.rpc.premises import Premises
-from herdbook.ports.dictionary import TASKS
-from herdbook.services import keeping
+from herdbook.entrypoints.rpc.workspace_cache import Premises
+from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.services import crud
 
 SECONDS = 30
 
@@ -68,7 +68,7 @@ def test_errors_are_raised_as_what_they_were(herd: Client) -> None:
 
 def test_a_defect_is_one_sentence(herd: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback leaves the process, and the next request is answered."""
-    monkeypatch.setattr(keeping, "named", lambda *_: 1 / 0)
+    monkeypatch.setattr(crud, "named", lambda *_: 1 / 0)
     with pytest.raises(RpcError) as caught:
         herd.call("task.show", id="x")
     assert (caught.value.code, caught.value.data) == (-32603, {"type": "Defect"})
@@ -127,7 +127,7 @@ class Language:
             "initialize": lambda _: {"capabilities": {}},
             "test/seen": lambda _: list(self.seen),
             "test/ask": lambda params: outlet.request("client/add", params).result(SECONDS),
-            "test/lose": lambda _: self.here.read(Area.WORK, keeping.named, TASKS, "nothing"),
+            "test/lose": lambda _: self.here.read(Area.WORK, crud.named, TASKS, "nothing"),
             "test/forget": self._forget,
         }
         made.append(self)
@@ -149,9 +149,9 @@ made: list[Language] = []
 
 @pytest.fixture
 def language(monkeypatch: pytest.MonkeyPatch) -> list[Language]:
-    module = ModuleType(service.LANGUAGE)
+    module = ModuleType(dispatcher.LANGUAGE)
     module.Language = Language  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, service.LANGUAGE, module)
+    monkeypatch.setitem(sys.modules, dispatcher.LANGUAGE, module)
     made.clear()
     return made
 

@@ -12,18 +12,18 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.asking.programs import engine_prompt
-from herdbook.adapters.duckdb.lock import Sidecar
-from herdbook.adapters.ids import random_ids
-from herdbook.adapters.urls import path_of
+from herdbook.adapters.duckdb.file_lock import Sidecar
+from herdbook.adapters.sql_query.native_shell import engine_prompt
+from herdbook.adapters.stores.urls import path_of
+from herdbook.adapters.system.ids import random_ids
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
-from herdbook.domain.plan import Task
-from herdbook.domain.record import Account
+from herdbook.domain.plan.model import Task
+from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
-from herdbook.ports.dictionary import TASKS
-from herdbook.ports.query import find
-from herdbook.ports.run import run
-from herdbook.ports.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.postgres_server import machine_programs, running_postgres, wheel_programs
 from tests.unit.entrypoints.shell_process import REFUSED
 from tests.unit.entrypoints.terminals import SHELL, shell_in_a_pipe, shell_on_a_terminal

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.entrypoints.screens.text import columns, duration, plain, size
+from herdbook.entrypoints.cli.text import columns, duration, plain, size
 
 
 @given(st.text())

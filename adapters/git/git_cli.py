@@ -1,0 +1,117 @@
+"""What git itself says of a folder, where reading its files is not enough.
+
+Git is always started in a folder and finds the repository as it does for the user, so it judges
+whether that is one to be trusted; where it refuses, `Distrusted` is raised.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import NoReturn
+
+from herdbook.adapters.git.config import Unsure
+from herdbook.adapters.git.discovery import Place, believed, settings
+from herdbook.adapters.git.git_process import ask_git, distrust, elsewhere, refuse
+from herdbook.adapters.git.ownership import Distrusted
+
+HISTORY_PATIENCE = 60.0
+"""For how many seconds git may look for the first commits of a repository."""
+_NOWHERE = "not a git repository (or any "
+_OURS = r"^(core\.bare|remote\.origin\.url)$"
+# What somebody who sets it means for every question; the rest of a hook's variables are for its
+# own index and objects.
+_NAMED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
+
+
+def asked(folder: str, environment: Mapping[str, str]) -> Place | None:
+    """The place of a folder in one process; None outside any repository."""
+    # Paths may hold newlines, so a word that nobody can know beforehand stands between them.
+    mark = f"--herdbook-{os.urandom(16).hex()}"
+    wanted = ["--absolute-git-dir", mark, "--git-common-dir", mark, "--show-toplevel"]
+    status, told, complaint = ask_git(["-C", folder, "rev-parse", *wanted], environment)
+    parts = os.fsdecode(told).split(f"\n{mark}\n")
+    if len(parts) < 3:  # noqa: PLR2004 - git said no before it came to the worktree
+        if complaint.startswith(_NOWHERE):
+            return None
+        _refuse(status, complaint)
+    git_dir, common_dir, top_level = parts
+    place = Place(
+        git_dir=os.path.realpath(git_dir),
+        common_dir=os.path.realpath(os.path.join(folder, common_dir)),
+        top_level=os.path.realpath(top_level.removesuffix("\n")) if status == 0 else None,
+        folder=folder,
+    )
+    # What variables name is the user's own word. With GIT_DIR alone the worktree is the folder.
+    if "GIT_WORK_TREE" in environment or ("GIT_DIR" in environment and place.top_level == folder):
+        return place
+    return believed(place, _worktree_named(place.common_dir))
+
+
+def settings_asked(folder: str, environment: Mapping[str, str]) -> tuple[str | None, list[str]]:
+    """`core.bare` and the origin's URLs, as the repository's config and what it includes say."""
+    wanted = ["config", "--local", "--includes", "-z", "--get-regexp", _OURS]
+    status, told, complaint = ask_git(["-C", folder, *wanted], environment)
+    if status not in {0, 1}:
+        _refuse(status, complaint)
+    bare = None
+    urls = []
+    for entry in told.decode("utf-8", "surrogateescape").split("\0")[:-1]:
+        key, has_value, value = entry.partition("\n")
+        if key == "core.bare":
+            bare = value if has_value else "true"
+        else:
+            urls.append(value)
+    return bare, urls
+
+
+def branch_asked(folder: str, environment: Mapping[str, str]) -> str | None:
+    """The branch that HEAD names; None when it is detached."""
+    wanted = ["-C", folder, "symbolic-ref", "--quiet", "HEAD"]
+    status, told, complaint = ask_git(wanted, environment)
+    if status not in {0, 1}:
+        _refuse(status, complaint)
+    name = told.decode("utf-8", "surrogateescape").removesuffix("\n")
+    return name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else None
+
+
+def root_commits(folder: str, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The first commits of the repository's own HEAD; none when it has no commit yet.
+
+    Nothing is fetched for them: a partial clone that lacks some is refused.
+    """
+    named = {name: environment[name] for name in _NAMED if name in environment}
+    variables = {**elsewhere(environment), **named}
+    git = ["-C", folder, "--no-replace-objects"]
+    head = "main-worktree/HEAD"  # what all worktrees call the main one's
+    status, told, complaint = ask_git(
+        [*git, "rev-list", "--max-parents=0", head, "--"], variables, HISTORY_PATIENCE
+    )
+    if status == 0:
+        return tuple(sorted(told.decode("ascii").split()))
+    born, _, _ = ask_git([*git, "rev-parse", "--verify", "--quiet", head], variables)
+    if born != 1:
+        _refuse(status, complaint)
+    return ()
+
+
+def worktree_asked(common_dir: str, environment: Mapping[str, str]) -> str | None:
+    """What `core.worktree` says in a repository's own config file; None if it says nothing."""
+    file = os.path.join(common_dir, "config")
+    wanted = ["config", "--file", file, "--no-includes", "-z", "--get", "core.worktree"]
+    status, told, complaint = ask_git(["-C", "/", *wanted], elsewhere(environment))
+    if status not in {0, 1}:
+        refuse("git", status, complaint)
+    return os.fsdecode(told).removesuffix("\0") if status == 0 else None
+
+
+def _worktree_named(common_dir: str) -> str | None:
+    try:
+        return settings(common_dir).worktree
+    except Unsure:
+        return None
+
+
+def _refuse(status: int, complaint: str) -> NoReturn:
+    sentence = distrust(complaint)
+    if sentence is not None:
+        raise Distrusted(sentence)
+    refuse("git", status, complaint)

@@ -1,0 +1,235 @@
+"""The databases of LangGraph's `SqliteSaver`, read from a copy that is taken while they are in use.
+
+The copy is what SQLite would see: the database file first, then its write-ahead log. Whatever a
+writer moves from the log into the file meanwhile is still in the log, as long as that was not begun
+anew; if it was, the copy is taken again. Nothing is opened, locked or made beside the source.
+"""
+
+import json
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from herdbook.adapters.langgraph.split_checkpoint import split
+from herdbook.adapters.msgpack_reader import Unreadable
+from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.errors import StoreBusy, StoreUnavailable
+from herdbook.ports.repositories.checkpoints import Done
+from herdbook.ports.world.foreign_checkpoints import Foreign, Untold
+
+HEADER = 32
+"""The bytes at the beginning of a log that change when it is begun anew."""
+ATTEMPTS, PAUSE = 20, 0.1
+_IDS = ("thread_id", "checkpoint_ns", "checkpoint_id")
+COLUMNS = {
+    "checkpoints": (*_IDS, "parent_checkpoint_id", "type", "checkpoint", "metadata"),
+    "writes": (*_IDS, "task_id", "idx", "channel", "type", "value"),
+}
+
+
+@contextmanager
+def opened(file: Path) -> Iterator["SqliteCheckpoints"]:
+    """A database as it is now; StoreUnavailable if there is none, or if it is another one."""
+    path = file.resolve()
+    if not path.is_file():
+        what = "it is no file" if path.exists() else "there is no such file"
+        raise StoreUnavailable(str(file), what)
+    try:
+        with TemporaryDirectory(prefix="herdbook-") as folder:
+            size = _copied(path, Path(folder))
+            connection = _connected(Path(folder, path.name))
+        # The copy is open and has no name any more: it goes with this process, however that ends.
+        with closing(connection):
+            yield SqliteCheckpoints(file, connection, size)
+    except OSError as error:
+        if isinstance(error, StoreBusy | StoreUnavailable):
+            raise
+        reason = f"{error.strerror or error} (a copy is taken into a temporary folder)"
+        raise StoreUnavailable(str(file), reason) from error
+    except sqlite3.Error as error:
+        reason = f"SQLite cannot read it ({error}); nothing in it was changed"
+        raise StoreUnavailable(str(file), reason) from error
+
+
+def _copied(path: Path, folder: Path) -> int:
+    """Copy a database with its log or journal; how many bytes that are."""
+    beside = [path.with_name(path.name + end) for end in ("", "-wal", "-journal")]
+    start = time.monotonic()
+    for _ in range(ATTEMPTS):
+        before = _state(path)
+        size = 0
+        for each in beside:
+            copy = folder / each.name
+            copy.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                shutil.copyfile(each, copy)
+                size += copy.stat().st_size
+        if _state(path) == before:
+            return size
+        time.sleep(PAUSE)
+    raise StoreBusy(str(path), round(time.monotonic() - start, 1), "a program that writes to it")
+
+
+def _state(path: Path) -> Any:
+    """What must be the same before and after a copy for that to be whole."""
+    log, journal = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")
+    header = b""
+    with suppress(FileNotFoundError), log.open("rb") as opened_log:
+        header = opened_log.read(HEADER)
+    if len(header) == HEADER:
+        return header
+    found = []
+    for each in (path, journal):
+        with suppress(FileNotFoundError):
+            told = each.stat()
+            found.append((each.name, told.st_ino, told.st_size, told.st_mtime_ns))
+    return found
+
+
+def _connected(copy: Path) -> sqlite3.Connection:
+    """Open a copy, the log put back into it, so that it needs no other file any more."""
+    with closing(sqlite3.connect(copy)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+    connection = sqlite3.connect(f"{copy.as_uri()}?immutable=1&mode=ro", uri=True)
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    return connection
+
+
+class SqliteCheckpoints:
+    """All checkpoints of a database."""
+
+    def __init__(self, file: Path, connection: sqlite3.Connection, size: int) -> None:
+        self.size = size
+        self._connection = connection
+        connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+        for table, columns in COLUMNS.items():
+            there = self._columns(table)
+            lacking = [column for column in columns if column not in there]
+            if not there:
+                reason = f"it has no table {table!r}, so LangGraph's SqliteSaver has not made it"
+                raise StoreUnavailable(str(file), reason)
+            if lacking:
+                reason = f"its table {table!r} has no column {', '.join(lacking)}: it is of a kind "
+                raise StoreUnavailable(str(file), reason + "of SqliteSaver that is not understood")
+        path = "task_path" if "task_path" in self._columns("writes") else "''"
+        self._writes_query = (
+            f"SELECT task_id, {path}, idx, channel, type, value FROM writes "
+            "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx"
+        )
+
+    def _columns(self, table: str) -> list[str]:
+        rows = self._connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+        return [name for (name,) in rows]
+
+    @cached_property
+    def total(self) -> int:
+        """How many checkpoints there are."""
+        ((count,),) = self._connection.execute("SELECT count(*) FROM checkpoints")
+        return int(count)
+
+    @cached_property
+    def left_out(self) -> int:
+        """How many writes belong to checkpoints that are not there."""
+        ((count,),) = self._connection.execute(
+            "SELECT count(*) FROM writes AS w WHERE NOT EXISTS (SELECT 1 FROM checkpoints AS c "
+            "WHERE c.thread_id = w.thread_id AND c.checkpoint_ns = w.checkpoint_ns "
+            "AND c.checkpoint_id = w.checkpoint_id)"
+        )
+        return int(count)
+
+    def checkpoints(self) -> Iterator[Foreign | Untold]:
+        """All checkpoints, thread by thread, in the order of their ids."""
+        rows = self._connection.execute(
+            "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, "
+            "checkpoint, metadata FROM checkpoints ORDER BY thread_id, checkpoint_ns, checkpoint_id"
+        )
+        for row in rows:
+            key = "checkpoint " + " ".join(repr(each) for each in row[:3])
+            untold: list[Untold] = []
+            try:
+                found = self._foreign(row, key, untold)
+            except Unreadable as error:
+                yield Untold(key, str(error))
+                continue
+            yield found
+            yield from untold
+
+    def _foreign(self, row: tuple[Any, ...], key: str, untold: list[Untold]) -> Foreign:
+        *ids, parent, tag, data, metadata = row
+        thread_id, namespace, checkpoint_id = (_text(each, "an id of it") for each in ids)
+        state, values = split(_text(tag, "the word for how it is written"), _bytes(data))
+        said = _metadata(metadata)
+        run_id = json.loads(said.data).get("run_id")
+        writes = list(self._writes((thread_id, namespace, checkpoint_id), key, untold))
+        return Foreign(
+            thread_id,
+            namespace,
+            checkpoint_id,
+            _text(parent, "its parent's id") if parent else None,
+            None if run_id is None else str(run_id),
+            said,
+            state,
+            values,
+            writes,
+            len(data) + sum(len(done.value.data) for done in writes),
+        )
+
+    def _writes(self, ids: tuple[str, str, str], key: str, untold: list[Untold]) -> Iterator[Done]:
+        for task_id, path, number, channel, tag, data in self._connection.execute(
+            self._writes_query, ids
+        ):
+            try:
+                yield Done(
+                    _text(task_id, "its task"),
+                    _text(path, "its path"),
+                    _whole(number),
+                    _text(channel, "its channel"),
+                    Typed(_text(tag, "the word for how it is written"), _bytes(data)),
+                )
+            except Unreadable as error:
+                untold.append(Untold(f"write {task_id!r} {number!r} of {key}", str(error)))
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise Unreadable(f"{what} is no text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise Unreadable(f"{what} is no Unicode") from error
+    return value
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    if value is None:
+        return b""
+    if not isinstance(value, bytes):
+        raise Unreadable("what it holds are no bytes")
+    return value
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int):
+        raise Unreadable("its number is none")
+    return value
+
+
+def _metadata(value: Any) -> Typed:
+    """What is said of a checkpoint; SqliteSaver writes it as JSON, whatever the rest is."""
+    data = _bytes(value) or b"{}"
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable("what is said of it is no JSON") from error
+    if not isinstance(said, dict):
+        raise Unreadable("what is said of it is no JSON object")
+    return Typed("json", data)

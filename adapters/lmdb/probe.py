@@ -1,0 +1,68 @@
+"""A look at an LMDB folder, with LMDB alone."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import lmdb
+
+from herdbook.adapters.lmdb.environment import Environment
+from herdbook.adapters.lmdb.files import DATA, LOCK, holds_store, is_free, size_of
+from herdbook.adapters.lmdb.registry import open_environment
+from herdbook.adapters.lmdb.writer_lock import Trust, judge_file, writer_lock
+from herdbook.adapters.stores.urls import path_of
+from herdbook.domain.errors import HerdbookError
+from herdbook.domain.location.resolve import NOTHING_THERE, Sight
+
+META = "meta"
+
+
+def look(url: str, _: float) -> Sight:
+    """See what the folder says of itself; nothing is made, and nothing waited for.
+
+    A file of which nobody knows that it is whole is not read: opening the store verifies it.
+    """
+    folder = Path(os.path.realpath(path_of(url)))
+    if is_free(folder):
+        return NOTHING_THERE
+    size = None
+    try:
+        size = size_of(folder)
+        return Sight(exists=True, bytes=size, schema_version=_version(folder))
+    except (HerdbookError, lmdb.Error, OSError, ValueError, KeyError) as error:
+        return Sight(exists=True, bytes=size, problem=f"it cannot be read: {error}")
+
+
+def is_missing(url: str) -> bool:
+    """Whether there is no store in the folder; nothing is opened, for it may not be whole."""
+    return is_free(Path(os.path.realpath(path_of(url))))
+
+
+def _version(folder: Path) -> int | None:
+    with open_environment(folder) as environment:
+        if environment is not None:
+            return _version_in(environment)
+        holds_store(folder, create=False)
+        trust = judge_file(folder / DATA, writer_lock(folder))
+        if trust not in (Trust.AS_LEFT, Trust.IN_USE):
+            return None
+        # Without a lock file there is no writer to be kept out, and none must be made.
+        lock = (folder / LOCK).exists()
+        with (
+            lmdb.open(str(folder), readonly=True, create=False, lock=lock, max_dbs=8) as env,
+            env.begin() as txn,
+        ):
+            return _read_version(txn, env.open_db(META.encode(), txn=txn, create=False))
+
+
+def _version_in(environment: Environment) -> int | None:
+    meta = environment.databases.get(META)
+    if meta is None:  # it is just being made
+        return None
+    with environment.transaction(write=False) as txn:
+        return _read_version(txn, meta)
+
+
+def _read_version(txn: Any, meta: Any) -> int:
+    return int(json.loads(txn.get(b"store", b"{}", db=meta))["schema_version"])

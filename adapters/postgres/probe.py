@@ -1,0 +1,33 @@
+"""A look at a schema of a Postgres server."""
+
+from herdbook.adapters.postgres.connection_pool import Connections
+from herdbook.adapters.postgres.ownership import STORE
+from herdbook.adapters.postgres.schema import look as look_at_schema
+from herdbook.adapters.sql.dialect import quoted
+from herdbook.domain.location.resolve import NOTHING_THERE, Sight
+from herdbook.ports.engine.dictionary import DICTIONARY
+
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relkind IN ('r', 'm')
+"""
+
+
+def look(url: str, patience: float) -> Sight:
+    """See what the schema says of itself; what stands in the way is told at once."""
+    connections = Connections(url, patience=patience)
+    try:
+        with connections.borrowed(keep_trying=False) as connection:
+            if STORE not in look_at_schema(connection, connections, DICTIONARY).tables:
+                return NOTHING_THERE
+            size = connection.execute(_SIZE, [connections.schema]).fetchone()
+            table = f"{quoted(connections.schema)}.{STORE}"
+            row = connection.execute(f"SELECT schema_version FROM {table}").fetchone()
+            return Sight(
+                exists=True,
+                bytes=size[0] if size else None,
+                schema_version=row[0] if row else None,
+            )
+    finally:
+        connections.close()

@@ -1,0 +1,184 @@
+"""Ask a Postgres server: in a transaction that only reads and is rolled back.
+
+The server parses the query before anything runs, and the locks of the transaction tell which tables
+it names, however it names them; after the last row they tell what else was read, and an answer that
+took more than the tables of the store is withheld. Tables with secrets are read first, without
+their secrets, and the query gets those rows in their place.
+
+What remains is what the role may do by the server's own rights: a function that some extension
+brought, or a superuser's, can still reach past the tables when its name is not known to `words`.
+Give people who should not see secrets a role that may not.
+"""
+
+from contextlib import closing
+from typing import Any
+
+import psycopg
+from psycopg import generators, pq, sql
+
+from herdbook.adapters.postgres.begin import Mode, begin, milliseconds
+from herdbook.adapters.postgres.bounded_connection import BoundedConnection
+from herdbook.adapters.postgres.connection_pool import Connections
+from herdbook.adapters.postgres.dialect import POSTGRES
+from herdbook.adapters.postgres.errors import translate
+from herdbook.adapters.sql.dialect import quoted
+from herdbook.adapters.sql_query.postgres_lexer import single
+from herdbook.adapters.sql_query.redaction import visible
+from herdbook.adapters.sql_query.result import ONE_QUERY, Answer, answer_of, refused, too_slow
+from herdbook.domain.errors import HerdbookError
+from herdbook.ports.engine.kinds import Dictionary, Kind
+from herdbook.ports.engine.store import Store
+
+_JSON = 114
+_CATALOGS = {
+    *("pg_class", "pg_namespace", "pg_attribute", "pg_attrdef", "pg_type", "pg_index"),
+    *("pg_constraint", "pg_collation", "pg_description", "pg_tables", "pg_indexes", "pg_views"),
+    *("pg_am", "pg_tablespace", "pg_depend", "pg_sequence"),
+}
+_NO_QUERY = {"42601", "0A000", "25006"}
+_SERVERS_OWN = {"08", "40", "53", "55", "57", "58"}
+_DAMAGED = {"XX001", "XX002"}
+# An index or the overflow of a table counts as the table.
+_READ = """
+SELECT DISTINCT space.nspname, main.relname FROM pg_lock_status() held
+JOIN pg_class given ON given.oid = held.relation
+LEFT JOIN pg_index ON indexrelid = given.oid
+LEFT JOIN pg_class owner ON owner.reltoastrelid = coalesce(indrelid, given.oid)
+JOIN pg_class main ON main.oid = coalesce(owner.oid, indrelid, given.oid)
+JOIN pg_namespace space ON space.oid = main.relnamespace
+WHERE held.pid = pg_backend_pid() AND held.locktype = 'relation'
+"""
+
+
+def ask_server(store: Store, url: str, query: str, *, patience: float, limit: int) -> Answer:
+    """The answer of the server that a store is on, to its own SQL.
+
+    The store was opened before, so its schema is known to be ours to use. A query whose connection
+    breaks is not asked again: it may be why.
+    """
+    query = single(query)
+    connections = Connections(url, patience=patience)
+    # Closed without a COMMIT, the connection takes its transaction back.
+    with closing(connections.connect()) as connection:
+        reading = _Reading(connection, store.dictionary, connections.schema)
+        try:
+            return reading.answer(query, patience, limit)
+        except psycopg.errors.QueryCanceled as error:
+            raise too_slow(patience) from error
+        except psycopg.Error as error:
+            # Not even as its cause: the server's words may quote what the query read.
+            raise _told(error, connections.place, patience) from None
+
+
+class _Reading:
+    """One transaction on the server that answers one query."""
+
+    def __init__(self, connection: BoundedConnection, dictionary: Dictionary, schema: str) -> None:
+        self._connection = connection
+        self._schema = schema
+        self._kinds = dictionary.kinds
+
+    def answer(self, query: str, patience: float, limit: int) -> Answer:
+        """Parse, look what it names, run it over what it may see, look what it read."""
+        self._begin(patience)
+        self._parse(query)
+        named = self._read_so_far()
+        secret = [kind for name in sorted(named) if (kind := self._kinds[name]).secrets]
+        self._connection.execute("ROLLBACK TO asked")
+        parts = [self._without_secrets(kind) for kind in secret]
+        self._connection.execute("ROLLBACK TO asked")
+        cursor = self._connection.cursor()
+        within = f"WITH {', '.join(parts)} " if parts else ""
+        statement = (
+            f"DECLARE answer NO SCROLL CURSOR FOR {within}SELECT * FROM (\n{query}\n) AS answer"
+        )
+        self._run_single(statement)
+        self._refuse_secrets()
+        fetched = cursor.execute(f"FETCH {limit + 1:d} FROM answer").fetchall()
+        described = cursor.description or []
+        self._refuse_secrets()
+        documents = [at for at, each in enumerate(described) if each.type_code == _JSON]
+        return answer_of((each.name for each in described), fetched, documents, limit)
+
+    def _begin(self, patience: float) -> None:
+        settings = {
+            # The server's own names come first, and what is temporary last.
+            "search_path": f"{quoted(self._schema)}, pg_temp",
+            "standard_conforming_strings": "on",
+            "statement_timeout": str(milliseconds(patience)),
+            "TimeZone": "UTC",
+            "DateStyle": "ISO, YMD",
+            "bytea_output": "hex",
+        }
+        each = ", ".join(
+            f"pg_catalog.set_config('{name}', '{value}', true)" for name, value in settings.items()
+        )
+        begin(self._connection, Mode.READ, patience, f"SELECT {each}; SAVEPOINT asked")
+
+    def _parse(self, query: str) -> None:
+        """Let the server understand the query and run nothing; what it says quotes the query."""
+        server = self._connection.pgconn
+        server.send_prepare(b"", query.encode())
+        told = self._result()
+        if told.status == pq.ExecStatus.FATAL_ERROR:
+            said = told.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"it is not understood"
+            raise refused(said.decode(errors="replace"))
+        server.send_describe_prepared(b"")
+        if self._result().nparams:
+            raise refused("has parameters, to which nobody gives values")
+
+    def _run_single(self, statement: str) -> None:
+        """Run a statement in a way in which it can only be one, and no second one is behind it."""
+        self._connection.pgconn.send_query_params(statement.encode(), None)
+        told = self._result()
+        if told.status == pq.ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(told)
+
+    def _result(self) -> pq.abc.PGresult:
+        """The answer to what was sent, waited for as any other call is."""
+        server = self._connection.pgconn
+        results: list[pq.abc.PGresult] = self._connection.wait(generators.execute(server))
+        return results[-1]
+
+    def _read_so_far(self) -> set[str]:
+        """The tables of the store that this transaction has named or read; refuses others."""
+        found = set()
+        for schema, name in self._connection.execute(_READ).fetchall():
+            if schema == self._schema and name in self._kinds:
+                found.add(name)
+            elif schema != "information_schema" and (
+                schema != "pg_catalog" or name not in _CATALOGS
+            ):
+                raise refused(f"reads {schema}.{name}, which is no table of this store")
+        return found
+
+    def _refuse_secrets(self) -> None:
+        for name in sorted(self._read_so_far()):
+            if self._kinds[name].secrets:
+                raise refused(f"must call the table {name} by its name alone: it holds secrets")
+
+    def _without_secrets(self, kind: Kind[Any]) -> str:
+        """A table as a part of a query that holds its rows, with stars for its secrets."""
+        ((rows,),) = self._connection.execute(
+            f"SELECT coalesce(json_agg(each), '[]')::text FROM (SELECT {visible(kind)} "
+            f"FROM {quoted(self._schema)}.{quoted(kind.name)}) AS each"
+        ).fetchall()
+        types = {"space": "id"} | {n: each.type_name for n, each in kind.columns.items()}
+        layout = ", ".join(f"{quoted(n)} {POSTGRES.types[each]}" for n, each in types.items())
+        text = sql.Literal(rows).as_string(self._connection)
+        return f"{quoted(kind.name)} AS (SELECT * FROM json_to_recordset({text}) AS each({layout}))"
+
+
+def _told(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
+    """What went wrong while it ran, without the server's words: those may quote what it read."""
+    code = error.sqlstate or ""
+    if code in _NO_QUERY:
+        return refused(ONE_QUERY)
+    if code[:2] in _SERVERS_OWN or code in _DAMAGED:
+        return translate(error, place, patience)
+    if code:
+        words = "".join(f" {c.lower()}" if c.isupper() else c for c in type(error).__name__)
+        return refused(f"cannot be answered: {words.strip()} ({code})")
+    if isinstance(error, psycopg.DataError):
+        return refused("has a value in its answer that Python does not know; cast it to text")
+    return translate(error, place, patience)

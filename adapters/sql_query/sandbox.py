@@ -1,0 +1,258 @@
+"""A DuckDB that can be asked and can do nothing else, in a process that can be ended.
+
+What runs there is `sandbox_process`. It is kept for a while for the next query.
+"""
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from herdbook.adapters.sql_query import frames
+from herdbook.adapters.sql_query.refusal import TOO_MUCH_MEMORY, refused, too_slow
+from herdbook.adapters.sql_query.result import Answer
+from herdbook.adapters.sql_query.result_values import decode_value
+from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreFull, StoreUnavailable
+
+Tables = dict[str, dict[str, str]]
+"""For each table the SQL by which the process makes it, fills it or sees it in a file."""
+
+NO_DUCKDB = (
+    "SQL over it is answered by the package duckdb, which is not installed; "
+    "`pip install 'herdbook[duckdb]'` brings it"
+)
+
+_COMMAND = (sys.executable, "-P", "-m", "herdbook.adapters.sql_query.sandbox_process")
+_MOST_MEMORY = 4 * 2**30
+_IDLE_SECONDS = 10.0
+"""For how long a process is kept for the next query."""
+
+
+class Deadline:
+    """How long a query may take, from when it was asked: all that is done for it counts."""
+
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        self._end = monotonic() + patience
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left; InvalidValue when there are none."""
+        seconds = self._end - monotonic()
+        if seconds <= 0:
+            raise too_slow(self.patience)
+        return seconds
+
+
+Feed = Callable[[list[str]], Iterator[tuple[str, dict[str, list[Any]]]]]
+"""The rows of some tables, a part at a time: the table, and a list for each of its columns."""
+
+
+def ask_sandbox(
+    sql: str,
+    tables: Tables,
+    *,
+    place: str,
+    deadline: Deadline,
+    limit: int,
+    paths: Sequence[Path] = (),
+    feed: Feed | None = None,
+) -> Answer:
+    """Ask one query over some tables: those of a database file at `paths`, or rows from `feed`.
+
+    Raises InvalidValue where the query is refused, takes too long or needs too much memory, and
+    StoreDamaged, StoreFull or StoreUnavailable where the file cannot be read.
+    """
+    request = {
+        "sql": sql,
+        "tables": tables,
+        "paths": [str(path) for path in paths],
+        "place": place,
+        "limit": limit,
+        "memory": memory_limit(),
+    }
+    with _process(deadline, place) as process:
+        reply = process.exchange(request)
+        if "rows" in reply and "columns" not in reply:
+            for table, columns in feed(reply["rows"]) if feed else ():
+                process.send({"table": table})
+                process.send(columns)
+                _ = deadline.left
+            reply = process.exchange({})
+    if "columns" not in reply:
+        raise _error(reply, place)
+    try:
+        rows = [tuple(map(decode_value, row)) for row in reply["rows"]]
+    except RecursionError as error:
+        raise refused("has a value in its answer that is nested too deep") from error
+    return Answer(tuple(reply["columns"]), rows, cut=bool(reply["cut"]))
+
+
+def prepare() -> None:
+    """Start the process for a query that is about to be asked: until it is there takes 0.2 s."""
+    _IDLE.give_back(_IDLE.take() or _Process())
+
+
+def memory_limit() -> int:
+    """How many bytes a query may take: half of what the machine has, and not more than 4 GiB."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return _MOST_MEMORY
+    return min(_MOST_MEMORY, there // 2)
+
+
+def _error(reply: dict[str, Any], place: str) -> HerdbookError:
+    match reply:
+        case {"refused": reason}:
+            return refused(str(reason))
+        case {"damaged": reason}:
+            return StoreDamaged(place, str(reason))
+        case {"full": reason}:
+            return StoreFull(place, str(reason))
+        case {"missing": _}:
+            return StoreUnavailable(place, NO_DUCKDB)
+        case {"unavailable": reason}:
+            return StoreUnavailable(place, str(reason))
+    return StoreUnavailable(place, "the process that answers queries has not answered")
+
+
+class _Process:
+    """The other process, as this one has it."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+        )
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Tell it something. Raises frames.Closed."""
+        if self._process.stdin is None:
+            raise frames.Closed
+        frames.send(self._process.stdin.fileno(), json.dumps(message).encode())
+
+    def exchange(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Tell it something and wait for what it says. Raises frames.Closed."""
+        self.send(message)
+        if self._process.stdout is None:
+            raise frames.Closed
+        reply = json.loads(frames.receive(self._process.stdout.fileno()))
+        if not isinstance(reply, dict):
+            raise frames.Closed
+        return reply
+
+    def kill(self) -> None:
+        """End it now. Any thread may."""
+        self._process.kill()
+
+    def end(self) -> int:
+        """End it and clear up; how it ended."""
+        self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        return self._process.wait()
+
+    def is_running(self) -> bool:
+        """Whether it is there for another query."""
+        return self._process.poll() is None
+
+    def forget(self) -> None:
+        """In a forked child: it is the parent's."""
+        self._process.returncode = 0
+
+
+class _Idle:
+    """The process that waits for the next query, if there is one, for a while."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._process: _Process | None = None
+        self._timer: threading.Timer | None = None
+        self._is_hooked = False
+
+    def take(self) -> _Process | None:
+        """Have it, alone."""
+        with self._mutex:
+            process, self._process = self._process, None
+            if self._timer is not None:
+                self._timer.cancel()
+        return process
+
+    def give_back(self, process: _Process) -> None:
+        """Let it wait for the next query."""
+        with self._mutex:
+            if not self._is_hooked:
+                self._is_hooked = True
+                atexit.register(self.end)
+                os.register_at_fork(after_in_child=self._forget)
+            surplus, self._process = self._process, process
+            self._timer = threading.Timer(_IDLE_SECONDS, self.end)
+            self._timer.daemon = True
+            self._timer.start()
+        if surplus is not None:
+            surplus.end()
+
+    def end(self) -> None:
+        """End it: nobody has asked for a while, or this process ends."""
+        process = self.take()
+        if process is not None:
+            process.end()
+
+    def _forget(self) -> None:
+        self._mutex = threading.Lock()
+        self._timer = None
+        if self._process is not None:
+            self._process.forget()
+        self._process = None
+
+
+_IDLE = _Idle()
+
+
+@contextmanager
+def _process(deadline: Deadline, place: str) -> Iterator[_Process]:
+    """A process for one query, ended when its time has passed and kept if all went well."""
+    process = _IDLE.take()
+    if process is not None and not process.is_running():  # somebody has killed it
+        process.end()
+        process = None
+    process = process or _Process()
+    timer = threading.Timer(deadline.left, process.kill)
+    timer.daemon = True
+    timer.start()
+    is_well = False
+    try:
+        yield process
+        is_well = True
+    except frames.Closed as error:
+        _ = deadline.left  # raises when that was why
+        raise _death(process.end(), place) from error
+    finally:
+        timer.cancel()
+        timer.join()
+        if is_well and process.is_running():
+            _IDLE.give_back(process)
+        else:
+            process.end()
+
+
+def _death(code: int, place: str) -> HerdbookError:
+    """The error of a process that ended by itself: most of them found no memory."""
+    if code in {-signal.SIGKILL, -signal.SIGABRT}:
+        return refused(TOO_MUCH_MEMORY)
+    how = signal.strsignal(-code) if code < 0 else f"code {code}"
+    reason = f"the process that answers queries has ended ({how}). Nothing was changed"
+    return StoreUnavailable(place, reason)

@@ -1,0 +1,192 @@
+"""The process in which DuckDB answers queries; `sandbox` starts it.
+
+DuckDB hears an interrupt only between two steps of a query, and a function may take minutes and
+gigabytes for one. So a query runs here, where it can be killed, may write no file, and gets no more
+memory than it is given. The process answers one query after the other on its standard input, each
+in an instance of its own, and ends with the one who asks.
+"""
+
+import json
+import os
+import resource
+import select
+import signal
+import threading
+from contextlib import suppress
+from importlib import import_module
+from secrets import token_hex
+from typing import Any
+
+from herdbook.adapters.sql_query import frames
+from herdbook.adapters.sql_query.refusal import ONE_QUERY, TOO_MUCH_MEMORY, first_line, refused
+from herdbook.adapters.sql_query.result_values import encode_value, plain_value
+from herdbook.domain.errors import InvalidValue, StoreDamaged, StoreFull
+
+Message = dict[str, Any]
+
+_ASKS, _ANSWERS = 0, 1
+_SHARE = 0.7
+"""How much of the memory DuckDB may plan with; what functions take comes on top of that."""
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+_DEEP = "has a value in its answer that is nested too deep; cast it to text"
+
+
+def main() -> None:
+    """Answer queries until there are none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is typed to the one who asks, who ends us
+    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
+        resource.setrlimit(kind, (0, 0))
+    threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    with suppress(ImportError):  # that it is missing is told to whoever asks
+        import_module("herdbook.adapters.sql_query.duckdb_syntax")
+        import_module("herdbook.adapters.duckdb.instance")
+    with suppress(frames.Closed):
+        while True:
+            _reply(_outcome(json.loads(frames.receive(_ASKS))))
+
+
+def _end_with_the_asker() -> None:
+    """Do not go on with a query when the one who asked is gone."""
+    poll = select.poll()
+    poll.register(_ASKS, 0)  # nothing but a hang-up
+    poll.poll()
+    os._exit(0)
+
+
+def _outcome(request: Message) -> Message:
+    _limit_memory(request["memory"])
+    try:
+        import duckdb  # noqa: PLC0415 - what is missing is told
+    except ImportError:
+        return {"missing": "duckdb"}
+    try:
+        return _answer(request)
+    except (duckdb.Error, InvalidValue, MemoryError, RecursionError) as error:
+        return _failure(error, request["place"])
+
+
+def _failure(error: Exception, place: str) -> Message:
+    """What to say of an error: the query's own fault, or the file's."""
+    import duckdb  # noqa: PLC0415
+
+    from herdbook.adapters.duckdb.errors import translated  # noqa: PLC0415
+
+    match error:
+        case InvalidValue(reason=reason):
+            return {"refused": reason}
+        case duckdb.OutOfMemoryException() | MemoryError():
+            return {"refused": TOO_MUCH_MEMORY}
+        case RecursionError():
+            return {"refused": _DEEP}
+        case (
+            duckdb.ProgrammingError()
+            | duckdb.DataError()
+            | duckdb.NotSupportedError()
+            | duckdb.IntegrityError()
+            | duckdb.PermissionException()
+        ):
+            return {"refused": first_line(error)}
+    found = translated(error, place)
+    kind = {StoreDamaged: "damaged", StoreFull: "full"}.get(type(found), "unavailable")
+    return {kind: getattr(found, "reason", str(found))}
+
+
+def _limit_memory(size: int) -> None:
+    # Not every system counts this; then it is for whoever waits to end a query that takes too much.
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
+
+
+def _answer(request: Message) -> Message:
+    from herdbook.adapters.duckdb.instance import open_instance  # noqa: PLC0415
+    from herdbook.adapters.sql_query.duckdb_syntax import tables_in, tree_of  # noqa: PLC0415
+
+    settings = {"memory_limit": f"{int(request['memory'] * _SHARE) >> 20}MiB"}
+    with open_instance(request["paths"], settings=settings) as connection:
+        tree = tree_of(connection, request["sql"])
+        named = tables_in(tree, request["tables"])
+        if request["paths"]:
+            _attach(connection, request)
+        else:
+            _take_rows(connection, request["tables"], named)
+        return _ask(connection, tree, request["sql"], request["limit"])
+
+
+def _attach(connection: Any, request: Message) -> None:
+    """See the tables of a file through views that hide what is secret.
+
+    The file itself is attached under a name made for this one query, which it cannot know.
+    """
+    within = f"herd_{token_hex(16)}"
+    literal = request["paths"][0].replace("'", "''")
+    connection.execute(f"ATTACH '{literal}' AS {within} (TYPE duckdb, READ_ONLY)")
+    for name, table in request["tables"].items():
+        connection.execute(
+            f'CREATE VIEW "{name}" AS SELECT {table["visible"]} FROM {within}.main."{name}"'
+        )
+
+
+def _take_rows(connection: Any, tables: Message, named: set[str]) -> None:
+    """Make the tables, and fill those that the query names with what the asker then sends."""
+    for table in tables.values():
+        connection.execute(table["create"])
+    _reply({"rows": sorted(named)})
+    while header := json.loads(frames.receive(_ASKS)):
+        columns = frames.receive(_ASKS).decode()
+        connection.execute(tables[header["table"]]["insert"], [columns])
+
+
+def _ask(connection: Any, tree: Message, sql: str, limit: int) -> Message:
+    import duckdb  # noqa: PLC0415
+
+    (statement,) = connection.extract_statements(sql)
+    if statement.type is not duckdb.StatementType.SELECT:
+        raise refused(ONE_QUERY)
+    if statement.named_parameters:
+        raise refused("has parameters, to which nobody gives values")
+    asked = connection.execute(statement)
+    columns = [(str(name), str(type_name)) for name, type_name, *_ in asked.description]
+    zoned = {type_name for _, type_name in columns if _ZONED in type_name}
+    if zoned - {_ZONED}:
+        raise refused("has a time with a zone in a list or a struct; cast it to TIMESTAMP")
+    if zoned:
+        asked = connection.execute(_without_zones(connection, tree, columns))
+    fetched = asked.fetchmany(limit + 1)
+    documents = [type_name == "JSON" for _, type_name in columns]
+    rows = [
+        [
+            encode_value(plain_value(each, document=document))
+            for each, document in zip(row, documents, strict=True)
+        ]
+        for row in fetched[:limit]
+    ]
+    return {"columns": [name for name, _ in columns], "rows": rows, "cut": len(fetched) > limit}
+
+
+def _without_zones(connection: Any, tree: Message, columns: list[tuple[str, str]]) -> str:
+    """The same query with its times in UTC and without a zone: others need one more package."""
+    written = connection.execute(
+        "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]
+    ).fetchall()
+    names = [f"c{at}" for at in range(len(columns))]
+    chosen = [
+        f"CAST({name} AS TIMESTAMP)" if type_name == _ZONED else name
+        for name, (_, type_name) in zip(names, columns, strict=True)
+    ]
+    return f"SELECT {', '.join(chosen)} FROM ({written[0][0]}) AS answer({', '.join(names)})"
+
+
+def _reply(message: Message) -> None:
+    try:
+        written = json.dumps(message).encode()
+    except (MemoryError, RecursionError) as error:
+        reason = _DEEP if isinstance(error, RecursionError) else TOO_MUCH_MEMORY
+        written = json.dumps({"refused": reason}).encode()
+    if len(written) > frames.LARGEST:
+        reason = f"has an answer of more than {frames.LARGEST >> 20} MiB; ask for less"
+        written = json.dumps({"refused": reason}).encode()
+    frames.send(_ANSWERS, written)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Open, probe and check stores by their URLs."""

@@ -1,0 +1,1 @@
+"""Clock, ids, processes and errors of the operating system."""

@@ -1,0 +1,1 @@
+"""This user's own files: settings, trust, known stores, the spool, halt markers."""

@@ -1,0 +1,145 @@
+"""The stores this user has made, trusted or written to, one small file each in the state folder.
+
+Two kinds of marks, each named by its content, so that any number of processes may add to them
+without a lock:
+
+- `stores/`: that a space is kept in a store. `status --all` shows them all, and one that is gone
+  is noticed.
+- `own-stores/`: that a store in files was made by this user, or is trusted. It is known by the
+  device and number of a file that stays for as long as the store does, so that a store moved with
+  its repository stays known, and one that somebody put in its place does not.
+"""
+
+import json
+import os
+import stat
+import time
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
+from herdbook.domain.errors import StoreUnavailable
+
+DAY = 86_400.0
+FileIdentity = tuple[int, int]
+
+
+def data_file(scheme: str, path: Path) -> Path:
+    """The file that is there exactly when a store of that engine is."""
+    return path / "data.mdb" if scheme == "lmdb" else path
+
+
+def identity_of(scheme: str, path: Path) -> FileIdentity | None:
+    """By what the store at a real path is known; None where nothing stands for it yet.
+
+    LMDB's folder and DuckDB's lock file stay where they are for as long as the store does, also
+    when its data is restored from a copy.
+    """
+    try:
+        status = os.lstat(_standing_for(scheme, path))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
+
+
+def identity_at(place: Path) -> FileIdentity | None:
+    """By what the store at a path is known, whichever engine it is of; links are followed."""
+    real = Path(os.path.realpath(place))
+    return identity_of("lmdb" if real.is_dir() else "duckdb", real)
+
+
+def reserve(scheme: str, path: Path) -> FileIdentity:
+    """Make what a new store will be known by, for this user alone; its identity.
+
+    Raises StoreUnavailable where that cannot be made.
+    """
+    standing = _standing_for(scheme, path)
+    try:
+        if scheme == "lmdb":
+            standing.mkdir(mode=0o700, exist_ok=True)
+        else:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            os.close(os.open(standing, flags, 0o600))
+        status = os.lstat(standing)
+    except OSError as error:
+        reason = f"it cannot be made: {error.strerror}. Nothing was written"
+        raise StoreUnavailable(str(standing), reason) from error
+    if not (stat.S_ISDIR(status.st_mode) if scheme == "lmdb" else stat.S_ISREG(status.st_mode)):
+        raise StoreUnavailable(str(standing), "something else is in its place")
+    return status.st_dev, status.st_ino
+
+
+def is_own(identity: FileIdentity | None) -> bool:
+    """Whether this user made or trusted the store with that identity."""
+    return identity is not None and _own_mark(identity).exists()
+
+
+def is_trusted(identity: FileIdentity | None) -> bool:
+    """Whether this user trusted the store with that identity, wherever it comes from."""
+    if identity is None:
+        return False
+    try:
+        return json.loads(_own_mark(identity).read_bytes()).get("trusted") is True
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def add_own(identity: FileIdentity, url: str, *, trusted: bool = False) -> None:
+    """Remember a store as this user's own; a trusted one also where others may change it."""
+    mark = _own_mark(identity)
+    if trusted or not mark.exists():
+        make_private(mark.parent)
+        write_private(mark, json.dumps({"url": url, "trusted": trusted}))
+
+
+def remove_own(identity: FileIdentity) -> None:
+    """Remember a store as this user's own no longer."""
+    _own_mark(identity).unlink(missing_ok=True)
+
+
+def note_use(url: str, space: str) -> None:
+    """Remember that this user keeps a space in a store; once a day, that it is still in use."""
+    mark = _use_mark(url, space)
+    try:
+        if time.time() - mark.stat().st_mtime > DAY:
+            os.utime(mark)
+    except FileNotFoundError:
+        make_private(mark.parent)
+        write_private(mark, json.dumps({"url": url, "space": space}))
+
+
+def last_use(url: str, space: str) -> datetime | None:
+    """The day on which a space was last known to be in a store; None if it never was."""
+    try:
+        seconds = _use_mark(url, space).stat().st_mtime
+    except FileNotFoundError:
+        return None
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def forget_use(url: str, space: str) -> None:
+    """Remember no longer that a space was in a store."""
+    _use_mark(url, space).unlink(missing_ok=True)
+
+
+def list_uses() -> list[tuple[str, str]]:
+    """The stores and spaces this user has written to, as (url, space), in order."""
+    folder = state_folder() / "stores"
+    marks = folder.iterdir() if folder.is_dir() else ()
+    notes = [json.loads(mark.read_text()) for mark in marks if not mark.name.startswith(".")]
+    return sorted((note["url"], note["space"]) for note in notes)
+
+
+def _standing_for(scheme: str, path: Path) -> Path:
+    return path if scheme == "lmdb" else path.with_name(f"{path.name}.lock")
+
+
+def _own_mark(identity: FileIdentity) -> Path:
+    device, number = identity
+    return state_folder() / "own-stores" / f"{device:x}-{number:x}"
+
+
+def _use_mark(url: str, space: str) -> Path:
+    text = json.dumps({"url": url, "space": space})
+    return state_folder() / "stores" / sha256(text.encode()).hexdigest()[:32]

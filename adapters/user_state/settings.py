@@ -1,0 +1,112 @@
+"""Settings as people write them: variables, and TOML files with their lines."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.location.settings import (
+    VARIABLES,
+    WORKFLOW_VARIABLE,
+    Layer,
+    Origin,
+    Scope,
+    setting,
+)
+
+REPOSITORY_FILE, PROJECT_FILE = "herdbook.toml", "pyproject.toml"
+PROJECT_TABLE = ("tool", "herdbook")
+_SQLITE = b"SQLite format 3\0"
+_HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
+
+
+def from_arguments(arguments: Mapping[str, str | None], base: str) -> Layer:
+    """What was typed, by key."""
+    return {
+        key: setting(key, value, Origin(f"--{key}"), base)
+        for key, value in arguments.items()
+        if value
+    }
+
+
+def from_environment(variables: Mapping[str, str], base: str) -> list[Layer]:
+    """What the environment sets; an empty variable counts as unset."""
+    ours = {
+        key: setting(key, variables[name], Origin(name), base)
+        for name, key in VARIABLES.items()
+        if variables.get(name)
+    }
+    theirs = variables.get(WORKFLOW_VARIABLE)
+    return [ours, _workflow_layer(theirs, base)] if theirs else [ours]
+
+
+def _workflow_layer(path: str, base: str) -> Layer:
+    """Another program's path: where nothing is, or a store of ours, it is the checkpoints' store.
+
+    A SQLite database that is there stays that program's own.
+    """
+    value, rule = path, WORKFLOW_VARIABLE
+    if _is_sqlite(Path(base, Path(path).expanduser())):
+        value, rule = Scope.WORKTREE, f"{WORKFLOW_VARIABLE} names a SQLite database, left as it is"
+    return {"checkpoints": setting("checkpoints", value, Origin(rule), base)}
+
+
+def _is_sqlite(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def repository_file(root: Path) -> Path | None:
+    """The file with the repository's settings: its own, else its pyproject.toml if it has any."""
+    own, project = root / REPOSITORY_FILE, root / PROJECT_FILE
+    if own.exists():
+        return own
+    # Most projects have the file and no table of ours in it, and reading TOML takes its time.
+    return project if project.is_file() and b"herdbook" in read_bytes(project) else None
+
+
+def read_bytes(path: Path) -> bytes:
+    """What a settings file holds."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidValue(str(path), f"cannot be read: {error.strerror}") from error
+
+
+def from_file(path: Path, base: str, name: str = "") -> Layer:
+    """The settings in a file, each with its line; every one of them is checked."""
+    import tomllib  # noqa: PLC0415 - 20 ms that only those wait for who have such a file
+
+    name = name or path.name
+    try:
+        text = read_bytes(path).decode()
+        table: Any = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidValue(name, f"is not TOML: {error}") from None
+    within = PROJECT_TABLE if path.name == PROJECT_FILE else ()
+    for key in within:
+        table = table.get(key, {})
+    if not isinstance(table, dict):
+        raise InvalidValue(name, f"[{'.'.join(within)}] must be a table of settings")
+    lines = _lines(text, within)
+    return {
+        key: setting(key, value, Origin(name, lines.get(key)), base) for key, value in table.items()
+    }
+
+
+def _lines(text: str, within: tuple[str, ...]) -> dict[str, int]:
+    """On which line each key of a table is set, as far as it is written plainly."""
+    lines: dict[str, int] = {}
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            table = tuple(part.strip(" \t\"'") for part in header[1].split("."))
+            continue
+        words, equals, _ = line.partition("=")
+        key = tuple(part.strip(" \t\"'") for part in words.split("."))
+        if equals and (*table, *key)[:-1] == within:
+            lines.setdefault(key[-1], number)
+    return lines

@@ -1,0 +1,262 @@
+"""The spool: where hooks leave events, one line of JSON each, until a flush has them in the store.
+
+`hook.py` and the OpenCode plugin append to `events.jsonl`, each line in one write. A flush takes
+that file away under another name, reads it, and confirms when the store has committed. A hook that
+had the file open may still write to it, so it is kept and read on until it has been quiet for a
+while, and sealed before it goes. Whoever is killed, at whatever instant, loses nothing: the next
+reading gives the same events with the same ids again, and the flush drops those it knows.
+"""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
+from herdbook.domain.errors import StoreUnavailable
+
+EVENTS, ASIDE = "events.jsonl", "aside.jsonl"
+QUIET = 60.0
+"""After how many seconds nobody is expected to write to a file that was taken away."""
+_FIELDS = {"id": str, "at": int, "event": str, "cwd": str, "env": dict, "raw": object}
+
+
+class Event(NamedTuple):
+    """What a hook was told, when (in microseconds since 1970), where and by whom."""
+
+    id: str
+    at: int
+    event: str
+    cwd: str
+    env: dict[str, str]
+    raw: Any
+
+
+class Aside(NamedTuple):
+    """A line that is no event, where it stood, and why."""
+
+    place: str
+    line: str
+    reason: str
+
+
+class Waiting(NamedTuple):
+    """How much is in the spool, and since when (seconds since 1970; None if nothing is)."""
+
+    size: int
+    since: float | None
+
+
+class _Part(NamedTuple):
+    """What was read of one file: from where to where, and whether it may go then."""
+
+    path: Path
+    begin: int
+    end: int
+    quiet: bool
+
+
+class Taken:
+    """What one reading found: its events in the order they were written, and what was no event."""
+
+    def __init__(self, spool: Path, files: list[Path], now: float) -> None:
+        self._spool = spool
+        self._parts: list[_Part] = []
+        self.events: list[Event] = []
+        self.aside: list[Aside] = []
+        for path in files:
+            self._read(path, now)
+
+    def __iter__(self) -> Iterator[Event]:
+        return iter(self.events)
+
+    def _read(self, path: Path, now: float) -> None:
+        begin = _confirmed(path)
+        try:
+            with path.open("rb") as file:
+                file.seek(begin)
+                data = file.read()
+                quiet = path.name != EVENTS and now - max(_taken_at(path), _written(file)) > QUIET
+        except FileNotFoundError:
+            return  # another flush has confirmed it
+        # What follows the last newline may be still being written, until all is quiet.
+        end = len(data) if quiet else data.rfind(b"\n") + 1
+        at = begin
+        for line in data[:end].split(b"\n"):
+            if line.strip():
+                self._sort(f"{path.name}:{at}", line)
+            at += len(line) + 1
+        self._parts.append(_Part(path, begin, begin + end, quiet))
+
+    def _sort(self, place: str, line: bytes) -> None:
+        try:
+            self.events.append(_event(line))
+        except ValueError as error:
+            text = line.decode("utf-8", "backslashreplace")
+            self.aside.append(Aside(place, text, str(error)))
+
+    def confirm(self) -> None:
+        """Let go of what was read: the store has it. What is no event is kept in `aside.jsonl`."""
+        try:
+            if self.aside:
+                lines = [json.dumps(each._asdict()) for each in self.aside]
+                _append(self._spool / ASIDE, "".join(f"\n{line}\n" for line in lines).encode())
+            for part in self._parts:
+                if part.path.name != EVENTS:
+                    self._let_go(part)
+        except OSError as error:
+            raise _trouble(self._spool, error) from error
+
+    def _let_go(self, part: _Part) -> None:
+        if not part.quiet:
+            if part.end > part.begin:
+                _confirm(part.path, part.end)
+            return
+        try:
+            with part.path.open("rb") as file:
+                # Sealed first, looked at then: a hook looks at the seal after it wrote, so its line
+                # is either seen here, or the hook sees the seal and writes it elsewhere once more.
+                os.fchmod(file.fileno(), 0o400)
+                if os.fstat(file.fileno()).st_size != part.end:
+                    return
+            part.path.unlink(missing_ok=True)
+        except FileNotFoundError:
+            pass  # another flush was quicker
+        _mark(part.path).unlink(missing_ok=True)
+
+
+def folder() -> Path:
+    """Where the spool is; `hook.py` finds the same folder without asking here."""
+    return state_folder() / "spool"
+
+
+def taken() -> Taken:
+    """Take what the hooks have left so far; it stays in the spool until it is confirmed."""
+    spool = folder()
+    now = time.time()
+    name = f"taken-{int(now * 1_000_000):017}-{os.urandom(4).hex()}.jsonl"
+    try:
+        if (spool / EVENTS).exists():
+            (spool / EVENTS).rename(spool / name)
+    except FileNotFoundError:
+        pass  # another flush was quicker
+    except OSError as error:
+        raise _trouble(spool, error) from error
+    return _reading(spool, now)
+
+
+def buffered() -> Taken:
+    """Read what waits in the spool and leave it as it is; not to be confirmed."""
+    return _reading(folder(), time.time())
+
+
+def waiting() -> Waiting:
+    """How much waits to be flushed, and since when, without reading it."""
+    size, since = 0, None
+    for path in _files(folder()):
+        try:
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        rest = status.st_size - _confirmed(path)
+        if rest > 0:
+            size += rest
+            # A file is not older than its first line; of a taken one the name says when it ended.
+            begun = min(status.st_mtime, _taken_at(path) or status.st_mtime)
+            since = begun if since is None else min(begun, since)
+    return Waiting(size, since)
+
+
+def set_aside() -> list[Aside]:
+    """What was set aside so far; each line once, also where a flush was killed and came again."""
+    try:
+        lines = (folder() / ASIDE).read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise _trouble(folder(), error) from error
+    found: dict[Aside, None] = {}
+    for line in lines:
+        if line.strip():
+            try:
+                each = Aside(**json.loads(line))
+            except (ValueError, TypeError):
+                each = Aside(ASIDE, line.decode("utf-8", "backslashreplace"), "was cut off")
+            found[each] = None
+    return list(found)
+
+
+def _reading(spool: Path, now: float) -> Taken:
+    try:
+        return Taken(spool, _files(spool), now)
+    except OSError as error:
+        raise _trouble(spool, error) from error
+
+
+def _files(spool: Path) -> list[Path]:
+    """The files with events, oldest first."""
+    return [*sorted(spool.glob("taken-*.jsonl")), *spool.glob(EVENTS)]
+
+
+def _event(line: bytes) -> Event:
+    try:
+        told = json.loads(line)
+    except json.JSONDecodeError as error:
+        whole = line.rstrip().endswith(b"}")
+        raise ValueError(f"is not JSON: {error}" if whole else "was cut off") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("is not text in UTF-8") from error
+    except RecursionError as error:
+        raise ValueError("is nested too deeply") from error
+    if not isinstance(told, dict) or told.keys() != _FIELDS.keys():
+        raise ValueError("does not have the fields of an event")
+    for name, kind in _FIELDS.items():
+        if not isinstance(told[name], kind):
+            raise ValueError(f"{name} is not of its kind")  # noqa: TRY004 - of the line, not of ours
+    if not told["id"] or not all(isinstance(each, str) for each in told["env"].values()):
+        raise ValueError("id or env is not of its kind")
+    return Event(**told)
+
+
+def _taken_at(path: Path) -> float:
+    """When a file was taken away, as its name says; 0 where it says nothing."""
+    digits = path.name.split("-")[1] if path.name.startswith("taken-") else ""
+    return int(digits) / 1_000_000 if digits.isdecimal() else 0.0
+
+
+def _written(file: Any) -> float:
+    return os.fstat(file.fileno()).st_mtime
+
+
+def _mark(path: Path) -> Path:
+    return path.with_suffix(".confirmed")
+
+
+def _confirmed(path: Path) -> int:
+    """Up to which byte the store has a file; a mark that cannot be read only costs time."""
+    try:
+        text = _mark(path).read_text()
+    except FileNotFoundError:
+        return 0
+    return int(text) if text.isdecimal() else 0
+
+
+def _confirm(path: Path, end: int) -> None:
+    write_private(_mark(path), str(end))
+
+
+def _append(path: Path, data: bytes) -> None:
+    make_private(path.parent)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
+
+
+def _trouble(spool: Path, error: OSError) -> StoreUnavailable:
+    reason = f"{error.strerror}. What the hooks left there is safe and will be read again"
+    return StoreUnavailable(str(spool), reason)

@@ -1,0 +1,1 @@
+"""Agents, worktrees and the accounts that agents run on."""

@@ -1,0 +1,1 @@
+"""Checkpoints of workflows, and previews of their values."""

@@ -1,0 +1,1 @@
+"""Areas, settings, identities, and the rules that decide where a store is."""

@@ -1,0 +1,148 @@
+"""How a task passes from hand to hand: claims, leases, fences, retries and reviews."""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import InvalidValue, StaleFence
+from herdbook.domain.plan.model import (
+    ExecutionMode,
+    Initiative,
+    Phase,
+    PhaseStatus,
+    Task,
+    TaskCategory,
+    TaskStatus,
+)
+from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState
+
+MAX_RETRIES = 3
+LEASE = timedelta(minutes=5)
+
+
+class Claim(NamedTuple):
+    """A task in somebody's hands: the task as it is now, its lease and what it builds on."""
+
+    task: Task
+    opening: Opening
+    summaries: dict[str, str | None]
+
+    @property
+    def fence(self) -> int:
+        """The number to show with every write on behalf of this claim."""
+        return self.task.fence
+
+
+def lease_is_over(opening: Opening, now: datetime) -> bool:
+    """Whether a held task may be taken over."""
+    return (
+        opening.state is OpeningState.HELD
+        and opening.lease_until is not None
+        and opening.lease_until <= now
+    )
+
+
+def may_take(opening: Opening, task: Task, agent_id: str) -> bool:
+    """Whether this agent may have it: nobody reviews their own work."""
+    return opening.kind is OpeningKind.WORK or task.assignee_id != agent_id
+
+
+def hold(opening: Opening, now: datetime, ttl: timedelta) -> Opening:
+    """The opening under a new or a longer lease."""
+    if ttl <= timedelta(0):
+        raise InvalidValue("ttl", f"must be longer than nothing, is {ttl}")
+    try:
+        until = now + ttl
+    except OverflowError as error:
+        raise InvalidValue("ttl", f"{ttl} would end after the year 9999") from error
+    if opening.lease_until is not None:
+        until = max(until, opening.lease_until)
+    return evolve(opening, state=OpeningState.HELD, lease_until=until)
+
+
+def free(opening: Opening) -> Opening:
+    """The opening once its holder let go of it: anybody may have it at once."""
+    return evolve(opening, state=OpeningState.READY, lease_until=None)
+
+
+def claim(task: Task, opening: Opening, agent_id: str) -> Task:
+    """The task once this agent has it; taking over an expired lease counts a retry.
+
+    A reviewer holds the opening only: the task stays with whoever did the work.
+    """
+    expired = opening.state is OpeningState.HELD
+    task = evolve(task, fence=task.fence + 1, retry_count=task.retry_count + expired)
+    if opening.kind is OpeningKind.REVIEW:
+        return task
+    return evolve(task, status=TaskStatus.IN_PROGRESS, assignee_id=agent_id)
+
+
+def check_fence(task: Task, fence: int) -> None:
+    """Refuse a write on behalf of a claim that is no longer the last one."""
+    if fence != task.fence or task.status not in (
+        TaskStatus.IN_PROGRESS,
+        TaskStatus.QUALITY_REVIEW,
+    ):
+        raise StaleFence(task.id, fence, task.fence)
+
+
+def complete(task: Task, summary: str | None, initiative: Initiative | None) -> Task:
+    """The task once its work is done, or once its review let it pass.
+
+    Where a review follows, the fence moves on: whoever did the work has let go of the task, and
+    saying once more that it is done must not pass for the review.
+    """
+    needs_review = (
+        task.status is TaskStatus.IN_PROGRESS
+        and task.category is TaskCategory.EXECUTE
+        and initiative is not None
+        and initiative.quality_review
+    )
+    return evolve(
+        task,
+        status=TaskStatus.QUALITY_REVIEW if needs_review else TaskStatus.COMPLETED,
+        summary=task.summary if summary is None else summary,
+        fence=task.fence + needs_review,
+    )
+
+
+def fail(task: Task, max_retries: int = MAX_RETRIES) -> Task:
+    """The task once an attempt failed or a review sent it back; too often, and it is blocked."""
+    retries = task.retry_count + 1
+    status = TaskStatus.BLOCKED if retries > max_retries else TaskStatus.PENDING
+    return evolve(task, status=status, retry_count=retries, assignee_id=None)
+
+
+def release(task: Task) -> Task:
+    """The task once its holder gave it back untried; `free` its opening with it.
+
+    A review leaves no other trace in the task than its fence, which moves on here.
+    """
+    if task.status is TaskStatus.QUALITY_REVIEW:
+        return evolve(task, fence=task.fence + 1)
+    return evolve(task, status=TaskStatus.PENDING, assignee_id=None)
+
+
+def retry(task: Task) -> Task:
+    """The task once a person lets it be tried again from the start."""
+    return evolve(task, status=TaskStatus.PENDING, retry_count=0, assignee_id=None)
+
+
+def phase_after_claim(phase: Phase) -> Phase:
+    """The first claim in a phase begins it."""
+    if phase.status is PhaseStatus.IN_PROGRESS:
+        return phase
+    return evolve(phase, status=PhaseStatus.IN_PROGRESS)
+
+
+def phase_after_last_task(phase: Phase, initiative: Initiative | None) -> Phase:
+    """When its last task is completed, a phase waits for its review, or is done."""
+    yolo = initiative is not None and initiative.execution_mode is ExecutionMode.YOLO
+    return evolve(phase, status=PhaseStatus.COMPLETED if yolo else PhaseStatus.PENDING_REVIEW)
+
+
+def phase_after_new_task(phase: Phase) -> Phase:
+    """A task added to a finished phase takes it up again."""
+    if phase.status in (PhaseStatus.COMPLETED, PhaseStatus.PENDING_REVIEW):
+        return evolve(phase, status=PhaseStatus.IN_PROGRESS)
+    return phase

@@ -1,0 +1,153 @@
+"""When a task can be worked on, and the two rows that keep the answer at hand.
+
+Every unfinished task stands in exactly one of two queues: `Waiting` while something blocks it,
+`Opening` once it can be claimed or while somebody holds it.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from enum import StrEnum
+
+from herdbook.domain.entity import entity
+from herdbook.domain.plan.model import (
+    ExecutionMode,
+    Initiative,
+    InitiativeStatus,
+    Phase,
+    PhaseStatus,
+    Task,
+    TaskStatus,
+)
+from herdbook.domain.values import Count, Id
+
+
+class OpeningKind(StrEnum):
+    WORK = "work"
+    REVIEW = "review"
+
+
+class OpeningState(StrEnum):
+    READY = "ready"
+    HELD = "held"
+
+
+@entity
+class Waiting:
+    """A task that something stands in the way of, and how many somethings."""
+
+    task_id: Id
+    phase_id: Id | None = None
+    blockers: Count
+
+
+@entity
+class Opening:
+    """A task that can be claimed, or that is held under a lease.
+
+    `blockers` is above zero only where a held task was blocked after its claim: its holder may
+    finish it, but nobody takes it over when the lease runs out.
+    """
+
+    task_id: Id
+    initiative_id: Id | None = None
+    phase_id: Id | None = None
+    kind: OpeningKind = OpeningKind.WORK
+    state: OpeningState = OpeningState.READY
+    rank: Count
+    order: int
+    created_at: datetime
+    lease_until: datetime | None = None
+    blockers: Count = 0
+
+
+def phase_is_open(phase: Phase, initiative: Initiative | None) -> bool:
+    """Whether work may start in a phase, as far as the phase itself goes."""
+    if phase.status in (PhaseStatus.APPROVED, PhaseStatus.IN_PROGRESS):
+        return True
+    yolo = initiative is not None and initiative.execution_mode is ExecutionMode.YOLO
+    return phase.status is PhaseStatus.PENDING and yolo
+
+
+def gate_is_open(
+    initiative: Initiative | None, phase: Phase | None, phase_waits_for: Iterable[Phase] = ()
+) -> bool:
+    """Whether what a task belongs to lets it be worked on."""
+    if initiative is not None and initiative.status is not InitiativeStatus.ACTIVE:
+        return False
+    if phase is None:
+        return True
+    return phase_is_open(phase, initiative) and all(
+        each.status is PhaseStatus.COMPLETED for each in phase_waits_for
+    )
+
+
+def blockers(
+    task: Task, *, gate_open: bool, depends_on: Iterable[Task], children: Iterable[Task]
+) -> int:
+    """How many things stand in the way of a task."""
+    return (
+        sum(not each.finished for each in depends_on)
+        + sum(not each.finished for each in children)
+        + (not gate_open)
+        + (task.status is TaskStatus.BLOCKED)
+    )
+
+
+def standing_row(
+    task: Task, phase: Phase | None, blocked_by: int, before: Opening | None
+) -> Waiting | Opening | None:
+    """The one row an unfinished task has; a finished one has none.
+
+    A lease lives in the row only, so it is taken over from the row that was there `before`. A held
+    task whose row was lost counts as held until its last change: whoever holds it can renew it
+    with a heartbeat, and nobody waits for it forever.
+    """
+    if task.finished:
+        return None
+    held = task.status is TaskStatus.IN_PROGRESS or (
+        task.status is TaskStatus.QUALITY_REVIEW
+        and before is not None
+        and before.kind is OpeningKind.REVIEW
+        and before.state is OpeningState.HELD
+    )
+    if blocked_by and not held:
+        return Waiting(task_id=task.id, phase_id=task.phase_id, blockers=blocked_by)
+    lease_until = None
+    if held:
+        was_held = before is not None and before.state is OpeningState.HELD
+        lease_until = before.lease_until if was_held and before else task.updated_at
+    review = task.status is TaskStatus.QUALITY_REVIEW
+    return Opening(
+        task_id=task.id,
+        initiative_id=phase.initiative_id if phase else task.initiative_id,
+        phase_id=task.phase_id,
+        kind=OpeningKind.REVIEW if review else OpeningKind.WORK,
+        state=OpeningState.HELD if held else OpeningState.READY,
+        rank=task.priority.rank,
+        order=task.order,
+        created_at=task.created_at,
+        lease_until=lease_until,
+        blockers=blocked_by,
+    )
+
+
+def is_ready(
+    task: Task,
+    *,
+    gate_open: bool,
+    depends_on: Iterable[Task],
+    children: Iterable[Task],
+    lease_until: datetime | None,
+    now: datetime,
+) -> bool:
+    """The rule itself, as a person would check it by hand."""
+    claimable: Collection[TaskStatus] = (TaskStatus.PENDING, TaskStatus.QUALITY_REVIEW)
+    if task.status is TaskStatus.IN_PROGRESS or lease_until is not None:
+        free = lease_until is not None and lease_until <= now
+    else:
+        free = task.status in claimable
+    return (
+        free
+        and not task.finished
+        and not blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
+    )

@@ -1,0 +1,1 @@
+"""Plans as text: Markdown and JSON Lines, read and written."""

@@ -1,0 +1,239 @@
+"""From items as a reader found them, one by one, to the plan they make up together."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.plan_text.problems import Problems
+from herdbook.domain.plan_text.tree import (
+    DEEPEST,
+    INITIATIVE,
+    PHASE,
+    SORTS,
+    TASK,
+    InitiativeText,
+    PhaseText,
+    PlanText,
+    Sort,
+    TaskText,
+    rules_of,
+)
+from herdbook.domain.values import KEY
+
+_ID: Final = re.compile(r"(ini|pha|tsk)_\S+")
+
+
+class Awaited(NamedTuple):
+    """What an item is to wait for, as the text has it: a ref, or else perhaps a name."""
+
+    line: int
+    text: str
+    is_ref: bool
+
+
+class Draft:
+    """An item while a text is being read."""
+
+    def __init__(self, sort: Sort, line: int, under: "Draft | None" = None) -> None:
+        self.sort = sort
+        self.line = line
+        self.under = under
+        self.ref = ""
+        self.values: dict[str, Any] = {}  # each has passed the rule of its field
+        self.after: list[Awaited] = []
+        self.inside: list[Draft] = []
+
+    @property
+    def name(self) -> str:
+        """The name, or nothing where it has none that could be one."""
+        name = self.values.get("name")
+        return name if isinstance(name, str) else ""
+
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The lines of the items it stands in, the outermost first."""
+        lines: list[int] = []
+        draft = self.under
+        while draft is not None and len(lines) <= DEEPEST + 2:
+            lines.append(draft.line)
+            draft = draft.under
+        return tuple(reversed(lines))
+
+
+def put(draft: Draft, field: str, value: object, line: int, problems: Problems) -> None:
+    """Give a field its value, unless the domain refuses it or it has one."""
+    if field in draft.values:
+        problems.add(line, f"{field} is given twice")
+        return
+    try:
+        draft.values[field] = rules_of(draft.sort)[field].check(field, value)
+    except InvalidValue as error:
+        problems.add(line, str(error))
+        draft.values[field] = None
+
+
+def assemble(drafts: Sequence[Draft], problems: Problems) -> PlanText:
+    """Make a plan of all items of a text, or raise InvalidValue with all that is wrong."""
+    by_ref = _refs(drafts, problems)
+    names: dict[tuple[Sort, str], list[Draft]] = {}
+    for draft in drafts:
+        if "name" not in draft.values and not draft.ref.startswith(draft.sort.prefix):
+            problems.add(draft.line, f"the {draft.sort.title} has no name")
+        names.setdefault((draft.sort, plain_name(draft.name)), []).append(draft)
+        if _nesting(draft) > DEEPEST:
+            problems.add(draft.line, f"tasks are nested deeper than {DEEPEST} levels")
+    after = {
+        draft.ref: _resolved(draft, by_ref, names, problems) for draft in drafts if draft.after
+    }
+    problems.check()
+    for draft in drafts:
+        if draft.under is not None:
+            draft.under.inside.append(draft)
+    top = [draft for draft in drafts if draft.under is None]
+    return PlanText(
+        tuple(_task(each, after) for each in top if each.sort is TASK),
+        tuple(_initiative(each, after) for each in top if each.sort is INITIATIVE),
+    )
+
+
+def plain_name(name: str) -> str:
+    """A name as it is looked for: how much white space is in it does not count."""
+    return " ".join(name.split())
+
+
+def _nesting(draft: Draft) -> int:
+    depth = 0
+    each: Draft | None = draft
+    while each is not None and each.sort is TASK and depth <= DEEPEST:
+        depth += 1
+        each = each.under
+    return depth
+
+
+def _refs(drafts: Sequence[Draft], problems: Problems) -> dict[str, Draft]:
+    """Every item by its ref; one that has none is called after its line."""
+    by_ref: dict[str, Draft] = {}
+    for draft in drafts:
+        if not draft.ref:
+            continue
+        try:
+            KEY.check("the id", draft.ref)
+        except InvalidValue as error:
+            problems.add(draft.line, str(error))
+        other = next((s for s in SORTS if draft.ref.startswith(s.prefix)), draft.sort)
+        if other is not draft.sort:
+            problems.add(draft.line, f"{draft.ref} is the id of a {other.title}")
+        first = by_ref.setdefault(draft.ref, draft)
+        if first is not draft:
+            problems.add(draft.line, f"line {first.line} has the id {draft.ref} too")
+    for draft in drafts:
+        if not draft.ref:
+            label = f"line-{draft.line}"
+            while label in by_ref:
+                label += "-"
+            draft.ref = label
+            by_ref[label] = draft
+    return by_ref
+
+
+def _resolved(
+    draft: Draft,
+    by_ref: dict[str, Draft],
+    names: dict[tuple[Sort, str], list[Draft]],
+    problems: Problems,
+) -> tuple[str, ...]:
+    """The refs of what an item waits for, each once."""
+    if not draft.sort.may_wait:
+        problems.add(draft.after[0].line, f"an {draft.sort.title} cannot wait for another")
+        return ()
+    found: dict[str, None] = {}
+    for awaited in draft.after:
+        if not awaited.is_ref:
+            called = names.get((draft.sort, plain_name(awaited.text)), [])
+            nearest = _nearest(draft, called) or called
+            if len(nearest) > 1:
+                problems.add(awaited.line, _ambiguous(awaited.text, nearest))
+            if nearest:
+                found[nearest[0].ref] = None
+                continue
+        target = by_ref.get(awaited.text)
+        if target is None and not _may_be_stored(awaited.text, draft.sort):
+            problems.add(awaited.line, _unknown(awaited, draft.sort))
+        elif target is not None and target.sort is not draft.sort:
+            reason = f"a {draft.sort.title} cannot wait for an item of another sort"
+            problems.add(awaited.line, f"{reason}: {awaited.text} is of line {target.line}")
+        found[awaited.text] = None
+    return tuple(found)
+
+
+def _ambiguous(name: str, nearest: Sequence[Draft]) -> str:
+    lines = " or ".join(str(each.line) for each in nearest[:3])
+    return (
+        f"{name!r} can be the {nearest[0].sort.title} of line {lines}: give the one you mean an "
+        "id, as in ^a1, and wait for ^a1"
+    )
+
+
+def _unknown(awaited: Awaited, sort: Sort) -> str:
+    if awaited.is_ref:
+        return f"no {sort.title} has the id {awaited.text!r}"
+    return f"no {sort.title} is called {awaited.text!r} (a comma in a name is written \\,)"
+
+
+def _may_be_stored(ref: str, sort: Sort) -> bool:
+    """Whether this can be the id of something that is in the store and not in the text."""
+    return bool(_ID.fullmatch(ref)) and ref.startswith(sort.prefix)
+
+
+def _nearest(draft: Draft, called: Iterable[Draft]) -> list[Draft]:
+    """Those that are nearest: first among what stands together, then further out."""
+    own = draft.path
+    best: tuple[int, int] | None = None
+    nearest: list[Draft] = []
+    for other in called:
+        if other is draft:
+            continue
+        path = other.path
+        shared = next(
+            (at for at, (one, two) in enumerate(zip(own, path, strict=False)) if one != two),
+            min(len(own), len(path)),
+        )
+        distance = (len(own) - shared, len(path) - shared)
+        if best is None or distance < best:
+            best, nearest = distance, [other]
+        elif distance == best:
+            nearest.append(other)
+    return nearest
+
+
+After = dict[str, tuple[str, ...]]
+
+
+def _task(draft: Draft, after: After) -> TaskText:
+    tasks = tuple(_task(each, after) for each in draft.inside)
+    return TaskText(
+        ref=draft.ref,
+        after=after.get(draft.ref, ()),
+        tasks=tasks,
+        **({"name": ""} | draft.values),
+    )
+
+
+def _phase(draft: Draft, after: After) -> PhaseText:
+    tasks = tuple(_task(each, after) for each in draft.inside)
+    return PhaseText(
+        ref=draft.ref,
+        after=after.get(draft.ref, ()),
+        tasks=tasks,
+        **({"name": ""} | draft.values),
+    )
+
+
+def _initiative(draft: Draft, after: After) -> InitiativeText:
+    return InitiativeText(
+        ref=draft.ref,
+        tasks=tuple(_task(each, after) for each in draft.inside if each.sort is TASK),
+        phases=tuple(_phase(each, after) for each in draft.inside if each.sort is PHASE),
+        **({"name": ""} | draft.values),
+    )

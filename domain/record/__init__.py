@@ -1,0 +1,1 @@
+"""The record of agents over all projects: grades, standings, advice and search in past work."""

@@ -1,0 +1,119 @@
+"""The record of a user's agents over all projects: accounts, the ledger, and what came of it."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from herdbook.domain.agents.model import AgentMode
+from herdbook.domain.entity import Kept, entity
+from herdbook.domain.grading import Grade
+from herdbook.domain.secret import Secret
+from herdbook.domain.values import Count, Id, Key, Line, Name, Text
+
+
+class EventKind(StrEnum):
+    TOOL = "tool"
+    COMMAND = "command"
+    COMMIT = "commit"
+    GRADE = "grade"
+    COMMUNICATION = "communication"
+    BUG = "bug"
+    REINSTATE = "reinstate"
+
+
+@entity
+class Account(Kept):
+    """A login that agents run on, taken in turn."""
+
+    email: Name
+    provider: Name = "claude"
+    config: Secret | None = None
+    credentials: Secret | None = None
+    is_exhausted: bool = False
+    exhausted_until: datetime | None = None
+    last_used_at: datetime | None = None
+    sort_order: int = 0
+
+
+@entity
+class ScoreEvent:
+    """An entry of the ledger: something an agent did or was given, never changed again.
+
+    `count` equal happenings make one entry with their `points` in sum. The setup the agent ran
+    with (provider, model, mode) is written down with it, because nothing else in the record knows.
+    """
+
+    id: Key = ""
+    agent: Name
+    kind: EventKind
+    count: Line = 1
+    points: int
+    session_id: Name | None = None
+    project: Name | None = None
+    provider: Name = "claude"
+    model: Name | None = None
+    mode: AgentMode | None = None
+    at: datetime
+
+
+@entity
+class Standing:
+    """Where an agent stands: the fold of its ledger in the order (at, id)."""
+
+    id: Key
+    agent: Name
+    provider: Name = "claude"
+    model: Name | None = None
+    mode: AgentMode | None = None
+    skill_points: int = 1
+    experience_points: Count = 0
+    communication_score: Count = 60
+    commits: Count = 0
+    bugs: Count = 0
+    active: bool = True
+    last_event_at: datetime | None = None
+    last_event_id: Id | None = None
+
+
+@entity
+class Commit:
+    """A commit an agent made."""
+
+    id: Key = ""
+    agent: Name
+    project: Name
+    commit_hash: Id
+    task: Text
+    experience_gained: int
+    at: datetime
+
+
+@entity
+class Retrospective:
+    """Both parties' judgement of one commit."""
+
+    id: Key = ""
+    agent: Name
+    project: Name
+    commit_hash: Id
+    task: Text
+    agent_grade: Grade
+    user_grade: Grade
+    score_before: Count
+    score_after: Count
+    agent_note: Text = ""
+    user_note: Text = ""
+    at: datetime
+
+
+@entity
+class Activity:
+    """What an agent did, how it went and what it decided."""
+
+    id: Key = ""
+    agent: Name
+    project: Name | None = None
+    task: Text
+    actions: Text
+    outcome: Text
+    decisions: Text
+    at: datetime

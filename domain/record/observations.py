@@ -1,0 +1,121 @@
+"""What the record shows of each setup of agents: its commits, their grades and their bugs."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from attrs import evolve, frozen
+
+from herdbook.domain.agents.model import AgentMode
+from herdbook.domain.record.model import Commit, EventKind, Retrospective, ScoreEvent
+
+
+@frozen
+class Setup:
+    """What an agent runs as, and what can be chosen anew for the next project."""
+
+    provider: str
+    model: str | None = None
+    mode: AgentMode | None = None
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.provider, self.model, self.mode) if part)
+
+
+@frozen(kw_only=True)
+class Observation:
+    """A piece of work a setup did: whether it had a bug, its mean grade, and words about it."""
+
+    setup: Setup
+    at: datetime
+    bug: bool = False
+    grade: float | None = None
+    committed: bool = True
+    project: str | None = None
+    note: str = ""
+
+
+def observe(
+    commits: Iterable[Commit],
+    retrospectives: Iterable[Retrospective],
+    events: Iterable[ScoreEvent],
+) -> list[Observation]:
+    """Read the record: each commit with the grades it was given, and the bugs found in it.
+
+    A commit counts for the setup that the ledger knew of its agent at that time; where it knows
+    none, the commit is left out. A bug counts against the agent's last commit before it that has
+    none yet (in its project, if it names one); without such a commit it stands for itself.
+    """
+    ledger = sorted(events, key=lambda each: (each.at, each.id))
+    setups = _setups(ledger)
+    works: dict[str, list[Observation]] = defaultdict(list)
+    for agent, work in _commits(commits, retrospectives, setups):
+        works[agent].append(work)
+    for its in works.values():
+        its.sort(key=lambda each: each.at)
+    for event in ledger:
+        if event.kind is EventKind.BUG:
+            works[event.agent] = _with_bug(works[event.agent], event, setups)
+    return sorted((each for its in works.values() for each in its), key=lambda each: each.at)
+
+
+def _setups(ledger: Iterable[ScoreEvent]) -> dict[str, list[tuple[datetime, Setup]]]:
+    known: dict[str, list[tuple[datetime, Setup]]] = defaultdict(list)
+    for event in ledger:
+        setup = Setup(event.provider, event.model, event.mode)
+        before = known[event.agent][-1][1] if known[event.agent] else setup
+        # What an entry leaves open is as it was, but a model of another provider is no answer.
+        if before.provider == setup.provider:
+            setup = evolve(setup, model=setup.model or before.model, mode=setup.mode or before.mode)
+        if not known[event.agent] or setup != before:
+            known[event.agent].append((event.at, setup))
+    return known
+
+
+def _setup_at(known: Sequence[tuple[datetime, Setup]], at: datetime) -> Setup | None:
+    """Find what the agent ran as then, or first of all where the ledger begins later."""
+    earlier = [setup for since, setup in known if since <= at]
+    if earlier:
+        return earlier[-1]
+    return known[0][1] if known else None
+
+
+def _commits(
+    commits: Iterable[Commit],
+    retrospectives: Iterable[Retrospective],
+    setups: dict[str, list[tuple[datetime, Setup]]],
+) -> Iterator[tuple[str, Observation]]:
+    made = {(each.agent, each.project, each.commit_hash): each.at for each in commits}
+    judged = {(each.agent, each.project, each.commit_hash): each for each in retrospectives}
+    for key in sorted(made.keys() | judged.keys()):
+        agent, project, _ = key
+        judgement = judged.get(key)
+        at = made[key] if key in made else judged[key].at
+        setup = _setup_at(setups.get(agent, ()), at)
+        if setup is None:
+            continue
+        work = Observation(setup=setup, at=at, project=project)
+        if judgement is not None:
+            grade = (judgement.agent_grade + judgement.user_grade) / 2
+            work = evolve(work, grade=grade, note=judgement.user_note or judgement.agent_note)
+        yield agent, work
+
+
+def _with_bug(
+    works: Sequence[Observation],
+    event: ScoreEvent,
+    setups: dict[str, list[tuple[datetime, Setup]]],
+) -> list[Observation]:
+    blamed = [
+        place
+        for place, work in enumerate(works)
+        if not work.bug and work.at <= event.at and event.project in (None, work.project)
+    ][-event.count :]
+    marked = [
+        evolve(work, bug=True) if place in blamed else work for place, work in enumerate(works)
+    ]
+    setup = _setup_at(setups[event.agent], event.at)
+    if blamed or setup is None:
+        return marked
+    alone = Observation(setup=setup, at=event.at, bug=True, committed=False, project=event.project)
+    return [*marked, alone]

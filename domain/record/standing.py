@@ -1,0 +1,183 @@
+"""Where agents stand: the entries of the ledger, and the fold that makes a standing of them."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import reduce
+from hashlib import sha256
+from typing import NamedTuple
+
+from herdbook.domain.agents.model import AgentMode
+from herdbook.domain.entity import evolve, of_defaults
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.grading import Experience, Grade, grow_by_many, is_halted
+from herdbook.domain.record.model import EventKind, ScoreEvent, Standing
+
+DEFAULTS = of_defaults(Experience)
+
+_PER_UNIT = (EventKind.TOOL, EventKind.COMMAND, EventKind.COMMIT)
+_COLLAPSED = (EventKind.TOOL, EventKind.COMMAND)
+
+
+class Occasion(NamedTuple):
+    """Who did something, when, where and with which setup: what every ledger entry says."""
+
+    agent: str
+    at: datetime
+    id: str = ""
+    session_id: str | None = None
+    project: str | None = None
+    provider: str = "claude"
+    model: str | None = None
+    mode: AgentMode | None = None
+
+
+def _entry(on: Occasion, kind: EventKind, count: int, points: int) -> ScoreEvent:
+    return ScoreEvent(
+        id=on.id,
+        agent=on.agent,
+        kind=kind,
+        count=count,
+        points=points,
+        session_id=on.session_id,
+        project=on.project,
+        provider=on.provider,
+        model=on.model,
+        mode=on.mode,
+        at=on.at,
+    )
+
+
+def tool_used(on: Occasion, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
+    """The entry for tools that were used with success."""
+    return _entry(on, EventKind.TOOL, count, count * rules.tool)
+
+
+def command_done(on: Occasion, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
+    """The entry for commands that ended with success."""
+    return _entry(on, EventKind.COMMAND, count, count * rules.command)
+
+
+def commit_done(on: Occasion, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
+    """The entry for commits."""
+    return _entry(on, EventKind.COMMIT, count, count * rules.commit)
+
+
+def graded(on: Occasion, agent_grade: Grade, user_grade: Grade) -> ScoreEvent:
+    """The entry for a commit that both parties graded."""
+    return _entry(on, EventKind.GRADE, 1, int(agent_grade) + int(user_grade))
+
+
+def communicated(on: Occasion, grade: Grade) -> ScoreEvent:
+    """The entry for a grade that one party gave alone."""
+    return _entry(on, EventKind.COMMUNICATION, 1, int(grade))
+
+
+def bug_found(on: Occasion, count: int = 1) -> ScoreEvent:
+    """The entry for bugs in an agent's work; its points are the skill points they cost."""
+    return _entry(on, EventKind.BUG, count, -count)
+
+
+def reinstated(on: Occasion, skill_points: int = 1) -> ScoreEvent:
+    """The entry for a person's decision to give an agent these skill points to go on with."""
+    event = _entry(on, EventKind.REINSTATE, 1, skill_points)
+    _check(event)
+    return event
+
+
+def standing_id(agent: str) -> str:
+    """The id of an agent's standing: the same in every record that knows the agent's name."""
+    # A name typed in another encoding reaches us with lone surrogates: it has an id that no row
+    # has, so that asking for it finds nothing instead of failing.
+    return "std_" + sha256(agent.encode(errors="surrogatepass")).hexdigest()[:20]
+
+
+def first_standing(agent: str) -> Standing:
+    """Where an agent stands before anything is known of it."""
+    return Standing(id=standing_id(agent), agent=agent)
+
+
+def _check(event: ScoreEvent) -> None:
+    if event.kind in _PER_UNIT and (event.points < 0 or event.points % event.count):
+        raise InvalidValue(
+            "points", f"{event.points} is not worth the same for each of {event.count} {event.kind}"
+        )
+    if event.kind is EventKind.REINSTATE and event.points < 1:
+        raise InvalidValue("points", f"must be at least 1 to reinstate, is {event.points}")
+
+
+def apply(standing: Standing, event: ScoreEvent, rules: Experience = DEFAULTS) -> Standing:
+    """The standing once this entry counts too; an entry that `is_late` needs a `fold` instead."""
+    if event.agent != standing.agent:
+        raise InvalidValue("agent", f"{event.agent!r} does not stand as {standing.agent!r}")
+    _check(event)
+    skill, experience = standing.skill_points, standing.experience_points
+    score, commits, bugs = standing.communication_score, standing.commits, standing.bugs
+    step = rules.per_skill_point
+    if event.kind in _PER_UNIT:
+        unit = event.points // event.count
+        skill, experience = grow_by_many(skill, experience, unit, event.count, step)
+        commits += event.count if event.kind is EventKind.COMMIT else 0
+    elif event.kind is EventKind.BUG:
+        skill -= event.count
+        bugs += event.count
+    elif event.kind is EventKind.REINSTATE:
+        skill = max(skill, 0) + event.points
+    else:
+        score = max(0, score + event.points)
+        if event.kind is EventKind.GRADE:
+            skill, experience = grow_by_many(skill, experience, rules.grade, event.count, step)
+    return evolve(
+        standing,
+        provider=event.provider,
+        model=standing.model if event.model is None else event.model,
+        mode=standing.mode if event.mode is None else event.mode,
+        skill_points=skill,
+        experience_points=experience,
+        communication_score=score,
+        commits=commits,
+        bugs=bugs,
+        active=not is_halted(skill),
+        last_event_at=event.at,
+        last_event_id=event.id,
+    )
+
+
+def _place(event: ScoreEvent) -> tuple[datetime, str]:
+    return event.at, event.id
+
+
+def fold(agent: str, events: Iterable[ScoreEvent], rules: Experience = DEFAULTS) -> Standing:
+    """Where the agent stands after all these entries, in whichever order they are given."""
+    return reduce(
+        lambda standing, event: apply(standing, event, rules),
+        sorted(events, key=_place),
+        first_standing(agent),
+    )
+
+
+def is_late(standing: Standing, event: ScoreEvent) -> bool:
+    """Whether the entry belongs before the last one that counts (or is that one)."""
+    if standing.last_event_at is None or standing.last_event_id is None:
+        return False
+    return _place(event) <= (standing.last_event_at, standing.last_event_id)
+
+
+def collapse(events: Iterable[ScoreEvent]) -> list[ScoreEvent]:
+    """One entry for all equal tools or commands of one session, in place of the last of them.
+
+    Two are equal that differ in nothing but their id, time and count, and are worth the same each.
+    The fold stays exactly the same where no entry of another kind stood between them; otherwise
+    only the moment of a promotion may shift.
+    """
+    together: dict[tuple[object, ...], ScoreEvent] = {}
+    alone = []
+    for event in sorted(events, key=_place):
+        if event.kind not in _COLLAPSED or event.points % event.count:
+            alone.append(event)
+            continue
+        unit = event.points // event.count
+        setup = (event.provider, event.model, event.mode)
+        like = (event.agent, event.session_id, event.kind, event.project, unit, *setup)
+        count = event.count + (together[like].count if like in together else 0)
+        together[like] = evolve(event, count=count, points=count * unit)
+    return sorted([*together.values(), *alone], key=_place)

@@ -1,0 +1,36 @@
+"""What could be typed next, for shells: from the table alone, so that it is there at once."""
+
+from collections.abc import Sequence
+
+from herdbook.entrypoints.cli.parser import named, parameters_of, shown
+from herdbook.entrypoints.operations.model import Operation
+from herdbook.entrypoints.operations.registry import OPERATIONS
+
+COMMON = ("--json", "--help", "-C", "--store", "--work", "--checkpoints", "--record")
+
+
+def candidates(words: Sequence[str]) -> list[str]:
+    """The words that could stand where the last one is, in order."""
+    *before, last = words or [""]
+    operation, _ = named(before)
+    found = _commands(before) if operation is None else _options(operation, before)
+    return sorted({each for each in found if each.startswith(last)})
+
+
+def _commands(before: Sequence[str]) -> list[str]:
+    place = len(before)
+    fitting = [each for each in OPERATIONS if list(each.words[:place]) == list(before)]
+    aliases = [each.alias for each in OPERATIONS if each.alias and not before]
+    return [each.words[place] for each in fitting if len(each.words) > place] + aliases
+
+
+def _options(operation: Operation, before: Sequence[str]) -> list[str]:
+    parameters = parameters_of(operation)
+    for parameter in parameters:
+        if before[-1] == f"--{shown(parameter)}" and parameter.kind != "flag":
+            return list(parameter.choices or (("yes", "no") if parameter.kind == "yesno" else ()))
+    choices = [
+        each for parameter in parameters if parameter.positional for each in parameter.choices
+    ]
+    options = [f"--{shown(each)}" for each in parameters if not each.positional]
+    return [*choices, *options, *COMMON]

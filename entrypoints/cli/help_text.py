@@ -1,0 +1,43 @@
+"""What the command line says about itself."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from herdbook.entrypoints.operations.registry import OPERATIONS
+
+
+def version() -> str:
+    """The program and its version."""
+    from importlib.metadata import version  # noqa: PLC0415 - 50 ms
+
+    return f"herdbook {version('herdbook')}"
+
+
+def is_group(word: str) -> bool:
+    """Whether a word begins several commands."""
+    return any(each.words[0] == word for each in OPERATIONS)
+
+
+def overview(group: Sequence[str] = ()) -> str:
+    """Every command in one line each, or those of a group."""
+    shown = [each for each in OPERATIONS if not group or each.words[0] == group[0]]
+    width = max(len(" ".join(each.words)) for each in shown or OPERATIONS)
+    lines = [f"  {' '.join(each.words):{width}}  {each.help}" for each in shown or OPERATIONS]
+    return "\n".join(
+        [
+            "usage: herdbook COMMAND [options]",
+            "",
+            *lines,
+            "",
+            "`herdbook COMMAND --help` tells more, with an example.",
+        ]
+    )
+
+
+def unknown(words: Sequence[str]) -> str:
+    """What to say to a command that there is not, with what was probably meant."""
+    commands = {" ".join(each.words): each for each in OPERATIONS}
+    asked = " ".join(word for word in words[:2] if not word.startswith("-"))
+    near = get_close_matches(asked, commands, n=1) or get_close_matches(words[0], commands, n=1)
+    hint = f"did you mean `herdbook {near[0]}`?" if near else "`herdbook --help` lists them all"
+    return f"there is no such command; {hint}"

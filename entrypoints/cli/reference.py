@@ -1,0 +1,66 @@
+"""The reference of all commands, written from the table into docs/commands.md by `make docs`."""
+
+from herdbook.entrypoints.cli.parser import parameters_of, shown
+from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.registry import OPERATIONS
+
+HEAD = """\
+# Commands
+
+Made from the table of operations by `make docs`. Every command also takes `--json` (one object or
+array, or one object per line for what follows), `-C FOLDER`, and `--store`, `--work`,
+`--checkpoints`, `--record` for [other places](places.md). Ids may be shortened to a unique
+beginning of four characters or more; an agent may be named by its name. `-` reads a text from
+standard input.
+
+Exit codes: 0 done, 1 refused by a rule, 2 usage, 3 not found, 4 conflict or busy, 5 store
+unavailable.
+"""
+
+
+def reference() -> str:
+    """Every command with its parameters and its example, group by group."""
+    groups = dict.fromkeys(each.words[0] for each in OPERATIONS)
+    parts = [HEAD]
+    for group in groups:
+        own = [each for each in OPERATIONS if each.words[0] == group]
+        parts.append(f"## {group}\n")
+        parts += [_command(each) for each in own]
+    return "\n".join(parts)
+
+
+def _command(operation: Operation) -> str:
+    parameters = parameters_of(operation)
+    places = " ".join(_place(each) for each in parameters if each.positional)
+    name = f"herdbook {' '.join(operation.words)} {places}".strip()
+    alias = f" (also `herdbook {operation.alias}`)" if operation.alias else ""
+    lines = [f"### `{name}`", f"{operation.help[0].upper()}{operation.help[1:]}{alias}.", ""]
+    lines += [f"- `{_spelt(each)}`: {each.help}{_more(each)}" for each in parameters]
+    lines += [*([""] if parameters else []), "```sh", operation.example, "```", ""]
+    return "\n".join(lines)
+
+
+def _place(parameter: Parameter) -> str:
+    name = shown(parameter).upper() + ("…" if parameter.many else "")
+    return name if parameter.required or parameter.many else f"[{name}]"
+
+
+def _spelt(parameter: Parameter) -> str:
+    if parameter.positional:
+        return _place(parameter)
+    return f"--{shown(parameter)}"
+
+
+def _more(parameter: Parameter) -> str:
+    said = []
+    if parameter.choices:
+        said.append(f"one of {', '.join(parameter.choices)}")
+    if parameter.default is not None:
+        said.append(f"by default {parameter.default}")
+    if parameter.required and not parameter.positional:
+        said.append("needed")
+    return f" ({'; '.join(said)})" if said else ""
+
+
+if __name__ == "__main__":
+    print(reference(), end="")

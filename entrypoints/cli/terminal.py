@@ -1,0 +1,130 @@
+"""How answers look: in colours while a person looks, as plain text for everything else.
+
+This is the one place that decides it, and the one that knows rich, which is imported only when
+somebody sees what it does. Whatever the look, the words are the same.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from herdbook.entrypoints.cli.text import columns, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+Span = tuple[str, str]
+"""Some words and how they look to a person, as rich says it: `bold red`; "" for nothing special."""
+Line = Sequence[Span]
+
+REDRAWN = 2
+"""How often in a second a live screen is drawn anew, for clocks that run and sizes that change."""
+TERMINATED = 143
+
+
+def person_looks(variables: Mapping[str, str] = os.environ) -> bool:
+    """Whether standard output is a terminal that shows colours, and nobody has asked for none."""
+    return on_terminal(variables) and not variables.get("NO_COLOR")
+
+
+def on_terminal(variables: Mapping[str, str] = os.environ) -> bool:
+    """Whether standard output is a terminal on which a program can draw."""
+    return sys.stdout.isatty() and variables.get("TERM", "dumb") not in ("dumb", "unknown")
+
+
+def shown(lines: Sequence[Line]) -> str:
+    """Lines as they are to be printed; on a terminal each is cut to fit into one line."""
+    if not person_looks():
+        return "\n".join(_words(line) for line in lines)
+    console = _console()
+    with console.capture() as captured:
+        for line in lines:
+            console.print(_text(line), no_wrap=True, overflow="ellipsis", crop=True)
+    return captured.get().removesuffix("\n")
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Rows under a header; nothing in a cell is obeyed by a terminal, or taken for markup."""
+    cells = [[plain(cell) for cell in row] for row in rows]
+    if not person_looks():
+        return columns(header, cells)
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in header:
+        drawn.add_column(Text(name), overflow="fold")
+    for row in cells:
+        drawn.add_row(*(Text(cell) for cell in row))
+    console = _console()
+    with console.capture() as captured:
+        console.print(drawn)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def live(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> None:
+    """Show answers on the terminal, each in the place of the one before, until somebody stops it.
+
+    The terminal is left as it was found, however this ends.
+    """
+    if not on_terminal():
+        for answer in answers:
+            print("\n".join(_words(line) for line in draw(answer)), end="\n\n", flush=True)
+        return
+    import signal  # noqa: PLC0415
+
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        _redraw(answers, draw)
+    except KeyboardInterrupt:
+        return
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _redraw(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> None:
+    from rich.console import Group  # noqa: PLC0415
+    from rich.live import Live  # noqa: PLC0415
+
+    last: list[Any] = []
+
+    def drawn() -> Group:
+        lines = draw(last[-1]) if last else []
+        return Group(*(_text(line) for line in _fitting(lines)))
+
+    console = _console()
+    with Live(
+        console=console, screen=True, get_renderable=drawn, refresh_per_second=REDRAWN
+    ) as screen:
+        for answer in answers:
+            last[:] = [answer]
+            screen.refresh()
+
+
+def _fitting(lines: Sequence[Line]) -> Sequence[Line]:
+    """As many lines as the terminal is high, with a word about the rest."""
+    import shutil  # noqa: PLC0415 - brings archives of all kinds
+
+    height = shutil.get_terminal_size().lines
+    if len(lines) <= height:
+        return lines
+    rest = len(lines) - height + 1
+    return [*lines[: height - 1], [(f"… and {rest} more lines", "dim")]]
+
+
+def _console() -> "Console":
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def _text(line: Line) -> "Text":
+    from rich.text import Text  # noqa: PLC0415
+
+    return Text.assemble(*line, no_wrap=True, overflow="ellipsis")
+
+
+def _words(line: Line) -> str:
+    return "".join(words for words, _ in line).rstrip()

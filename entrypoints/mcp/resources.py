@@ -1,0 +1,26 @@
+"""What a client may read as a document: the board, and one task."""
+
+from typing import Any
+
+from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.operations.board import handlers as boards
+from herdbook.entrypoints.operations.crud import handlers as crud_handlers
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import dependencies
+
+
+def board(caller: Caller) -> Any:
+    """The plan by state, and who holds what."""
+    return boards.board(caller.here(), initiative=None, watch=False)
+
+
+def task(caller: Caller, named: str) -> dict[str, Any]:
+    """One task, by its id or the beginning of it, with what it waits for."""
+    here = caller.here()
+    row = crud_handlers.show(here, id=named, entity="tasks")
+
+    def question(uow: UnitOfWork) -> Any:
+        return dependencies.task_waits_for(uow, row["id"])
+
+    return {"task": row, "waits_for": plain(here.read(None, question))}

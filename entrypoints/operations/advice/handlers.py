@@ -1,0 +1,146 @@
+"""What the record teaches: `advise` which setup to use next, and `recall` what resembles a task."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from herdbook.domain.errors import HerdbookError, InvalidValue
+from herdbook.domain.location.areas import Area
+from herdbook.domain.record.languages import LANGUAGES, language_named, main_language
+from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.entrypoints.hooks import spool_flush
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.services.record import prior_art as recalling
+from herdbook.services.record import setup_advice as advising
+
+if TYPE_CHECKING:
+    from herdbook.domain.record.intervals import Interval
+    from herdbook.domain.record.observations import Observation
+    from herdbook.domain.record.setup_advice import Advice, TrackRecord
+
+
+class Wanted(NamedTuple):
+    """What setups are wanted for: a project by its names, a language, or neither."""
+
+    names: tuple[str, ...] = ()
+    language: str | None = None
+    languages: dict[str, str] | None = None
+
+
+def recall(here: Here, *, text: str, project: str | None, limit: int) -> dict[str, Any]:
+    """What in the record resembles a task: what went well, mistakes, and what nobody judged."""
+    names = (project,) if project is not None else names_of(here)
+    spool_flush.flush_if_any(here)
+    found = here.read(
+        Area.RECORD, recalling.recall, text, project=names[0], also=names[1:], limit=limit
+    )
+    return {"text": text, "project": names[0], **plain(found)}
+
+
+def advise(here: Here, *, goal: str | None) -> dict[str, Any]:
+    """Rank the setups for the next project, for a folder or a language."""
+    wanted = _wanted(here, goal)
+    spool_flush.flush_if_any(here)
+    found = here.read(
+        Area.RECORD,
+        advising.advise,
+        project=wanted.names[0] if wanted.names else None,
+        also=wanted.names[1:],
+        language=wanted.language,
+        languages=wanted.languages,
+    )
+    return {
+        "for": goal,
+        "scope": found.scope,
+        "projects": found.projects,
+        "passed_over": list(found.passed_over),
+        "verdict": found.advice.verdict.value,
+        "words": found.advice.words,
+        "explanation": found.explanation,
+        "setups": _setups(found.advice),
+    }
+
+
+def names_of(here: Here) -> tuple[str, ...]:
+    """Under which names the record may know the project of a folder, the surest first."""
+    ground = here.ground
+    paths = [ground.repository, ground.worktree, str(here.folder.resolve())]
+    return tuple(dict.fromkeys(text_of(each) for each in (here.repository_id, *paths) if each))
+
+
+def _wanted(here: Here, text: str | None) -> Wanted:
+    if text is None:
+        return Wanted()
+    # A language is meant even where a folder has its name; `./go` is always the folder.
+    language = language_named(text)
+    if language is not None:
+        spoken = _language(here)
+        return Wanted((), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken))
+    try:
+        path = (here.folder / text).resolve(strict=True)
+        there = Here(path if path.is_dir() else path.parent, here.variables, here.arguments)
+        return Wanted(names_of(there), _language(there))
+    except (OSError, ValueError) as error:
+        if isinstance(error, HerdbookError):
+            raise
+        known = ", ".join(LANGUAGES)
+        reason = f"{text!r} is no folder that can be read here, and no language of {known}"
+        raise InvalidValue("for", reason) from error
+
+
+def _language(here: Here) -> str | None:
+    """In which language most files of a folder are: those git keeps, if it is in a repository."""
+    if here.facts is None or here.facts.top_level is None:
+        return main_language(text_of(each.name) for each in here.folder.iterdir())
+    from herdbook.adapters.git import folder_for_git  # noqa: PLC0415
+    from herdbook.adapters.git.git_process import ask_git, elsewhere, refuse  # noqa: PLC0415
+
+    folder = here.folder.resolve()
+    below = ["--", str(folder)] if folder.is_relative_to(here.facts.top_level) else []
+    command = ["--literal-pathspecs", "-C", folder_for_git(here.facts), "ls-files", "-z", *below]
+    status, listed, complaint = ask_git(command, elsewhere(here.variables))
+    if status:
+        refuse("for", status, complaint)
+    return main_language(listed.decode("utf-8", "backslashreplace").split("\0"))
+
+
+def _setups(advice: "Advice") -> list[dict[str, Any]]:
+    return [_setup(place, each, advice) for place, each in enumerate(advice.ranked, 1)]
+
+
+def _setup(place: int, record: "TrackRecord", advice: "Advice") -> dict[str, Any]:
+    return {
+        "place": place,
+        "provider": record.setup.provider,
+        "model": record.setup.model,
+        "mode": plain(record.setup.mode),
+        "is_leader": record.setup in advice.leaders,
+        "is_enough": record.enough,
+        "observations": record.observations,
+        "commits": record.commits,
+        "bugs": record.bugs,
+        "grades": record.grades,
+        "bug_rate": _interval(record.bug_rate),
+        "mean_grade": _interval(record.mean_grade),
+        "trend": _interval(record.trend),
+        "merit": record.merit,
+        "uncertainty": record.uncertainty,
+        "evidence_for": _quote(record.praise),
+        "evidence_against": _quote(record.blame),
+    }
+
+
+def _interval(interval: "Interval | None") -> dict[str, float] | None:
+    if interval is None:
+        return None
+    return {"low": interval.low, "estimate": interval.estimate, "high": interval.high}
+
+
+def _quote(said: "Observation | None") -> dict[str, Any] | None:
+    if said is None:
+        return None
+    return {
+        "note": said.note,
+        "grade": said.grade,
+        "bug": said.bug,
+        "project": said.project,
+        "at": plain(said.at),
+    }

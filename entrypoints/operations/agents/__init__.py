@@ -1,0 +1,1 @@
+"""Commands of agents, accounts, logs and the journal."""

@@ -1,0 +1,55 @@
+"""Logs and the journal for people, line by line."""
+
+import json
+from typing import Any
+
+from herdbook.entrypoints.cli.terminal import table
+from herdbook.entrypoints.cli.text import plain
+
+UNSAID = ("id", "created_at", "updated_at", "version", "worktree_id")
+"""The fields of a change that tell a person nothing new."""
+
+
+def waiting(answer: list[dict[str, Any]]) -> str:
+    """Who waits, at what, and what they ask."""
+    if not answer:
+        return "nobody waits for you"
+    rows = [
+        (
+            plain(each["name"]),
+            plain(each["initiative_name"] or "-"),
+            plain(each["task_name"] or "-"),
+            plain(json.dumps(each["pending_questions"], ensure_ascii=False)),
+        )
+        for each in answer
+    ]
+    return table(("AGENT", "INITIATIVE", "TASK", "ASKS"), rows)
+
+
+def piece(answer: dict[str, Any]) -> str:
+    """What an agent printed, as it printed it, without what a terminal would obey."""
+    lines: list[str] = answer["content"].splitlines()
+    return "\n".join(plain(line) for line in lines)
+
+
+def entries(answer: list[dict[str, Any]]) -> str:
+    """Changes, a line each."""
+    return "\n".join(map(entry, answer))
+
+
+def entry(answer: dict[str, Any]) -> str:
+    """One change: when, who, what, and the fields that changed."""
+    who = answer["agent"] or answer["person"] or "somebody"
+    changed = {
+        name: value
+        for name, value in (answer["after"] or {}).items()
+        if name not in UNSAID and answer["op"] != "remove"
+    }
+    said = "" if not changed else "  " + json.dumps(changed, ensure_ascii=False)
+    when = (answer["recorded_at"] or answer["at"])[:19]
+    note = f"  [{answer['note']}]" if answer["note"] else ""
+    line = (
+        f"#{answer['seq']} {when}Z {who}: {answer['op']} "
+        f"{answer['entity']} {answer['key']}{said}{note}"
+    )
+    return plain(line)

@@ -1,0 +1,182 @@
+"""The plan to look at: `board` and `plan`."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.ports.engine.dictionary import INITIATIVES, PHASES
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import crud
+from herdbook.services.plan import board as boards
+from herdbook.services.plan import diagram
+from herdbook.services.plan.board import Board, Goal, Stage
+from herdbook.services.plan.board_model import Card, State
+from herdbook.services.plan.diagram import Drawing
+
+LOOKS_AGAIN = 0.5
+"""How many seconds pass between two looks at a plan that is watched."""
+
+
+def board(
+    here: Here, *, initiative: str | None, watch: bool
+) -> dict[str, Any] | Iterator[dict[str, Any]]:
+    """The plan by state; watched, once now and again after every change."""
+    if watch:
+        return _watched(here, initiative)
+    answer: dict[str, Any] = here.read(Area.WORK, _board, initiative)
+    return answer
+
+
+def _watched(here: Here, initiative: str | None) -> Iterator[dict[str, Any]]:
+    import gc  # noqa: PLC0415
+    import time  # noqa: PLC0415
+
+    from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
+
+    gc.enable()  # unlike other commands this one goes on
+    place, space = here.place(Area.WORK), here.space(Area.WORK)
+    if not here.is_there(place):
+        yield here.read(Area.WORK, _board, initiative)
+        while not here.is_there(place):
+            time.sleep(LOOKS_AGAIN)
+    seen = None
+    with here.opened(Area.WORK) as store:
+        while True:
+            if seen != read(store, space, boards.head):
+                answer = read(store, space, _board, initiative)
+                seen = answer["seq"]
+                yield answer
+            time.sleep(LOOKS_AGAIN)
+
+
+def _board(uow: UnitOfWork, initiative: str | None) -> dict[str, Any]:
+    key = crud.key_of(uow, INITIATIVES, initiative) if initiative else None
+    found = boards.board(uow, initiative_id=key)
+    return {
+        "seq": found.seq,
+        "now": found.now.isoformat(),
+        "tasks": _totals(found),
+        "initiatives": [_goal(each, found.now) for each in found.goals],
+        "more_initiatives": found.more_goals,
+        "closed_initiatives": found.closed,
+        "unseen_tasks": found.unseen,
+    }
+
+
+def _totals(found: Board) -> dict[str, int]:
+    totals = dict.fromkeys(map(str, State), 0)
+    for goal in found.goals:
+        for stage in goal.stages:
+            for state, lane in stage.lanes.items():
+                totals[state] += lane.total
+    return totals
+
+
+def _goal(goal: Goal, now: datetime) -> dict[str, Any]:
+    initiative, path = goal.initiative, goal.critical_path
+    marked = frozenset(task.id for task in path or ())
+    return {
+        "id": initiative.id if initiative else None,
+        "name": initiative.name if initiative else None,
+        "status": initiative.status if initiative else None,
+        "execution_mode": initiative.execution_mode if initiative else None,
+        "phases": [_stage(each, marked, now) for each in goal.stages],
+        "more_phases": goal.more_stages,
+        "critical_path": (
+            None if path is None else [{"id": each.id, "name": each.name} for each in path]
+        ),
+    }
+
+
+def _stage(stage: Stage, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+    phase = stage.phase
+    return {
+        "id": phase.id if phase else None,
+        "name": phase.name if phase else None,
+        "status": phase.status if phase else None,
+        "waits_for": [
+            {"id": each.id, "name": each.name, "status": each.status} for each in stage.waits_for
+        ],
+        "tasks": {
+            state: {
+                "total": lane.total,
+                "shown": [_card(card, marked, now) for card in lane.cards],
+            }
+            for state, lane in stage.lanes.items()
+            if lane.total
+        },
+    }
+
+
+def _card(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+    task, holder, until = card.task, card.holder, card.lease_until
+    return {
+        "id": task.id,
+        "name": task.name,
+        "status": task.status,
+        "priority": task.priority,
+        "critical": task.id in marked,
+        "agent_id": holder.id if holder else None,
+        "agent": holder.name if holder else None,
+        "for_review": card.for_review,
+        "lease_until": until.isoformat() if until else None,
+        "lease_seconds": (until - now).total_seconds() if until else None,
+        "waits_for": [each._asdict() for each in card.waits_for],
+        "waits_for_more": card.more,
+    }
+
+
+def plan(
+    here: Here, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
+) -> dict[str, Any]:
+    """What is left to do, in waves, with what waits for what; as a text where one is asked for."""
+    if mermaid and dot:
+        raise InvalidValue("dot", "cannot be had together with mermaid")
+    answer: dict[str, Any] = here.read(Area.WORK, _plan, initiative, phase)
+    if mermaid or dot:
+        from herdbook.entrypoints.operations.board import graph_documents  # noqa: PLC0415
+
+        answer["text"] = (graph_documents.mermaid if mermaid else graph_documents.dot)(answer)
+        if mermaid and not graph_documents.mermaid_draws(answer["text"]):
+            here.warn(
+                "this chart has more arrows or text than Mermaid draws unless it is told to; "
+                "ask for one initiative or one phase, or for --dot"
+            )
+    return answer
+
+
+def _plan(uow: UnitOfWork, initiative: str | None, phase: str | None) -> dict[str, Any]:
+    found: Drawing = diagram.drawing(
+        uow,
+        initiative_id=crud.key_of(uow, INITIATIVES, initiative) if initiative else None,
+        phase_id=crud.key_of(uow, PHASES, phase) if phase else None,
+    )
+    return {
+        "waves": max((node.wave for node in found.nodes), default=0),
+        "critical_path": list(found.critical_path),
+        "phases": [
+            {
+                "id": each.phase.id,
+                "name": each.phase.name,
+                "status": each.phase.status,
+                "after": list(each.after),
+            }
+            for each in found.stretches
+        ],
+        "tasks": [
+            {
+                "id": node.task.id,
+                "name": node.task.name,
+                "phase_id": node.task.phase_id,
+                "wave": node.wave,
+                "state": node.state,
+                "priority": node.task.priority,
+                "critical": node.critical,
+                "after": list(node.after),
+            }
+            for node in found.nodes
+        ],
+    }

@@ -1,0 +1,125 @@
+"""`plan` for people: a tree in which each task stands under what it waits for longest."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from herdbook.entrypoints.cli import terminal
+from herdbook.entrypoints.cli.terminal import Line
+from herdbook.entrypoints.cli.text import padded, plain, shortened, width
+
+MARK = "*"
+"""The sign of the critical path."""
+DEEPEST = 12
+"""How far the tree is indented; what lies deeper is told by its wave."""
+WIDEST = 60
+NAMED = 3
+"""How many of the things that a task waits for are named."""
+STYLES = {
+    "ready": "green",
+    "held": "cyan",
+    "waiting": "dim",
+    "blocked": "red",
+    "review": "yellow",
+    "completed": "dim",
+}
+CRITICAL = "bold magenta"
+
+Row = dict[str, Any]
+
+
+def plan(answer: dict[str, Any]) -> str:
+    """The text that was asked for, or the tree."""
+    text: str | None = answer.get("text")
+    return text if text is not None else terminal.shown(lines(answer))
+
+
+def lines(answer: dict[str, Any]) -> list[Line]:
+    """The tree, with the wave, the state and what else is waited for of each task."""
+    tasks: list[Row] = answer["tasks"]
+    if not tasks:
+        return [[("nothing is left to do: the plan is empty, or all of it is done", "")]]
+    parents = _parents(answer)
+    rows = list(_rows(tasks, parents))
+    drawn = {task["id"]: branch + shortened(plain(task["name"]), WIDEST) for task, branch in rows}
+    broadest = max(width(text) for text in drawn.values())
+    number = len(str(answer["waves"]))
+    head = f"{_many(len(tasks), 'task')} in {_many(answer['waves'], 'wave')}"
+    if answer["critical_path"]:
+        head += f"; the critical path, marked {MARK}, has {len(answer['critical_path'])}"
+    found: list[Line] = [[(head, "bold")], []]
+    others = _others(answer, parents)
+    for task, branch in rows:
+        critical = task["critical"]
+        name = drawn[task["id"]][len(branch) :]
+        gap = " " * (broadest - width(drawn[task["id"]]))
+        found.append(
+            [
+                (f"{task['wave']:>{number}} ", "dim"),
+                (f"{MARK if critical else ' '} ", CRITICAL),
+                (branch, "dim"),
+                (name, CRITICAL if critical else ""),
+                (f"{gap}  ", ""),
+                (padded(task["state"], 7), STYLES[task["state"]]),
+                (f"  {others[task['id']]}", "dim"),
+            ]
+        )
+    return found
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _parents(answer: dict[str, Any]) -> dict[str, str]:
+    """Of each task, the one it stands under: of what it waits for, one of the wave before it."""
+    tasks: dict[str, Row] = {task["id"]: task for task in answer["tasks"]}
+    after = {phase["id"]: phase["after"] for phase in answer["phases"]}
+    ends: dict[tuple[str | None, int], str] = {}
+    for task in sorted(tasks.values(), key=lambda task: not task["critical"]):
+        ends.setdefault((task["phase_id"], task["wave"]), task["id"])
+    found: dict[str, str] = {}
+    for task in tasks.values():
+        before = task["wave"] - 1
+        awaited = (*task["after"], *after.get(task["phase_id"], ()))
+        near = [each if each in tasks else ends.get((each, before)) for each in awaited]
+        last = [key for key in near if key is not None and tasks[key]["wave"] == before]
+        if last:
+            found[task["id"]] = min(last, key=lambda key: not tasks[key]["critical"])
+    return found
+
+
+def _rows(tasks: Sequence[Row], parents: dict[str, str]) -> Iterator[tuple[Row, str]]:
+    """Every task once, each behind the one it stands under, with the branch that leads to it."""
+    under: dict[str | None, list[Row]] = {}
+    for task in tasks:
+        under.setdefault(parents.get(task["id"]), []).append(task)
+    left = [(task, "", "", 0) for task in reversed(under.get(None, []))]
+    while left:
+        task, branch, trunk, depth = left.pop()
+        yield task, branch
+        children = under.get(task["id"], [])
+        for at, child in enumerate(reversed(children)):
+            if depth >= DEEPEST:
+                left.append((child, branch, trunk, depth))
+                continue
+            knee, goes_on = ("└─ ", "   ") if at == 0 else ("├─ ", "│  ")
+            left.append((child, trunk + knee, trunk + goes_on, depth + 1))
+
+
+def _others(answer: dict[str, Any], parents: dict[str, str]) -> dict[str, str]:
+    """What each task waits for beside the one it stands under."""
+    names = {task["id"]: plain(task["name"]) for task in answer["tasks"]}
+    names |= {phase["id"]: f"phase {plain(phase['name'])}" for phase in answer["phases"]}
+    after = {phase["id"]: phase["after"] for phase in answer["phases"]}
+    phase_of = {task["id"]: task["phase_id"] for task in answer["tasks"]}
+    found = {}
+    for task in answer["tasks"]:
+        parent, phase = parents.get(task["id"]), task["phase_id"]
+        # What its phase waits for was told already of a task of the same phase above it.
+        told = parent is not None and phase_of[parent] == phase
+        awaited = [*task["after"], *(() if told else after.get(phase, ()))]
+        rest = [names[key] for key in awaited if key != parent]
+        more = f", +{len(rest) - NAMED}" if len(rest) > NAMED else ""
+        word = "also after" if parent in awaited else "after"
+        found[task["id"]] = f"{word} {', '.join(rest[:NAMED])}{more}" if rest else ""
+    return found

@@ -1,0 +1,177 @@
+"""`board` for people: every initiative with its phases, and their tasks by state."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from herdbook.entrypoints.cli import terminal
+from herdbook.entrypoints.cli.terminal import Line, Span
+from herdbook.entrypoints.cli.text import duration, padded, plain, shortened, width
+from herdbook.entrypoints.operations.board.plan_tree import CRITICAL, MARK, NAMED, STYLES
+
+WIDEST = 50
+"""How many places the name of a task takes at most."""
+ID = 6
+"""How much of an id is shown: enough to name a task by."""
+STEPS = 6
+"""How many tasks of a critical path are named."""
+COLUMN = max(map(len, STYLES))
+
+Data = dict[str, Any]
+
+
+def board(answer: Data) -> str:
+    """The board as it was when it was read."""
+    return terminal.shown(lines(answer, datetime.fromisoformat(answer["now"])))
+
+
+def live(answers: Iterator[Data]) -> None:
+    """The board as it changes, on the whole terminal; leases run out while one looks."""
+    terminal.live(answers, lambda answer: lines(answer, datetime.now(UTC)))
+
+
+def lines(answer: Data, now: datetime) -> list[Line]:
+    """The board, line by line."""
+    found: list[Line] = [_head(answer)]
+    for initiative in answer["initiatives"]:
+        found += [[], _title(initiative)]
+        for phase in initiative["phases"]:
+            found += _phase(phase, now, alone=initiative["id"] is None)
+        if initiative["more_phases"]:
+            found.append([(f"  and {initiative['more_phases']} more phases", "dim")])
+        found += _path(initiative)
+    if not answer["initiatives"]:
+        found += [[], [("the plan is empty", "")]]
+    return [*found, *_rest(answer)]
+
+
+def _head(answer: Data) -> Line:
+    spans: list[Span] = []
+    for state, count in answer["tasks"].items():
+        said = f"{count} in review" if state == "review" else f"{count} {state}"
+        spans += [(", " if spans else "", ""), (said, STYLES[state] if count else "dim")]
+    return [("tasks: ", "bold"), *spans, (f"   (change #{answer['seq']})", "dim")]
+
+
+def _title(initiative: Data) -> Line:
+    if initiative["id"] is None:
+        return [("without an initiative", "bold underline")]
+    mode = f"{initiative['status']}, {initiative['execution_mode']}"
+    return [(plain(initiative["name"]), "bold underline"), (f"  {mode}", "dim")]
+
+
+def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
+    tasks: Data = phase["tasks"]
+    total = sum(lane["total"] for lane in tasks.values())
+    done = tasks.get("completed", {"total": 0})["total"]
+    if not alone:
+        name = "without a phase" if phase["id"] is None else plain(phase["name"])
+        said = f"  {phase['status']}, " if phase["status"] else "  "
+        spans: list[Span] = [(f"  {name}", "bold"), (f"{said}{done} of {total} done", "dim")]
+        open_ = [plain(each["name"]) for each in phase["waits_for"] if not _over(each)]
+        if open_:
+            spans.append((f", after {_list(open_)}", "dim"))
+        yield spans
+    if total == done and not alone:
+        return
+    shown = [card for lane in tasks.values() for card in lane["shown"]]
+    broadest = max((width(_name(card)) for card in shown), default=0)
+    for state, lane in tasks.items():
+        if state == "completed":
+            yield _completed(lane)
+            continue
+        word = state
+        for card in lane["shown"]:
+            detail = list(_detail(card, state, phase["id"], now))
+            yield _card(card, word, state, broadest, detail)
+            word = ""
+        rest = lane["total"] - len(lane["shown"])
+        if rest:
+            yield [_lane(word, state), (f"  and {rest} more", "dim")]
+
+
+def _over(phase: Data) -> bool:
+    return bool(phase["status"] == "completed")
+
+
+def _lane(word: str, state: str) -> Span:
+    return (f"    {padded(word, COLUMN)}  ", STYLES[state])
+
+
+def _name(card: Data) -> str:
+    return shortened(plain(card["name"]), WIDEST)
+
+
+def _card(card: Data, word: str, state: str, broadest: int, detail: Line) -> Line:
+    critical = card["critical"]
+    return [
+        _lane(word, state),
+        (f"{MARK if critical else ' '} ", CRITICAL),
+        (f"{_short(card['id'])}  ", "dim"),
+        (_name(card), CRITICAL if critical else ""),
+        (" " * (broadest - width(_name(card))), ""),
+        *detail,
+    ]
+
+
+def _short(key: str) -> str:
+    return plain(key.removeprefix("tsk_")[:ID])
+
+
+def _detail(card: Data, state: str, phase_id: str | None, now: datetime) -> Iterator[Span]:
+    """Who holds it and for how long, or what it waits for."""
+    if state == "held":
+        who = plain(card["agent"] or ("somebody" if card["for_review"] else "nobody known"))
+        yield f"  {who}{' reviews it' if card['for_review'] else ''}", STYLES["held"]
+        if card["lease_until"] is not None:
+            left = (datetime.fromisoformat(card["lease_until"]) - now).total_seconds()
+            if left > 0:
+                yield f", {duration(left)} left", "dim"
+            else:
+                yield f", lease over for {duration(-left)}", STYLES["blocked"]
+    elif card["waits_for"] or card["waits_for_more"]:
+        named = list(_awaited(card["waits_for"], phase_id))
+        yield f"  for {_list(named, card['waits_for_more'])}", "dim"
+
+
+def _awaited(awaited: list[Data], phase_id: str | None) -> Iterator[str]:
+    """The names of tasks; what keeps the whole phase waiting only where there is no task."""
+    tasks = [plain(each["name"]) for each in awaited if each["kind"] == "task"]
+    yield from tasks
+    for each in [] if tasks else awaited:
+        name = "its phase" if each["id"] == phase_id else f"{each['kind']} {plain(each['name'])}"
+        yield f"{name} ({each['status']})"
+
+
+def _list(names: list[str], more: int = 0) -> str:
+    more += max(0, len(names) - NAMED)
+    return ", ".join([*names[:NAMED], *([f"+{more}"] if more else [])])
+
+
+def _completed(lane: Data) -> Line:
+    names = [_name(card) for card in lane["shown"]]
+    said = f"  {lane['total']}{'; last: ' if names else ''}{', '.join(names)}"
+    return [_lane("completed", "completed"), (said, "dim")]
+
+
+def _path(initiative: Data) -> Iterator[Line]:
+    path = initiative["critical_path"]
+    if path is None:
+        yield [("  too many unfinished tasks to look for the critical path", "dim")]
+    elif path:
+        names = [plain(each["name"]) for each in path[:STEPS]]
+        more = f" → +{len(path) - STEPS}" if len(path) > STEPS else ""
+        yield [(f"  {MARK} critical path: ", CRITICAL), (f"{' → '.join(names)}{more}", "")]
+
+
+def _rest(answer: Data) -> Iterator[Line]:
+    """What there is beside what is shown."""
+    said = [
+        (answer["more_initiatives"], "more initiatives: name one with --initiative"),
+        (answer["unseen_tasks"], "more tasks without a phase, not counted here"),
+        (answer["closed_initiatives"], "initiatives completed or archived"),
+    ]
+    rest = [f"{count} {what}" for count, what in said if count]
+    if rest:
+        yield []
+        yield [("; ".join(rest), "dim")]

@@ -1,0 +1,74 @@
+"""Use cases called by name, with what was typed: ids by their beginnings, agents by who acts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.operations.model import code_of
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import crud
+
+
+def call(
+    here: Here,
+    *,
+    use_case: str,
+    area: str,
+    writes: bool,
+    refers: Mapping[str, str],
+    arguments: Mapping[str, Any],
+) -> Any:
+    """Call a use case in a transaction of its own; its answer as it goes into JSON.
+
+    `refers` says which arguments name rows, and of which kind; an agent that nobody named is the
+    one that acts.
+    """
+    code = code_of(use_case)
+
+    def inside(uow: UnitOfWork) -> Any:
+        return code(uow, **resolved(here, uow, refers, arguments))
+
+    asked = here.run if writes else here.read
+    return plain(asked(Area(area), inside))
+
+
+def resolved(
+    here: Here, uow: UnitOfWork, refers: Mapping[str, str], arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments with whole ids, without those that nobody gave."""
+    found = {}
+    for name, value in arguments.items():
+        target = refers.get(name, "")
+        if target == ACTING:
+            found[name] = agent_id(here, uow, value)
+        elif target and value is not None:
+            found[name] = _keys(uow, target, value)
+        elif value is not None:
+            found[name] = value
+    return found
+
+
+def _keys(uow: UnitOfWork, target: str, value: Any) -> Any:
+    kind = DICTIONARY.kinds[target]
+    if isinstance(value, str):
+        return crud.key_of(uow, kind, value)
+    return [crud.key_of(uow, kind, each) for each in value]
+
+
+ACTING = "acting agent"
+"""In place of a kind: an agent, by default the one that acts here."""
+
+
+def agent_id(here: Here, uow: UnitOfWork, named: str | None) -> str:
+    """The agent somebody named, else the one that acts here; InvalidValue if nobody does."""
+    if named is not None:
+        return crud.key_of(uow, DICTIONARY.kinds["agents"], named)
+    agent = here.acting(uow)
+    if agent is None:
+        reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
+        raise InvalidValue("agent", reason)
+    return str(agent.id)

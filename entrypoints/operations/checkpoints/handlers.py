@@ -1,0 +1,237 @@
+"""Checkpoints on the command line: `checkpoint threads|list|show|diff|copy|prune|rm`.
+
+Nothing here needs LangGraph, and nothing that is shown is ever made: values are told as plain data.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+from herdbook.adapters.langgraph.preview import is_opaque, picture
+from herdbook.domain.checkpoints.model import Checkpoint, Typed, id_at
+from herdbook.domain.checkpoints.preview import Difference, blob, differences
+from herdbook.domain.errors import NotFound
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.operations.checkpoints.preview import as_json
+from herdbook.ports.checkpoint_storage.thread_operations import Sizes
+from herdbook.ports.checkpoint_storage.value_store import read_values, unpacked
+from herdbook.ports.repositories.checkpoints import Held
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.services.checkpoints import threads as checkpoints_threads
+
+AREA = Area.CHECKPOINTS
+
+
+def threads(here: Here, *, limit: int, after: str | None) -> list[dict[str, Any]]:
+    """A page of the threads of this worktree, the youngest first."""
+    found = here.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
+    return [
+        {
+            "thread_id": thread.thread_id,
+            "namespaces": thread.namespaces,
+            "newest": thread.newest,
+            "at": _at(newest),
+            **thread.sizes._asdict(),
+        }
+        for thread, newest in found
+    ]
+
+
+def list_(
+    here: Here, *, thread: str, namespace: str | None, limit: int, after: str | None
+) -> list[dict[str, Any]]:
+    """A page of a thread's checkpoints, the newest first."""
+    found = here.read(
+        AREA, checkpoints_threads.listed, thread, namespace=namespace, limit=limit, after=after
+    )
+    return [_listed(each.namespace, each.row, each.writes) for each in found]
+
+
+def _listed(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
+    values = read_values(row.channels)
+    metadata = _map(picture(Typed(row.metadata_tag, row.metadata)))
+    return {
+        "checkpoint_id": id_at(row.place),
+        "namespace": namespace,
+        "parent_id": None if row.parent is None else id_at(row.parent),
+        "at": _at(row),
+        "step": as_json(metadata.get("step")),
+        "source": as_json(metadata.get("source")),
+        "channels": len(values.channels),
+        "bytes": values.size,
+        "writes": writes,
+    }
+
+
+def show(
+    here: Here,
+    *,
+    thread: str,
+    checkpoint: str | None,
+    namespace: str | None,
+    channel: str | None,
+) -> dict[str, Any]:
+    """A checkpoint with its values as plain data, and the config that takes a graph back to it."""
+    held = here.read(AREA, checkpoints_threads.shown, thread, checkpoint, namespace=namespace)
+    values = held.values
+    if channel is not None:
+        if channel not in values:
+            raise NotFound("channel", channel, f"there are {', '.join(values) or 'none'}")
+        values = {channel: values[channel]}
+    listed = _listed(held.namespace, held.row, len(held.writes))
+    return {
+        "thread_id": held.thread_id,
+        **listed,
+        "config": {
+            "configurable": {
+                "thread_id": held.thread_id,
+                "checkpoint_ns": held.namespace,
+                "checkpoint_id": held.checkpoint_id,
+            }
+        },
+        "metadata": as_json(picture(held.metadata)),
+        "state": as_json(picture(held.state)),
+        "values": {name: _told(each) for name, each in values.items()},
+        "writes": [
+            {
+                "task_id": done.task_id,
+                "task_path": done.task_path,
+                "number": done.number,
+                "channel": done.channel,
+                **_told(done.value),
+            }
+            for done in held.writes
+        ],
+        "channel": channel,
+    }
+
+
+def _told(value: Typed) -> dict[str, Any]:
+    return {"tag": value.tag, "bytes": len(value.data), "value": as_json(picture(value))}
+
+
+def diff(
+    here: Here,
+    *,
+    thread: str,
+    checkpoint: str | None,
+    other: str | None,
+    namespace: str | None,
+    limit: int,
+) -> dict[str, Any]:
+    """What is different between two checkpoints, channel by channel and path by path."""
+    before, after = here.read(
+        AREA, checkpoints_threads.compared, thread, checkpoint, other, namespace=namespace
+    )
+    names = list(dict.fromkeys([*before.values, *after.values]))
+    alike = [name for name in names if before.values.get(name) == after.values.get(name)]
+    return {
+        "thread_id": before.thread_id,
+        "before": _listed(before.namespace, before.row, len(before.writes)),
+        "after": _listed(after.namespace, after.row, len(after.writes)),
+        "metadata": _differences(picture(before.metadata), picture(after.metadata), limit),
+        "channels": [_channel(before, after, name, limit) for name in names if name not in alike],
+        "unchanged": alike,
+    }
+
+
+def _channel(before: Held, after: Held, name: str, limit: int) -> dict[str, Any]:
+    one, other = before.values.get(name), after.values.get(name)
+    told: dict[str, Any] = {
+        "channel": name,
+        "change": "added" if one is None else "removed" if other is None else "changed",
+        "bytes_before": one and len(one.data),
+        "bytes_after": other and len(other.data),
+    }
+    if one is None or other is None:
+        value = picture(one or other or Typed("null", b""))
+        found = Difference("", told["change"], *((None, value) if one is None else (value, None)))
+        return {**told, **_limited([found], limit)}
+    old, new = picture(one), picture(other)
+    if is_opaque(old) or is_opaque(new):
+        told["opaque"] = True
+    answer = _differences(old, new, limit)
+    if not answer["differences"]:  # the same to look at, and yet written in another way
+        bytes_ = (blob(one.tag, one.data), blob(other.tag, other.data))
+        answer = _limited([Difference("", "changed", *bytes_)], limit)
+    return {**told, **answer}
+
+
+def _differences(before: Any, after: Any, limit: int) -> dict[str, Any]:
+    return _limited(differences(before, after), limit)
+
+
+def _limited(found: Any, limit: int) -> dict[str, Any]:
+    """As many differences as are wanted, and how many more there are."""
+    left = iter(found)
+    first = list(islice(left, max(1, limit)))
+    return {
+        "differences": [
+            {
+                "path": each.path,
+                "change": each.change,
+                "before": as_json(each.before),
+                "after": as_json(each.after),
+            }
+            for each in first
+        ],
+        "more": sum(1 for _ in left),
+    }
+
+
+def copy(here: Here, *, source: str, target: str) -> dict[str, Any]:
+    """Copy a thread to another one."""
+    here.read(AREA, checkpoints_threads.known, [source])  # no store is made for nothing
+    done = here.run(AREA, checkpoints_threads.copy, source, target)
+    return {"source": source, "target": target, **done._asdict()}
+
+
+def prune(here: Here, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
+    """Keep the newest checkpoint of each namespace of some threads."""
+    return _tidied(here, checkpoints_threads.prune, threads, preview=preview)
+
+
+def rm(here: Here, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
+    """Remove threads with all that is in them."""
+    return _tidied(here, checkpoints_threads.remove, threads, preview=preview)
+
+
+def _tidied(
+    here: Here,
+    use_case: Callable[[UnitOfWork, Sequence[str]], list[checkpoints_threads.Freed]],
+    names: Sequence[str],
+    *,
+    preview: bool,
+) -> dict[str, Any]:
+    """Do it, or find out what it would do in a transaction that is then given up."""
+    here.read(AREA, checkpoints_threads.known, names)
+    if preview:
+        with here.opened(AREA) as store, unit_of_work(store, here.space(AREA)) as uow:
+            freed = use_case(uow, names)
+    else:
+        freed = here.run(AREA, use_case, names)
+    total = Sizes(*(sum(numbers) for numbers in zip(*(each.freed for each in freed), strict=True)))
+    return {
+        "preview": preview,
+        "threads": [
+            {
+                "thread_id": each.thread_id,
+                "freed": each.freed._asdict(),
+                "left": each.left._asdict(),
+            }
+            for each in freed
+        ],
+        "freed": total._asdict(),
+    }
+
+
+def _at(row: Checkpoint) -> str:
+    """When the graph made it; one that was taken over is kept since later."""
+    state = Typed(row.state_tag, unpacked(row.state, is_packed=row.state_packed))
+    made = _map(picture(state)).get("ts")
+    return made if isinstance(made, str) else row.created_at.isoformat()
+
+
+def _map(shown: Any) -> dict[str, Any]:
+    return shown if isinstance(shown, dict) else {}

@@ -1,0 +1,64 @@
+"""Questions between agents, with waiting: `conversation add`, `conversation listen`."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.operations.call_use_case import agent_id
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.ports.engine.dictionary import AGENTS, TASKS
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import crud, messaging
+from herdbook.services.journal import watch
+
+
+def ask(
+    here: Here,
+    *,
+    question: str,
+    to: str,
+    agent: str | None,
+    task: str | None,
+    wait: timedelta | None,
+) -> dict[str, Any]:
+    """Ask another agent; with `wait`, the answer as well, if it comes in time."""
+
+    def inside(uow: UnitOfWork) -> Any:
+        return messaging.ask(
+            uow,
+            agent_id(here, uow, agent),
+            crud.key_of(uow, AGENTS, to),
+            question,
+            task_id=crud.key_of(uow, TASKS, task) if task else None,
+        )
+
+    asked = here.run(Area.WORK, inside)
+    if wait is not None:
+        asked = _awaited(here, wait, messaging.answered, asked.id) or asked
+    answer: dict[str, Any] = plain(asked)
+    return answer
+
+
+def listen(here: Here, *, agent: str | None, wait: timedelta | None) -> dict[str, Any] | None:
+    """The oldest question an agent has not answered; with `wait`, the next one that comes."""
+    own = here.read(Area.WORK, lambda uow: agent_id(here, uow, agent))
+    question: dict[str, Any] | None = plain(
+        _awaited(here, wait or timedelta(0), messaging.listen, own)
+    )
+    return question
+
+
+def _awaited(here: Here, wait: timedelta, question: Callable[..., Any], key: str) -> Any:
+    end = time.monotonic() + wait.total_seconds()
+    with here.opened(Area.WORK) as store:
+        return watch.until(
+            store,
+            here.space(Area.WORK),
+            question,
+            key,
+            stop=lambda: here.enough() or time.monotonic() >= end,
+            sleep=here.pause,
+        )

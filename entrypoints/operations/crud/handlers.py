@@ -1,0 +1,65 @@
+"""Rows of any kind on the command line: `add`, `list`, `show`, `set`, `rm`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.operations.serialize import as_data
+from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.services import crud
+
+
+def add(here: Here, *, entity: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Add a row."""
+    kind = DICTIONARY.kinds[entity]
+    return as_data(kind, here.run(kind.area, crud.add, kind, values))
+
+
+def list_(
+    here: Here, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """List rows, a page at a time."""
+    kind = DICTIONARY.kinds[entity]
+    rows = here.read(kind.area, crud.listed, kind, values, limit=limit, after=after)
+    return [as_data(kind, row) for row in rows]
+
+
+def show(here: Here, *, id: str, entity: str) -> dict[str, Any]:  # noqa: A002 - the parameter's name
+    """Show one row."""
+    kind = DICTIONARY.kinds[entity]
+    return as_data(kind, here.read(kind.area, crud.named, kind, id))
+
+
+def set_(
+    here: Here,
+    *,
+    id: str,  # noqa: A002 - the parameter's name
+    clear: str | None,
+    entity: str,
+    values: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Change some fields of a row; `clear` names those that shall hold nothing."""
+    kind = DICTIONARY.kinds[entity]
+    emptied = dict.fromkeys(_fields(kind, clear))
+    if not values and not emptied:
+        raise InvalidValue("set", "says nothing to change; name a field, as in --name")
+    row = here.run(kind.area, crud.change, kind, id, {**values, **emptied})
+    return as_data(kind, row)
+
+
+def rm(here: Here, *, ids: Sequence[str], entity: str) -> list[dict[str, Any]]:
+    """Remove rows and what goes with them; what they were."""
+    kind = DICTIONARY.kinds[entity]
+    return [as_data(kind, row) for row in here.run(kind.area, crud.remove, kind, ids)]
+
+
+def _fields(kind: Any, clear: str | None) -> list[str]:
+    names = [name.strip().replace("-", "_") for name in (clear or "").split(",") if name.strip()]
+    found = []
+    for name in names:
+        field = next((each for each in (name, f"{name}_id") if each in kind.columns), None)
+        if field is None:
+            raise InvalidValue("clear", f"{kind.name} have no field {name!r}")
+        found.append(field)
+    return found

@@ -1,0 +1,94 @@
+"""`hooks install` and `hooks uninstall`, and `hook` itself for who calls it through the table."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from herdbook.adapters.git.git_process import ask_git, elsewhere
+from herdbook.domain.errors import InvalidValue
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.cli.text import plain
+from herdbook.entrypoints.hooks import git_hooks, hook, hosts
+from herdbook.entrypoints.hooks.file_changes import Plan, difference, make
+
+
+def install(here: Here, *, target: str, project: bool, user: bool, preview: bool) -> dict[str, Any]:
+    """Let a coding agent or git call the hook; on a terminal the difference is shown first."""
+    return _done(here, target, project=project, user=user, preview=preview, uninstall=False)
+
+
+def uninstall(
+    here: Here, *, target: str, project: bool, user: bool, preview: bool
+) -> dict[str, Any]:
+    """Take the hook out again."""
+    return _done(here, target, project=project, user=user, preview=preview, uninstall=True)
+
+
+def spool(here: Here, *, event: str | None) -> dict[str, Any]:
+    """Spool one event; `main` does this before anything is imported, where the event is named."""
+    if event is None:
+        raise InvalidValue(
+            "event", "name the event, and give what is known of it on standard input"
+        )
+    del here
+    hook.main([event])
+    return {}
+
+
+def _done(
+    here: Here, target: str, *, project: bool, user: bool, preview: bool, uninstall: bool
+) -> dict[str, Any]:
+    if project and user:
+        raise InvalidValue("user", "either --project or --user, not both")
+    return carried_out(target, _plan(here, target, user=user, uninstall=uninstall), preview=preview)
+
+
+def carried_out(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
+    """Show what a plan changes and make it so, if the person at the terminal, if any, agrees."""
+    shown = [difference(each) for each in plan.changes]
+    asked = bool(shown) and not preview and sys.stdin.isatty() and sys.stderr.isatty()
+    agreed = _agrees(shown) if asked else not preview
+    if agreed:
+        make(plan)
+    return {
+        "target": target,
+        "done": agreed,
+        "asked": asked,
+        "changes": [
+            {"path": str(change.path), "difference": text}
+            for change, text in zip(plan.changes, shown, strict=True)
+        ],
+        "notes": plan.notes,
+    }
+
+
+def _plan(here: Here, target: str, *, user: bool, uninstall: bool) -> Plan:
+    if target == "git":
+        if user:
+            raise InvalidValue("user", "git's hooks belong to a repository: leave --user out")
+        done = git_hooks.uninstall if uninstall else git_hooks.install
+        return done(Path(here.folder), here.variables)
+    root = here.facts.top_level if here.facts else None
+    there = hosts.site(target, Path(root or here.folder), here.variables, user=user)
+    if uninstall:
+        return hosts.uninstall(target, there)
+    plan = hosts.install(target, there)
+    if there.private and not user and root and _is_seen_by_git(here, root, there.path):
+        plan.notes.append("git does not ignore this file; it names paths of this machine only")
+    return plan
+
+
+def _is_seen_by_git(here: Here, root: str, path: Path) -> bool:
+    words = ["-C", root, "check-ignore", "--quiet", "--", str(path)]
+    return ask_git(words, elsewhere(here.variables))[0] == 1
+
+
+def _agrees(shown: list[str]) -> bool:
+    """Whether the person at the terminal, who sees the difference, wants it."""
+    sys.stderr.write("\n".join([*map(_harmless, shown), "make this change? [y/N] "]))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _harmless(text: str) -> str:
+    return "\n".join(plain(line) for line in text.split("\n"))

@@ -1,0 +1,1 @@
+"""`where`, `config` and `trust`."""

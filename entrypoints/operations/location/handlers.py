@@ -1,0 +1,101 @@
+"""Where everything is, and why: `where`, `config`, `trust`."""
+
+from typing import Any
+
+from herdbook.adapters.stores.urls import path_of, shown_url
+from herdbook.adapters.user_state import known_stores
+from herdbook.adapters.user_state import trust as trusting
+from herdbook.domain.errors import InvalidValue, NotFound
+from herdbook.domain.location.areas import Area
+from herdbook.domain.location.resolve import Place
+from herdbook.domain.location.settings import BACKENDS, DEFAULT, DEFAULTS, KEYS, chosen, is_url
+from herdbook.entrypoints.bootstrap import Here
+
+
+def where(here: Here) -> dict[str, Any]:
+    """Tell for each area where it is, and which rule decided it; nothing is made."""
+    return {
+        "repository_id": here.repository_id,
+        "worktree_id": here.worktree_id,
+        "branch": here.facts.branch if here.facts else None,
+        "doubt": here.doubt,
+        "areas": {str(area): _area(here, area) for area in Area},
+    }
+
+
+def _area(here: Here, area: Area) -> dict[str, Any]:
+    place = here.place(area)
+    sight = here.probe(place)
+    notes = list(place.notes)
+    if place.backend_by is not None:
+        notes.append(f"its engine was chosen by {place.backend_by}")
+    if sight.problem is not None:
+        notes.append(sight.problem)
+    return {
+        "url": shown_url(place.url),
+        "scope": place.scope,
+        "decided_by": str(place.decided_by),
+        "exists": sight.exists,
+        "bytes": sight.bytes,
+        "schema_version": sight.schema_version,
+        "space": here.space(area),
+        "notes": notes,
+    }
+
+
+def config(here: Here) -> dict[str, Any]:
+    """Tell the value of every setting that counts, and where it was made."""
+    answer = {}
+    for key in KEYS:
+        found = chosen(here.layers, key)
+        value = DEFAULTS.get(key) if found is None else found.value
+        answer[key] = {
+            "value": shown_url(value) if isinstance(value, str) and is_url(value) else value,
+            "origin": str(DEFAULT if found is None else found.origin),
+            "trusted": True if found is None else found.trusted,
+        }
+    return answer
+
+
+def trust(here: Here, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:
+    """Remember what the user trusts: the repository's settings file as it is now, or a store.
+
+    `new` is for a store that is gone and was meant to go: an empty one may take its place.
+    """
+    for name in ("HERDBOOK_AGENT", "HERDBOOK_SESSION"):
+        if here.variables.get(name):
+            raise InvalidValue("trust", f"is for a person to give, and {name} is set: ask yours")
+    if store is not None:
+        return _trust_store(here, here.place_of(store), new=new, revoke=revoke)
+    if new:
+        raise InvalidValue("new", "name the store that is gone")
+    file, facts = here.settings_file, here.facts
+    if file is None or facts is None:
+        raise NotFound("settings file", "herdbook.toml or [tool.herdbook] of a repository")
+    reaching = {
+        key: shown_url(each.value) if is_url(str(each.value)) else each.value
+        for layer in here.layers
+        for key, each in layer.items()
+        if each.of_repository
+    }
+    (trusting.revoke if revoke else trusting.trust)(file, facts.common_dir)
+    return {"file": str(file), "trusted": not revoke, "settings": reaching}
+
+
+def _trust_store(here: Here, place: Place, *, new: bool, revoke: bool) -> dict[str, Any]:
+    if new:
+        if here.probe(place).exists:
+            raise InvalidValue("new", f"there is a store at {shown_url(place.url)}")
+        here.forget_use(place)
+    elif place.scheme not in BACKENDS:
+        raise InvalidValue("store", "only stores in files are trusted; a server says who may enter")
+    else:
+        path = path_of(place.url)
+        if not known_stores.data_file(place.scheme, path).exists():
+            raise NotFound("store", str(path))
+        identity = known_stores.reserve(place.scheme, path)
+        if revoke:
+            known_stores.remove_own(identity)
+        else:
+            known_stores.add_own(identity, place.url, trusted=True)
+    return {"store": shown_url(place.url), "trusted": not revoke, "new": new}

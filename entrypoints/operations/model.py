@@ -1,0 +1,181 @@
+"""What an operation is, and how the rows of the table are made."""
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Parameter(NamedTuple):
+    """One parameter of an operation: an option, unless it is `positional`.
+
+    Its kind is text, number, flag, yesno, moment, duration, path, json or secret; `many` takes
+    several of them. The one that follows from a `field` of an entity is handed over among the
+    values of a row. One that `refers` to a kind of rows is an id, or the beginning of one. An
+    `option` is what it is called where its name would not do.
+    """
+
+    name: str
+    help: str
+    kind: str = "text"
+    positional: bool = False
+    required: bool = False
+    choices: tuple[str, ...] = ()
+    default: str | int | None = None
+    many: bool = False
+    field: str = ""
+    refers: str = ""
+    option: str = ""
+
+
+class Operation(NamedTuple):
+    """One thing Herdbook can be asked to do.
+
+    What is `local` is for the person at the keyboard and never offered to a program from outside.
+    One about rows of an `entity` also has parameters that follow from its fields (see `fields`), of
+    which one may be `positional`. Where a `use_case` does all there is to do, it is named instead
+    of code, with the area it works in and whether it only `reads`. An `alias` is for what is typed
+    daily. What `follows` gives answer after answer, until it is stopped, and so may what names how
+    it looks `live`, one answer in the place of the one before.
+    """
+
+    name: str
+    help: str
+    code: str
+    screen: str
+    example: str
+    parameters: tuple[Parameter, ...] = ()
+    local: bool = False
+    entity: str = ""
+    positional: str = ""
+    alias: str = ""
+    follows: bool = False
+    live: str = ""
+    use_case: str = ""
+    reads: bool = False
+    area: str = "work"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that call it on the command line."""
+        return tuple(self.name.split("."))
+
+
+def code_of(name: str) -> Any:
+    """Import and return the function that a row names as `module:function`.
+
+    Modules of operations are named from this package on; those of use cases in full.
+    """
+    module, _, function = name.partition(":")
+    if not module.startswith("herdbook."):
+        module = f"{__package__}.{module}"
+    return getattr(import_module(module), function)
+
+
+def noun(
+    noun: str, entity: str, positional: str, example: str, *, add: bool = True
+) -> tuple[Operation, ...]:
+    """The commands that every kind of row has; `add` unless a use case of its own does that."""
+    title = noun.replace("-", " ")
+    one = Parameter("id", "its id, or the beginning of it", positional=True, required=True)
+    adding = Operation(
+        f"{noun}.add",
+        f"add {article(title)} {title}",
+        "crud.handlers:add",
+        "crud.views:one",
+        f"herdbook {noun} add {example}",
+        entity=entity,
+        positional=positional,
+    )
+    return (
+        *([adding] if add else []),
+        Operation(
+            f"{noun}.list",
+            f"list {title}s, a page at a time",
+            "crud.handlers:list_",
+            "crud.views:many",
+            f"herdbook {noun} list --limit 20",
+            (
+                Parameter("limit", "at most so many", kind="number", default=100),
+                Parameter("after", "from behind the one with this id on"),
+            ),
+            entity=entity,
+        ),
+        Operation(
+            f"{noun}.show",
+            f"show {article(title)} {title} with all its fields",
+            "crud.handlers:show",
+            "crud.views:one",
+            f"herdbook {noun} show a1b2",
+            (one,),
+            entity=entity,
+        ),
+        Operation(
+            f"{noun}.set",
+            f"change fields of {article(title)} {title}",
+            "crud.handlers:set_",
+            "crud.views:one",
+            f"herdbook {noun} set a1b2 --clear branch",
+            (one, Parameter("clear", "the names of fields to empty, with commas between them")),
+            entity=entity,
+        ),
+        Operation(
+            f"{noun}.rm",
+            f"remove {title}s and all that goes with them",
+            "crud.handlers:rm",
+            "crud.views:removed",
+            f"herdbook {noun} rm a1b2",
+            (one._replace(name="ids", many=True),),
+            entity=entity,
+        ),
+    )
+
+
+def article(word: str) -> str:
+    """The word that goes before this one."""
+    return "an" if word[0] in "aeiou" else "a"
+
+
+def argument(name: str, help_: str) -> Parameter:
+    """A parameter that is given by its place."""
+    return Parameter(name, help_, positional=True, required=True)
+
+
+def flag(name: str, help_: str) -> Parameter:
+    """A parameter that is given or not."""
+    return Parameter(name, help_, kind="flag")
+
+
+def an_id(name: str, kind: str, help_: str = "", *, many: bool = False) -> Parameter:
+    """A parameter by its place that names a row of a kind."""
+    return id_option(name, kind, help_)._replace(positional=True, required=True, many=many)
+
+
+def id_option(name: str, kind: str, help_: str = "", *, required: bool = False) -> Parameter:
+    """An option that names a row of a kind."""
+    what = kind.removesuffix("s").replace("_", " ")
+    help_ = help_ or f"the id of the {what}, or the beginning of it"
+    return Parameter(name, help_, required=required, refers=kind)
+
+
+def does(
+    name: str,
+    help_: str,
+    use_case: str,
+    example: str,
+    *parameters: Parameter,
+    alias: str = "",
+    reads: bool = False,
+    area: str = "work",
+) -> Operation:
+    """An operation that is a use case and nothing more."""
+    return Operation(
+        name,
+        help_,
+        "call_use_case:call",
+        "crud.views:anything",
+        f"herdbook {example}",
+        parameters,
+        alias=alias,
+        use_case=f"herdbook.services.{use_case}",
+        reads=reads,
+        area=area,
+    )

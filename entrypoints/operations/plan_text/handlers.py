@@ -1,0 +1,54 @@
+"""Whole plans as text: `import plan`, `export plan`."""
+
+from pathlib import Path
+from typing import Any
+
+from herdbook.domain.errors import InvalidValue, StoreUnavailable
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.cli.parser import STANDARD_INPUT, standard_bytes
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.ports.engine.dictionary import INITIATIVES
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import crud
+from herdbook.services.plan_text.import_export import export_plan, import_plan
+
+READERS = {"markdown": read_markdown, "lines": read_lines}
+WRITERS = {"markdown": write_markdown, "lines": write_lines}
+ENDINGS = {".md": "markdown", ".markdown": "markdown", ".jsonl": "lines", ".ndjson": "lines"}
+
+
+def read(here: Here, *, file: str, format: str | None) -> dict[str, Any]:  # noqa: A002 - the option's name
+    """Make the plan what a file says, all of it or nothing."""
+    text = standard_bytes() if file == STANDARD_INPUT else _content(here.folder / file)
+    plan = READERS[format or _format(file, text)](text)
+    report: dict[str, Any] = plain(here.run(Area.WORK, import_plan, plan))
+    return report
+
+
+def write(here: Here, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name
+    """The whole plan, or one initiative of it, as text that can be edited and imported again."""
+
+    def asked(uow: UnitOfWork) -> Any:
+        return export_plan(uow, crud.key_of(uow, INITIATIVES, initiative) if initiative else None)
+
+    return {"format": format, "text": WRITERS[format](here.read(Area.WORK, asked))}
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise StoreUnavailable(str(path), error.strerror or str(error)) from error
+
+
+def _format(file: str, text: bytes) -> str:
+    known = ENDINGS.get(Path(file).suffix.lower())
+    if known is not None:
+        return known
+    if file == STANDARD_INPUT:
+        return "lines" if text.lstrip().startswith(b"{") else "markdown"
+    endings = ", ".join(ENDINGS)
+    raise InvalidValue("format", f"cannot be told from the name; it ends with none of {endings}")

@@ -1,0 +1,117 @@
+"""The record of one project as files in its worktree, for whoever reads no store.
+
+They follow from the store, are written anew and whole each time, and are never read back.
+"""
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.record.model import Activity, Commit, Retrospective, Standing
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, RETROSPECTIVES
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.paging import PAGE, every
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+STATUS, JOURNAL, COMMUNICATION = ".agent/status.json", ".journal", "communication.json"
+
+
+class Exported(NamedTuple):
+    """All that the record tells of one project."""
+
+    project: str
+    standings: list[Standing]
+    commits: list[Commit]
+    retrospectives: list[Retrospective]
+    activities: list[Activity]
+
+
+def exported(uow: UnitOfWork, project: str) -> Exported:
+    """Read what is to be written: the project's rows, and where its agents stand."""
+    commits = _of_project(uow, COMMITS, project)
+    retrospectives = _of_project(uow, RETROSPECTIVES, project)
+    activities = _of_project(uow, ACTIVITIES, project)
+    agents = {each.agent for each in (*commits, *retrospectives, *activities)}
+    standings = [uow.standings.of_agent(agent) for agent in sorted(agents)]
+    return Exported(project, standings, commits, retrospectives, activities)
+
+
+def write(root: Path, told: Exported) -> list[Path]:
+    """Write the files into a worktree, each at once or not at all; those that changed."""
+    files = {root / STATUS: _json({"project": told.project, "agents": plain(told.standings)})}
+    communication = {"project": told.project, "retrospectives": plain(told.retrospectives)}
+    files[root / JOURNAL / COMMUNICATION] = _json(communication)
+    for day, text in days(told).items():
+        files[root / JOURNAL / f"{day.isoformat()}.md"] = text
+    for folder in {path.parent for path in files}:
+        if folder.is_symlink():
+            reason = "is a link; exports are written into the worktree itself and nowhere else"
+            raise StoreUnavailable(str(folder), reason)
+    try:
+        return [path for path, text in files.items() if _replace(path, text)]
+    except OSError as error:
+        reason = f"{error.strerror}; the exports there are as they were, and the record is safe"
+        raise StoreUnavailable(str(root), reason) from error
+
+
+def days(told: Exported) -> dict[date, str]:
+    """The journal of each day on which something happened, as Markdown."""
+    lines: dict[date, list[tuple[datetime, str]]] = defaultdict(list)
+    for commit in told.commits:
+        said = f"**{_line(commit.agent)}** committed `{commit.commit_hash[:12]}`"
+        lines[commit.at.date()].append((commit.at, _with(said, commit.task)))
+    for retro in told.retrospectives:
+        said = (
+            f"`{retro.commit_hash[:12]}` of **{_line(retro.agent)}** was graded "
+            f"{retro.agent_grade.label} by itself and {retro.user_grade.label} by the user "
+            f"(score {retro.score_before} to {retro.score_after})"
+        )
+        notes = "; ".join(filter(None, (retro.agent_note, retro.user_note)))
+        lines[retro.at.date()].append((retro.at, _with(said, notes)))
+    for activity in told.activities:
+        said = f"**{_line(activity.agent)}** {_line(activity.task)}"
+        rest = "; ".join(filter(None, (activity.actions, activity.outcome, activity.decisions)))
+        lines[activity.at.date()].append((activity.at, _with(said, rest)))
+    return {day: _page(day, sorted(its)) for day, its in sorted(lines.items())}
+
+
+def _page(day: date, lines: Sequence[tuple[datetime, str]]) -> str:
+    told = [f"- {at:%H:%M} {text}" for at, text in lines]
+    return "\n".join([f"# {day.isoformat()} (UTC)", "", *told, ""])
+
+
+def _with(said: str, words: str) -> str:
+    return f"{said}: {_line(words)}" if words.strip() else said
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _of_project(uow: UnitOfWork, kind: Kind[Any], project: str) -> list[Any]:
+    return list(every(uow, find(kind, {"project": project}, by=("at",), limit=PAGE)))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _replace(path: Path, text: str) -> bool:
+    data = text.encode()
+    if path.is_file() and path.read_bytes() == data:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        fresh.write_bytes(data)
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return True

@@ -1,0 +1,292 @@
+"""The record on the command line: grades, bugs, standings, and what the hooks have left."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from herdbook.adapters.git import folder_for_git, history
+from herdbook.adapters.git.git_process import elsewhere
+from herdbook.adapters.stores.urls import shown_url
+from herdbook.adapters.user_state import dirs, spool
+from herdbook.domain.clock import is_ahead
+from herdbook.domain.errors import HerdbookError, InvalidValue
+from herdbook.domain.grading import Grade
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints import tracker_automerge
+from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.entrypoints.hooks import locate_events, spool_flush
+from herdbook.entrypoints.operations.record import export_files
+from herdbook.entrypoints.operations.serialize import plain
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.record import grading, record_ingest
+
+LAST_LINES = 5
+"""How much of the hooks' log is shown."""
+
+
+def grade(
+    here: Here,
+    *,
+    agent: str,
+    commit: str,
+    self: str | None,
+    user: str | None,
+    task: str | None,
+    self_note: str | None,
+    user_note: str | None,
+) -> dict[str, Any]:
+    """Judge an agent's commit; what is missing is asked for where a person is at the keyboard."""
+    revision = _revision(here, commit)
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    if asks and (self is None or user is None):
+        self = _asked("the agent's own grade", self, grade=True)
+        user = _asked("your grade", user, grade=True)
+        if self is not None and user is not None:
+            self_note = _asked("the agent's note", self_note)
+            user_note = _asked("your note", user_note)
+    spool_flush.flush_if_due(here)
+    graded = here.run(
+        Area.RECORD,
+        grading.grade,
+        agent,
+        _project(here),
+        revision.commit_hash,
+        agent_grade=None if self is None else Grade.parse(self),
+        user_grade=None if user is None else Grade.parse(user),
+        task=task or revision.subject or None,
+        agent_note=self_note or "",
+        user_note=user_note or "",
+    )
+    answer: dict[str, Any] = plain(graded)
+    return answer
+
+
+def bug(here: Here, *, agent: str, note: str | None) -> dict[str, Any]:
+    """Write down a bug in an agent's work, at once, and keep it from tools if that halts it."""
+    spool_flush.flush_if_due(here)
+    standing = here.run(Area.RECORD, grading.bug, agent, note, project=here.repository_id)
+    spool_flush.mark_halted(here, _sessions_waiting(here))
+    answer: dict[str, Any] = plain(standing)
+    return answer
+
+
+def reinstate(here: Here, *, agent: str, skill_points: int) -> dict[str, Any]:
+    """Let a halted agent go on."""
+    spool_flush.flush_if_due(here)
+    standing = here.run(Area.RECORD, grading.reinstate, agent, skill_points)
+    spool_flush.mark_halted(here, _sessions_waiting(here))
+    answer: dict[str, Any] = plain(standing)
+    return answer
+
+
+def standing(here: Here, *, agent: str | None) -> list[dict[str, Any]]:
+    """Where agents stand, counting what waits in the spool."""
+    events = spool_flush.buffered(here)
+    found: list[dict[str, Any]] = plain(
+        here.read(Area.RECORD, record_ingest.standing_with, events, agent)
+    )
+    return found
+
+
+def add_activity(
+    here: Here,
+    *,
+    task: str,
+    agent: str | None,
+    actions: str | None,
+    outcome: str | None,
+    decisions: str | None,
+) -> dict[str, Any]:
+    """Write down what an agent did; without a name it is the one that acts here."""
+    spool_flush.flush_if_due(here)
+    activity = here.run(
+        Area.RECORD,
+        grading.act,
+        agent or _acting(here),
+        task,
+        actions=actions or "",
+        outcome=outcome or "",
+        decisions=decisions or "",
+        project=here.repository_id,
+    )
+    answer: dict[str, Any] = plain(activity)
+    return answer
+
+
+def list_activities(
+    here: Here, *, agent: str | None, limit: int, after: str | None
+) -> list[dict[str, Any]]:
+    """What agents did, the latest first."""
+    found: list[dict[str, Any]] = plain(
+        here.read(Area.RECORD, grading.activities, agent, limit, after=after)
+    )
+    return found
+
+
+def list_retrospectives(
+    here: Here, *, agent: str | None, limit: int, after: str | None
+) -> list[dict[str, Any]]:
+    """What was thought of commits, the latest first."""
+    found: list[dict[str, Any]] = plain(
+        here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
+    )
+    return found
+
+
+def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
+    """Write what the hooks have left into the record, and the exports where they are wanted.
+
+    `gently` ends well also where the store cannot be written: what waits goes on waiting.
+    """
+    _settle(here)
+    if if_due and not spool_flush.is_due(here):
+        return {**spool_flush.as_answer(spool_flush.EMPTY), "exported": []}
+    try:
+        report, places = spool_flush.flush(here)
+        written = [str(path) for path in _export(here, here)]
+        for folder in places - {here.ground.worktree}:
+            written += [str(path) for path in _export_of(here, folder)]
+    except HerdbookError as error:
+        if not gently:
+            raise
+        here.warn(f"{error}. What the hooks left is safe and waits in the spool")
+        return {**spool_flush.as_answer(spool_flush.EMPTY), "exported": [], "failed": str(error)}
+    return {**spool_flush.as_answer(report), "exported": sorted(set(written))}
+
+
+def doctor(here: Here) -> dict[str, Any]:
+    """What waits in the spool and why, what was set aside, and whether the record is in reach."""
+    _settle(here)
+    waiting = spool.waiting()
+    place = here.place(Area.RECORD)
+    reason = None
+    halted: list[str] = []
+    try:
+        halted = here.read(Area.RECORD, _halted)
+    except HerdbookError as error:
+        reason = str(error)
+    failure = spool_flush.last_failure()
+    ahead = _clocks_ahead(here)
+    unplaced = locate_events.notes()
+    return {
+        "ok": reason is None and failure is None and not ahead and not unplaced,
+        "spool": str(spool.folder()),
+        "waiting": {
+            "events": len(spool.buffered().events),
+            "bytes": waiting.size,
+            "since": waiting.since,
+        },
+        "last_failure": failure,
+        "store": {"url": shown_url(place.url), "trouble": reason},
+        "aside": [each._asdict() for each in spool.set_aside()],
+        "without_project": [
+            {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
+        ],
+        "halted": halted,
+        "enforce_halt": here.setting("enforce_halt"),
+        "merged": [{**each._asdict(), "told": str(each)} for each in tracker_automerge.outcomes()],
+        "log": _log(),
+        "clocks_ahead": ahead,
+    }
+
+
+def _clocks_ahead(here: Here) -> list[dict[str, Any]]:
+    """The spaces whose journal has seen a time that this machine's clock has not reached."""
+    found = []
+    for area in (Area.WORK, Area.RECORD):
+        try:
+            head, now = here.read(area, lambda uow: (uow.session.head, uow.now))
+        except HerdbookError:
+            continue  # which is told elsewhere
+        if head is not None and is_ahead(head.clock, now):
+            seconds = (head.clock.wall - now).total_seconds()
+            found.append({"space": here.space(area), "seconds": seconds})
+    return found
+
+
+def _settle(here: Here) -> None:
+    """Go on where git can make no sense of this folder: what waits has nothing to do with it."""
+    try:
+        _ = here.facts
+    except HerdbookError as error:
+        here.disregard_repository(str(error))
+
+
+def _halted(uow: UnitOfWork) -> list[str]:
+    return [each.agent for each in record_ingest.standing_with(uow) if not each.active]
+
+
+def _log() -> list[str]:
+    try:
+        text = (dirs.state_folder() / "hook.log").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    return text.splitlines()[-LAST_LINES:]
+
+
+def _export(here: Here, there: Here) -> list[Path]:
+    """Write into a worktree, if it wants that, what the record here tells of it; what changed."""
+    project, root = there.repository_id, there.ground.worktree
+    if project is None or root is None or not there.setting("exports"):
+        return []
+    return export_files.write(Path(root), here.read(Area.RECORD, export_files.exported, project))
+
+
+def _export_of(here: Here, folder: str) -> list[Path]:
+    """Write the exports of another folder's worktree; trouble with it is a warning."""
+    try:
+        return _export(here, Here(Path(folder), elsewhere(here.variables)))
+    except locate_events.TROUBLE as error:
+        here.warn(f"{text_of(folder)} gets no exports: {error}")
+        return []
+
+
+def _sessions_waiting(here: Here) -> list[tuple[str, str]]:
+    def question(uow: UnitOfWork) -> dict[str, str]:
+        return record_ingest.sessions(uow, spool_flush.buffered(here))
+
+    return list(here.read(Area.RECORD, question).items())
+
+
+def _acting(here: Here) -> str:
+    agent = here.read(Area.WORK, here.acting)
+    if agent is None:
+        named = here.variables.get("HERDBOOK_AGENT")
+        if not named:
+            reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
+            raise InvalidValue("agent", reason)
+        return named
+    return agent.name
+
+
+def _project(here: Here) -> str:
+    if here.repository_id is None:
+        raise InvalidValue("commit", "is to be graded inside its repository, and this is none")
+    return here.repository_id
+
+
+def _revision(here: Here, commit: str) -> history.Revision:
+    _project(here)
+    folder = str(here.folder) if here.facts is None else folder_for_git(here.facts)
+    found = history.named(folder, commit, here.variables)
+    if found is None:
+        raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
+    return found
+
+
+def _asked(what: str, given: str | None, *, grade: bool = False) -> str | None:
+    """Ask for one thing that was not given; an empty answer gives none."""
+    if given is not None:
+        return given
+    allowed = f" ({', '.join(each.label for each in Grade)})" if grade else ""
+    while True:
+        sys.stderr.write(f"{what}{allowed}, empty for none: ")
+        sys.stderr.flush()
+        line = sys.stdin.readline().strip()
+        try:
+            if line and grade:
+                Grade.parse(line)
+        except InvalidValue as error:
+            sys.stderr.write(f"{error}\n")
+        else:
+            return line or None

@@ -1,0 +1,33 @@
+"""Every operation of Herdbook, once: its name, its code, its parameters, its help.
+
+The command line is made from this table, and so is whatever else lets people and programs in. A new
+operation is one row. Rows name their code as `module:function`, so that only the chosen one is
+imported: the table itself must cost nothing.
+
+A function is called with what is known of the place (`bootstrap.Here`) and its parameters by name,
+and returns what goes into JSON as it is. An answer that says `"ok": false` makes the command end
+with 1. A `screen` turns the answer into what a person reads.
+"""
+
+from herdbook.entrypoints.operations.agents import rows as agents_rows
+from herdbook.entrypoints.operations.checkpoints import rows as checkpoints_rows
+from herdbook.entrypoints.operations.conversation import rows as conversation_rows
+from herdbook.entrypoints.operations.demo import rows as demo_rows
+from herdbook.entrypoints.operations.hooks import rows as hooks_rows
+from herdbook.entrypoints.operations.location import rows as location_rows
+from herdbook.entrypoints.operations.model import Operation
+from herdbook.entrypoints.operations.plan import rows as plan_rows
+from herdbook.entrypoints.operations.record import rows as record_rows
+from herdbook.entrypoints.operations.servers import rows as servers_rows
+
+OPERATIONS: tuple[Operation, ...] = (
+    *location_rows.ROWS,
+    *plan_rows.ROWS,
+    *agents_rows.ROWS,
+    *conversation_rows.ROWS,
+    *record_rows.ROWS,
+    *checkpoints_rows.ROWS,
+    *hooks_rows.ROWS,
+    *servers_rows.ROWS,
+    *demo_rows.ROWS,
+)

@@ -1,0 +1,67 @@
+"""A server for programs, on standard input and output: `rpc`."""
+
+import gc
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from herdbook.domain.errors import HerdbookError
+from herdbook.domain.location.areas import MIB
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.rpc.dispatcher import Service
+from herdbook.entrypoints.rpc.server import Server
+from herdbook.entrypoints.rpc.workspace_cache import Premises
+from herdbook.entrypoints.rpc.writer import Outlet
+
+
+def serve(here: Here) -> NoReturn:
+    """Serve the program at the other end of standard input and output until it has had enough.
+
+    Then all is answered, written and closed, and the process ends as it stands: to take it apart,
+    or to wait for a thread that has asked git something, takes longer than editors wait.
+    """
+    incoming, outgoing = private_streams()
+    gc.enable()  # unlike a command, this goes on
+    gc.freeze()
+    server = server_at(here.folder, here.variables, incoming, outgoing, here.arguments)
+    code = server.run()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def server_at(
+    folder: Path,
+    variables: Mapping[str, str],
+    incoming: int,
+    outgoing: int,
+    arguments: Mapping[str, str | None] | None = None,
+) -> Server:
+    """A server that works for a folder, for the client behind two descriptors."""
+    premises = Premises(folder.absolute(), dict(variables), arguments)
+    outlet = Outlet(outgoing, premises.here)
+    return Server(Service(premises, outlet), outlet, incoming, limit=_limit(premises))
+
+
+def _limit(premises: Premises) -> int:
+    """How large a message may be; settings that make no sense are told with every answer."""
+    try:
+        limit: int = premises.here().setting("message_limit")
+    except HerdbookError:
+        return 16 * MIB
+    return limit
+
+
+def private_streams() -> tuple[int, int]:
+    """Where the client is; standard input and output themselves lead elsewhere from here on.
+
+    So nothing that a library prints or a program of ours reads gets in between.
+    """
+    sys.stdout.flush()
+    incoming, outgoing = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return incoming, outgoing

@@ -1,0 +1,10 @@
+"""`mcp` for people."""
+
+from typing import Any
+
+from herdbook.entrypoints.operations.hooks.views import changed
+
+
+def told(answer: dict[str, Any]) -> str:
+    """What was installed; the server itself has said all it had to say."""
+    return changed(answer) if answer else ""

@@ -1,0 +1,36 @@
+"""SQL over any store, for the person at the keyboard: `sql`, `shell`."""
+
+import sys
+from typing import Any
+
+from herdbook.adapters.sql_query import ask
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.cli import sql_shell as prompt
+from herdbook.entrypoints.cli.tabular import distinct, plain_value
+
+
+def sql(here: Here, *, query: str, area: str, format: str, limit: int) -> dict[str, Any]:  # noqa: A002 - the option's name
+    """Run one read-only query over the store of an area."""
+    text = sys.stdin.read() if query == "-" else query
+    answer = ask(_url(here, area), text, limit=limit, patience=here.setting("patience"))
+    return {
+        "columns": distinct(answer.columns),
+        "rows": [[plain_value(each) for each in row] for row in answer.rows],
+        "cut": answer.cut,
+        "format": format,
+    }
+
+
+def shell(here: Here, *, area: str, write: bool) -> dict[str, Any]:
+    """Hand the terminal to the SQL prompt of an area's store until it is left."""
+    code = prompt.shell(_url(here, area), write=write, patience=here.setting("patience"))
+    return {"exit_code": code, "ok": code == 0}
+
+
+def _url(here: Here, area: str) -> str:
+    place = here.place(Area(area))
+    for note in place.notes:
+        here.warn(note)
+    here.is_there(place)  # or refused: engines open whatever lies there
+    return place.url

@@ -1,0 +1,166 @@
+"""Who works on what, over all worktrees: `status`."""
+
+import os
+from typing import Any
+
+from herdbook.adapters.stores.urls import path_of, shown_url
+from herdbook.adapters.user_state import known_stores
+from herdbook.domain.agents.model import Worktree
+from herdbook.domain.errors import HerdbookError, NotFound
+from herdbook.domain.journal import JournalEntry
+from herdbook.domain.location.areas import Area
+from herdbook.domain.location.resolve import Place
+from herdbook.domain.location.settings import BACKENDS
+from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read
+from herdbook.services.plan.status import Row, Status
+from herdbook.services.plan.status import status as status_of
+
+
+def status(here: Here, *, worktree: str | None, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
+    """Tell for every worktree who works on what, since when, and what it waits for."""
+    place, space = here.place(Area.WORK), here.space(Area.WORK)
+    for note in place.notes:
+        here.warn(note)
+    spaces = []
+    if not here.is_there(place):
+        if worktree is not None:
+            _matching(here, worktree, ())
+        spaces.append(_nothing(place, space))
+    else:
+        with here.opened_at(place) as store:
+            spaces.append(_space(here, store, space, worktree))
+            if all:
+                others = [each for each in store.spaces() if each.startswith("work/")]
+                spaces += [_space(here, store, each, None) for each in others if each != space]
+    if all:
+        spaces += _elsewhere(here, {(each["url"], each["space"]) for each in spaces})
+    return {"spaces": spaces, "notes": list(here.overrides)}
+
+
+def _nothing(place: Place, space: str) -> dict[str, Any]:
+    return {
+        "space": space,
+        "url": shown_url(place.url),
+        "worktrees": [],
+        "rows": [],
+        "tasks": {"ready": 0, "held": 0, "waiting": 0},
+        "last_entry": None,
+        "noted": [],
+    }
+
+
+def _elsewhere(here: Here, seen: set[tuple[str, str]]) -> list[dict[str, Any]]:
+    """The other spaces this user has written to; one that is out of reach is said, not fatal."""
+    found = []
+    for url, space in known_stores.list_uses():
+        if (url, space) in seen or not space.startswith(f"{Area.WORK}/"):
+            continue
+        try:
+            place = here.place_of(url)
+            if not _is_own(place):
+                continue
+            with here.opened_at(place) as store:
+                found.append(_space(here, store, space, None))
+        except HerdbookError as error:
+            here.warn(str(error))
+    return found
+
+
+def _is_own(place: Place) -> bool:
+    """Whether what lies there now is what this user made or trusted."""
+    if place.scheme not in BACKENDS:
+        return True
+    return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
+
+
+def _space(here: Here, store: Store, space: str, worktree: str | None) -> dict[str, Any]:
+    found: Status = read(store, space, status_of)
+    worktrees = {each.id: each for each in found.worktrees}
+    rows: tuple[Row, ...] = found.rows
+    if worktree is not None:
+        wanted = _matching(here, worktree, found.worktrees)
+        rows = tuple(row for row in rows if row.worktree_id in wanted)
+    return {
+        "space": space,
+        "url": store.url,
+        "worktrees": [
+            {
+                "worktree_id": each.id,
+                "path": each.path,
+                "branch": each.branch,
+                "is_main": each.is_main,
+                "last_seen_at": each.last_seen_at.isoformat(),
+            }
+            for each in found.worktrees
+        ],
+        "rows": [_row(row, found, worktrees) for row in rows],
+        "tasks": {"ready": found.ready, "held": found.held, "waiting": found.waiting},
+        "last_entry": _entry(found.last_entry),
+        "noted": [_entry(each) for each in found.noted],
+    }
+
+
+def _matching(here: Here, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
+    """The ids of the worktrees somebody means by an id, a path or a branch."""
+    path = _real(here, asked)
+    found = {
+        each.id
+        for each in worktrees
+        if asked in (each.id, each.branch) or each.path in (asked, path)
+    }
+    own = here.worktree_id
+    if own is not None and here.facts is not None:
+        top = text_of(here.facts.top_level or "")
+        if asked in (own, here.facts.branch, top) or path == top:
+            found.add(own)
+    if not found:
+        raise NotFound("worktree", asked)
+    return found
+
+
+def _real(here: Here, asked: str) -> str | None:
+    """The path that somebody means; None for what no path can say."""
+    try:
+        return text_of(os.path.realpath(here.folder / asked))
+    except ValueError:  # a NUL, or half a character
+        return None
+
+
+def _row(row: Row, found: Status, worktrees: dict[str, Worktree]) -> dict[str, Any]:
+    worktree = worktrees.get(row.worktree_id or "")
+    agent, task = row.agent, row.task
+    left = row.lease_until - found.now if row.lease_until is not None else None
+    return {
+        "worktree_id": row.worktree_id,
+        "branch": worktree.branch if worktree is not None else None,
+        "path": worktree.path if worktree is not None else None,
+        "agent_id": agent.id if agent is not None else None,
+        "agent": agent.name if agent is not None else None,
+        "status": agent.status if agent is not None else None,
+        "task_id": task.id if task is not None else None,
+        "task": task.name if task is not None else None,
+        "since": row.since.isoformat(),
+        "seconds": (found.now - row.since).total_seconds(),
+        "lease_until": row.lease_until.isoformat() if row.lease_until is not None else None,
+        "lease_seconds": left.total_seconds() if left is not None else None,
+        "waiting_for": list(row.waiting_for),
+        "last_entry": _entry(row.last_entry),
+    }
+
+
+def _entry(entry: JournalEntry | None) -> dict[str, Any] | None:
+    if entry is None:
+        return None
+    return {
+        "seq": entry.seq,
+        "at": entry.time.isoformat(),
+        "op": entry.op,
+        "entity": entry.entity,
+        "key": entry.key,
+        "agent": entry.agent,
+        "person": entry.person,
+        "worktree_id": entry.worktree,
+        "note": entry.note,
+    }

@@ -1,0 +1,59 @@
+"""`copy`, `merge` and `check` for people."""
+
+from typing import Any
+
+from herdbook.entrypoints.cli.text import plain
+
+
+def copy(answer: dict[str, Any]) -> str:
+    """One line for each space, and whether the two are still the same."""
+    lines = [f"{answer['source']} -> {answer['target']}"]
+    for each in answer["spaces"]:
+        lines.append(
+            f"  {plain(each['space'])}: {each['rows']} rows, {each['written']} written and "
+            f"{each['removed']} taken back; both sides have the digest {each['digest'][:16]}"
+        )
+        if each["moved_on"]:
+            lines.append("    it was written to meanwhile; copy again to bring that over too")
+    if not answer["spaces"]:
+        lines.append("  there was nothing in it")
+    return "\n".join(lines)
+
+
+def merge(answer: dict[str, Any]) -> str:
+    """What came, what was there, what could not come."""
+    failed = answer["failed"]
+    return "\n".join(
+        [
+            f"{answer['source']} -> {answer['target']}",
+            f"  {answer['added']} added, {answer['kept']} kept as they were, {len(failed)} failed",
+            *(
+                f"  {plain(each['space'])}: {each['entity']} {plain(each['key'])}: "
+                f"{plain(each['reason'])}"
+                for each in failed
+            ),
+        ]
+    )
+
+
+def check(answer: dict[str, Any]) -> str:
+    """One line for each store, and one for each flaw."""
+    lines = []
+    for store in answer["stores"]:
+        if not store["exists"]:
+            lines.append(f"{store['url']}: not there yet")
+            continue
+        if store["repaired"] is not None:
+            mended = store["repaired"]
+            lines.append(
+                f"{store['url']}: rebuilt {mended['derived']} derived rows and "
+                f"{mended['lookups']} lookup entries"
+            )
+        count = len(store["flaws"])
+        lines.append(f"{store['url']}: {'all is well' if not count else f'{count} flaws'}")
+        lines += [
+            f"  {plain(each['space'])}: {each['entity']} {plain(each['key'] or '')}: "
+            f"{plain(each['what'])}"
+            for each in store["flaws"]
+        ]
+    return "\n".join(lines)

@@ -1,0 +1,62 @@
+"""`worktree add|list|remove|prune` for people."""
+
+from typing import Any
+
+from herdbook.entrypoints.cli.terminal import table
+from herdbook.entrypoints.cli.text import plain
+
+
+def add(answer: dict[str, Any]) -> str:
+    """What was made, and how to get there."""
+    branch = plain(answer["branch"] or "no branch")
+    lines = [f"{plain(answer['path'])}  ({branch}, {answer['worktree_id']})"]
+    lines += [f"  {plain(each['link'])} -> {plain(each['target'])}" for each in answer["links"]]
+    return "\n".join(lines)
+
+
+def list_(answer: dict[str, Any]) -> str:
+    """One line for each worktree."""
+    rows = [
+        (
+            each["worktree_id"] or "-",
+            plain(each["branch"] or "-"),
+            "main" if each["is_main"] else each["state"],
+            plain(each["path"]),
+        )
+        for each in answer["worktrees"]
+    ]
+    return table(("WORKTREE", "BRANCH", "STATE", "PATH"), rows)
+
+
+def remove(answer: dict[str, Any]) -> str:
+    """What went, what stays, and who was in it."""
+    return "\n".join(
+        [
+            f"removed {_named(answer)}; its branch and its history stay",
+            *(f"  its {each['area']} are kept in {each['url']}" for each in answer["archived"]),
+            *_within(answer),
+        ]
+    )
+
+
+def prune(answer: dict[str, Any]) -> str:
+    """What git forgot."""
+    if not answer["pruned"]:
+        return "nothing to forget: every worktree's folder is there"
+    return "\n".join(
+        line
+        for each in answer["pruned"]
+        for line in (f"forgot {_named(each)}; its branch and its history stay", *_within(each))
+    )
+
+
+def _named(each: dict[str, Any]) -> str:
+    return f"{plain(each['path'])} ({plain(each['branch'] or 'no branch')}, {each['worktree_id']})"
+
+
+def _within(each: dict[str, Any]) -> list[str]:
+    lines = [f"  agent {plain(agent['name'])}, {agent['status']}" for agent in each["agents"]]
+    tasks = [
+        f"  task {task['id']}, {task['status']}: {plain(task['name'])}" for task in each["tasks"]
+    ]
+    return lines + tasks or ["  no agent was in it and no task was held there"]

@@ -1,0 +1,103 @@
+"""The OpenRPC document of a server, made from the table: what `rpc.discover` answers."""
+
+from typing import Any
+
+from herdbook.domain.errors import HerdbookError
+from herdbook.entrypoints.cli.help_text import version
+from herdbook.entrypoints.operations.json_schema import (
+    FLAG,
+    INTEGER,
+    NOTHING,
+    OBJECT,
+    TEXT,
+    Schema,
+    an_object,
+    of_answer,
+    of_parameter,
+    of_row,
+)
+from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.rpc import messages
+from herdbook.entrypoints.rpc.builtin_methods import OWN
+from herdbook.entrypoints.rpc.codes import CODES
+from herdbook.entrypoints.rpc.methods import Method, called, methods
+from herdbook.ports.engine.dictionary import DICTIONARY
+
+OPENRPC = "1.3.2"
+PROTOCOL = {
+    "InvalidParams": (messages.INVALID_PARAMS, "parameters do not fit; `data.fields` says which"),
+    "InternalError": (messages.INTERNAL_ERROR, "this should not have happened"),
+    "TooMany": (messages.TOO_MANY, "more is asked for at once than this server does"),
+    "RequestCancelled": (messages.CANCELLED, "the request was cancelled"),
+}
+_ANSWERS: dict[str, Schema] = {
+    "rpc.discover": OBJECT,
+    "journal.subscribe": an_object({"subscription": TEXT, "seq": INTEGER}),
+    "journal.unsubscribe": FLAG,
+    "shutdown": NOTHING,
+}
+
+
+def document() -> dict[str, Any]:
+    """Every method with its parameters, its answer and its errors."""
+    return {
+        "openrpc": OPENRPC,
+        "info": {
+            "title": "Herdbook",
+            "description": "The plan, the agents, their grades and the journal of coding agents.",
+            "version": version().split()[-1],
+        },
+        "methods": [
+            *(_method(each, of_answer(each.operation, _reference)) for each in methods().values()),
+            *(_method(Method(each), _ANSWERS[each.name]) for each in OWN),
+        ],
+        "components": {
+            "schemas": {kind.entity.__name__: of_row(kind) for kind in DICTIONARY},
+            "errors": {**_protocol(), **{_named(each): _error(each) for each in CODES}},
+        },
+    }
+
+
+def _reference(name: str) -> Schema:
+    """A row, by the name of its kind."""
+    return {"$ref": f"#/components/schemas/{DICTIONARY.kinds[name].entity.__name__}"}
+
+
+def _method(method: Method, answer: Schema) -> dict[str, Any]:
+    operation: Operation = method.operation
+    errors = [*PROTOCOL, *map(_named, CODES)]
+    return {
+        "name": method.name,
+        "summary": operation.help,
+        "paramStructure": "either",
+        "params": [_parameter(each) for each in method.parameters],
+        "result": {"name": "answer", "schema": answer},
+        "errors": [{"$ref": f"#/components/errors/{name}"} for name in errors],
+    }
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    return {
+        "name": called(parameter),
+        "description": _told(parameter),
+        "required": parameter.required,
+        "schema": of_parameter(parameter),
+    }
+
+
+def _told(parameter: Parameter) -> str:
+    """The help of the command line, without what only holds there."""
+    return parameter.help.partition("; -")[0].partition("; only -")[0]
+
+
+def _protocol() -> dict[str, Any]:
+    return {name: {"code": code, "message": told} for name, (code, told) in PROTOCOL.items()}
+
+
+def _named(error: type[HerdbookError]) -> str:
+    return error.__name__
+
+
+def _error(error: type[HerdbookError]) -> dict[str, Any]:
+    sentence = (error.__doc__ or "").partition("\n")[0]
+    return {"code": CODES[error], "message": sentence, "data": {"type": error.__name__}}

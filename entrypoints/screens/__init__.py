@@ -1,1 +1,0 @@
-"""What a person reads: the answers of `commands` as lines of text, module by module."""

@@ -1,0 +1,1 @@
+"""What a storage engine implements, and the data dictionary it is given."""

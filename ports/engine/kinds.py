@@ -1,0 +1,222 @@
+"""How an entity is kept: its key, its uniques, its lookups, its references.
+
+A `Kind` is one row of the data dictionary. Stores read it to lay out tables, keys and indexes; the
+unit of work reads it to keep references, versions and the journal. No store and no unit of work
+knows any kind by name.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from herdbook.domain.entity import REQUIRED, Field, fields_of
+from herdbook.domain.location.areas import Area
+from herdbook.domain.values import Rule, rule_of
+
+E = TypeVar("E")
+
+ORDERED = frozenset({"id", "integer", "flag", "moment", "choice", "number choice", "stamp"})
+"""Types short enough to sort by; a name or a text in a lookup is for equality only."""
+EQUATABLE = ORDERED | {"name"}
+
+
+class OnDelete(StrEnum):
+    """What becomes of a row when the row it names is removed."""
+
+    CASCADE = "cascade"
+    SET_NULL = "set null"
+
+
+class Reference(NamedTuple):
+    """A field names a row of another kind, which must exist."""
+
+    field: str
+    target: str
+    on_delete: OnDelete
+
+
+class Unique(NamedTuple):
+    """No two rows of a space agree in all these fields.
+
+    With `when_none`, it counts only among the rows in which that field is None.
+    """
+
+    fields: tuple[str, ...]
+    when_none: str | None = None
+
+    @property
+    def lookup(self) -> tuple[str, ...]:
+        """The lookup that answers who has these values."""
+        return (*self.fields, *([self.when_none] if self.when_none else []))
+
+
+class Column(NamedTuple):
+    """One field as a store sees it."""
+
+    name: str
+    rule: Rule
+    optional: bool
+    default: Any
+
+    @property
+    def type_name(self) -> str:
+        """What kind of value it holds: the word adapters choose their encoding by."""
+        return self.rule.type_name
+
+    def checked(self, value: Any) -> Any:
+        """The value brought into form, or InvalidValue."""
+        return None if value is None and self.optional else self.rule.check(self.name, value)
+
+    @classmethod
+    def of(cls, field: Field) -> "Column":
+        """Read a column from an entity's field."""
+        rule, optional = rule_of(field.annotation)
+        return cls(field.name, rule, optional, field.default)
+
+    @property
+    def has_default(self) -> bool:
+        """Whether rows written before this field existed know what to say."""
+        return self.default is not REQUIRED
+
+
+class Kind(Generic[E]):
+    """One entity of the dictionary, and the promises a space makes about its rows."""
+
+    def __init__(
+        self,
+        name: str,
+        entity: type[E],
+        *,
+        prefix: str = "",
+        area: Area | None = None,
+        key: str = "id",
+        lookups: tuple[tuple[str, ...], ...] = (),
+        uniques: tuple[Unique, ...] = (),
+        references: tuple[Reference, ...] = (),
+        append_only: bool = False,
+        derived: bool = False,
+        journalled: bool | None = None,
+    ) -> None:
+        self.name = name
+        self.entity = entity
+        self.prefix = prefix
+        self.area = area
+        self.key = key
+        self.lookups = lookups
+        self.uniques = uniques
+        self.references = references
+        self.append_only = append_only
+        self.derived = derived
+        self.journalled = not derived if journalled is None else journalled
+
+    def __repr__(self) -> str:
+        return f"Kind({self.name})"
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """The fields by name, in the order they were declared."""
+        return {each.name: Column.of(each) for each in fields_of(self.entity)}
+
+    @cached_property
+    def secrets(self) -> frozenset[str]:
+        """The fields nobody outside the store may see."""
+        return frozenset(n for n, column in self.columns.items() if column.type_name == "secret")
+
+    @cached_property
+    def raw(self) -> tuple[str, ...]:
+        """The fields that hold bytes, which no JSON carries."""
+        return tuple(n for n, column in self.columns.items() if column.type_name == "bytes")
+
+    @cached_property
+    def all_lookups(self) -> tuple[tuple[str, ...], ...]:
+        """The declared lookups and those the uniques need, each once."""
+        return tuple(dict.fromkeys((*self.lookups, *(each.lookup for each in self.uniques))))
+
+    def key_of(self, row: E) -> Any:
+        """The key of a row."""
+        return getattr(row, self.key)
+
+    @property
+    def title(self) -> str:
+        """What a person calls one of these: `task`, `review comment`."""
+        words = "".join(f" {c.lower()}" if c.isupper() else c for c in self.entity.__name__)
+        return words.strip()
+
+    def problems(self, others: dict[str, "Kind[Any]"]) -> Iterator[str]:
+        """What is wrong with this entry of the dictionary, if anything."""
+        if self.key not in self.columns:
+            yield f"{self.name} has no key field {self.key}"
+        for column in self.columns.values():
+            if column.optional and column.has_default and column.default is not None:
+                yield f"{self.name}.{column.name} may be empty, so it must be empty by default"
+        for name in {name for lookup in self.all_lookups for name in lookup}:
+            if name not in self.columns:
+                yield f"{self.name} has no field {name} to look up"
+            elif self.columns[name].type_name not in EQUATABLE:
+                yield f"{self.name}.{name} is too long to look up"
+        for reference in self.references:
+            yield from self._problems_of(reference, others)
+
+    def _problems_of(self, reference: Reference, others: dict[str, "Kind[Any]"]) -> Iterator[str]:
+        field = f"{self.name}.{reference.field}"
+        if reference.field not in self.columns or reference.target not in others:
+            yield f"{field} refers to nothing"
+            return
+        if all(lookup[0] != reference.field for lookup in self.all_lookups):
+            yield f"{field} needs a lookup to find what refers to a row"
+        if reference.on_delete is OnDelete.SET_NULL and not self.columns[reference.field].optional:
+            yield f"{field} cannot be emptied"
+
+
+class Dictionary:
+    """All kinds a store keeps, under one version number; checked when it is made."""
+
+    def __init__(
+        self, version: int, kinds: Iterable[Kind[Any]], oldest_writer: int | None = None
+    ) -> None:
+        self.version = version
+        # An older program would save rows without the fields it does not know.
+        self.oldest_writer = version if oldest_writer is None else oldest_writer
+        self.kinds: dict[str, Kind[Any]] = {kind.name: kind for kind in kinds}
+        problems = [p for kind in self.kinds.values() for p in kind.problems(self.kinds)]
+        if problems:
+            raise TypeError("; ".join(problems))
+
+    @cached_property
+    def referrers(self) -> dict[str, tuple[tuple[Kind[Any], Reference], ...]]:
+        """For each kind, who refers to it and through which field."""
+        found: dict[str, list[tuple[Kind[Any], Reference]]] = {name: [] for name in self.kinds}
+        for kind in self.kinds.values():
+            for reference in kind.references:
+                found[reference.target].append((kind, reference))
+        return {name: tuple(each) for name, each in found.items()}
+
+    @cached_property
+    def referrers_first(self) -> tuple[Kind[Any], ...]:
+        """The kinds in an order in which what refers to a row comes before it.
+
+        Where kinds refer to one another in a circle (an agent to its task, a task to its agent), a
+        reference that is emptied gives way.
+        """
+        ahead = {
+            kind.name: [
+                referrer.name
+                for referrer, reference in self.referrers[kind.name]
+                if reference.on_delete is OnDelete.CASCADE and referrer is not kind
+            ]
+            for kind in self
+        }
+        for kind in self:
+            for referrer, _ in self.referrers[kind.name]:
+                if referrer is not kind:
+                    ahead[kind.name].append(referrer.name)
+                    try:
+                        TopologicalSorter(ahead).prepare()
+                    except CycleError:
+                        ahead[kind.name].pop()
+        return tuple(self.kinds[name] for name in TopologicalSorter(ahead).static_order())
+
+    def __iter__(self) -> Iterator[Kind[Any]]:
+        return iter(self.kinds.values())

@@ -1,0 +1,1 @@
+"""Named queries, one module per area."""

@@ -1,0 +1,126 @@
+"""Named questions about messages, conversations, chats and logs."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from herdbook.domain.conversation import (
+    ChatMessage,
+    ChatSession,
+    ChatStatus,
+    ChatTarget,
+    Conversation,
+    ConversationStatus,
+    LogChunk,
+    Message,
+    MessageStatus,
+    Party,
+)
+from herdbook.domain.entity import evolve
+from herdbook.ports.engine.dictionary import CHAT_MESSAGES
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.repositories.base import Repository
+
+
+class Messages(Repository[Message]):
+    """What agents and people wrote to one another."""
+
+    def pending_for_user(self) -> list[Message]:
+        """What a person has not read yet, oldest first."""
+        where = {"recipient_type": Party.USER, "status": MessageStatus.PENDING}
+        return self.select(find(self.kind, where))
+
+    def pending_for_agent(self, agent_id: str) -> list[Message]:
+        """What an agent has not read yet, oldest first."""
+        where = {"recipient_id": agent_id, "status": MessageStatus.PENDING}
+        return self.select(find(self.kind, where))
+
+    def requiring_response(self) -> list[Message]:
+        """What still waits for an answer, oldest first."""
+        open_statuses = any_of([MessageStatus.PENDING, MessageStatus.READ])
+        return self.select(find(self.kind, {"requires_response": True, "status": open_statuses}))
+
+    def replies(self, message_id: str) -> list[Message]:
+        """The answers to a message, oldest first."""
+        return self.select(find(self.kind, {"parent_message_id": message_id}))
+
+
+class Conversations(Repository[Conversation]):
+    """Questions between agents."""
+
+    def pending_for(self, agent_id: str) -> list[Conversation]:
+        """What an agent was asked and has not answered, oldest first."""
+        where = {"to_agent_id": agent_id, "status": ConversationStatus.PENDING}
+        return self.select(find(self.kind, where))
+
+    def answer(self, conversation_id: str, answer: str) -> Conversation:
+        """Answer a question."""
+        conversation = self.get(conversation_id)
+        return self.save(evolve(conversation, answer=answer, status=ConversationStatus.ANSWERED))
+
+    def by_sender(self, agent_id: str) -> list[Conversation]:
+        """What an agent asked, oldest first."""
+        return self.select(find(self.kind, {"from_agent_id": agent_id}))
+
+    def count_by_senders(self, agent_ids: Iterable[str]) -> dict[str, int]:
+        """How many questions each of these agents asked, in one question to the store."""
+        asked = list(dict.fromkeys(agent_ids))
+        counts: Counter[str] = Counter()
+        if asked:
+            rows = self.select(find(self.kind, {"from_agent_id": any_of(asked)}))
+            counts.update(row.from_agent_id for row in rows)
+        return {agent_id: counts[agent_id] for agent_id in asked}
+
+
+class ChatSessions(Repository[ChatSession]):
+    """Chats about phases and tasks."""
+
+    def active_for_target(self, target_type: ChatTarget, target_id: str) -> ChatSession | None:
+        """The open chat about a phase or a task, the newest if there are several."""
+        where = {"target_type": target_type, "target_id": target_id, "status": ChatStatus.ACTIVE}
+        return self.first(find(self.kind, where, descending=True, limit=1))
+
+    def active_for_agent(self, agent_id: str) -> ChatSession | None:
+        """The open chat an agent takes part in, the newest if there are several."""
+        where = {"agent_id": agent_id, "status": ChatStatus.ACTIVE}
+        return self.first(find(self.kind, where, descending=True, limit=1))
+
+    def say(self, message: ChatMessage) -> ChatMessage:
+        """Add an utterance to its chat."""
+        return self.uow.add(CHAT_MESSAGES, [message])[0]
+
+    def messages(self, chat_session_id: str) -> list[ChatMessage]:
+        """What was said in a chat, in order."""
+        return self.uow.select(find(CHAT_MESSAGES, {"chat_session_id": chat_session_id}))
+
+
+class LogChunks(Repository[LogChunk]):
+    """What agents printed."""
+
+    def append(self, chunk: LogChunk) -> LogChunk:
+        """Add a piece to an agent's log."""
+        return self.add(chunk)
+
+    def of_agent(
+        self, agent_id: str, *, limit: int | None = None, after: LogChunk | None = None
+    ) -> list[LogChunk]:
+        """An agent's log, in order."""
+        return self.select(find(self.kind, {"agent_id": agent_id}, limit=limit, after=after))
+
+    def of_agents(self, agent_ids: Iterable[str]) -> dict[str, list[LogChunk]]:
+        """Several agents' logs, each in order, in one question to the store."""
+        logs: dict[str, list[LogChunk]] = {agent_id: [] for agent_id in agent_ids}
+        if logs:
+            for chunk in self.select(find(self.kind, {"agent_id": any_of(logs)})):
+                logs[chunk.agent_id].append(chunk)
+        return logs
+
+    def session_count(self, agent_id: str) -> int:
+        """How many sessions an agent has a log of: its last session's number."""
+        last = self.first(find(self.kind, {"agent_id": agent_id}, descending=True, limit=1))
+        return last.session_number if last else 0
+
+    def remove_of_agent(self, agent_id: str) -> int:
+        """Remove an agent's log; says how many pieces it had."""
+        chunks = self.of_agent(agent_id)
+        self.remove_all([chunk.id for chunk in chunks])
+        return len(chunks)

@@ -1,0 +1,293 @@
+"""Named questions about the plan."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from heapq import merge
+from itertools import islice
+
+from herdbook.domain.entity import evolve
+from herdbook.domain.plan.model import (
+    ChangeSet,
+    Errand,
+    ErrandStatus,
+    Initiative,
+    InitiativeProject,
+    InitiativeStatus,
+    Page,
+    Phase,
+    PhaseDependency,
+    Project,
+    Proposal,
+    ProposalStatus,
+    ReviewComment,
+    Task,
+    TaskDependency,
+    TaskStatus,
+)
+from herdbook.domain.plan.readiness import Opening, OpeningState
+from herdbook.ports.engine.dictionary import (
+    INITIATIVE_PROJECTS,
+    OPENINGS,
+    PHASE_DEPENDENCIES,
+    TASK_DEPENDENCIES,
+)
+from herdbook.ports.engine.query import any_of, find, up_to
+from herdbook.ports.repositories.base import Repository
+
+
+class Initiatives(Repository[Initiative]):
+    """The initiatives of a space."""
+
+    def by_status(
+        self, status: InitiativeStatus, *, limit: int | None = None, after: Initiative | None = None
+    ) -> list[Initiative]:
+        """Those in this status, oldest first."""
+        return self.select(find(self.kind, {"status": status}, limit=limit, after=after))
+
+
+class Phases(Repository[Phase]):
+    """The phases of initiatives and what they wait for."""
+
+    def of_initiative(self, initiative_id: str) -> list[Phase]:
+        """An initiative's phases, oldest first."""
+        return self.select(find(self.kind, {"initiative_id": initiative_id}))
+
+    def add_dependency(self, phase_id: str, depends_on_phase_id: str) -> PhaseDependency:
+        """Let a phase wait for another; CycleRefused if that one waits for it already."""
+        edge = PhaseDependency(phase_id=phase_id, depends_on_phase_id=depends_on_phase_id)
+        return self.uow.add(PHASE_DEPENDENCIES, [edge])[0]
+
+    def remove_dependency(self, phase_id: str, depends_on_phase_id: str) -> bool:
+        """Let a phase no longer wait for another; False if it did not."""
+        pair = {"phase_id": phase_id, "depends_on_phase_id": depends_on_phase_id}
+        edges = self.uow.select(find(PHASE_DEPENDENCIES, pair))
+        self.uow.remove(PHASE_DEPENDENCIES, [edge.id for edge in edges])
+        return bool(edges)
+
+    def dependencies(self, phase_id: str) -> list[Phase]:
+        """What a phase waits for."""
+        edges = self.uow.select(find(PHASE_DEPENDENCIES, {"phase_id": phase_id}))
+        return self.get_many(edge.depends_on_phase_id for edge in edges)
+
+    def dependents(self, phase_id: str) -> list[Phase]:
+        """What waits for a phase."""
+        edges = self.uow.select(find(PHASE_DEPENDENCIES, {"depends_on_phase_id": phase_id}))
+        return self.get_many(edge.phase_id for edge in edges)
+
+
+class Tasks(Repository[Task]):
+    """The tasks of a space, what they wait for, and which can be worked on."""
+
+    def of_initiative(
+        self, initiative_id: str, *, limit: int | None = None, after: Task | None = None
+    ) -> list[Task]:
+        """The tasks that name an initiative, in their order."""
+        return self.select(
+            find(self.kind, {"initiative_id": initiative_id}, limit=limit, after=after)
+        )
+
+    def of_phase(
+        self, phase_id: str, *, limit: int | None = None, after: Task | None = None
+    ) -> list[Task]:
+        """A phase's tasks, in their order."""
+        return self.select(find(self.kind, {"phase_id": phase_id}, limit=limit, after=after))
+
+    def any_unfinished_in(self, phase_id: str) -> bool:
+        """Whether something is left to do in a phase."""
+        left = any_of(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
+        query = find(self.kind, {"phase_id": phase_id, "status": left}, limit=1)
+        return bool(self.select(query))
+
+    def children(self, parent_task_id: str) -> list[Task]:
+        """The tasks a task was broken into, in their order."""
+        return self.select(find(self.kind, {"parent_task_id": parent_task_id}))
+
+    def by_status(
+        self, status: TaskStatus, *, limit: int | None = None, after: Task | None = None
+    ) -> list[Task]:
+        """Tasks in this status, oldest first."""
+        return self.select(find(self.kind, {"status": status}, limit=limit, after=after))
+
+    def of_assignee(self, agent_id: str) -> list[Task]:
+        """The tasks an agent holds or has done."""
+        return self.select(find(self.kind, {"assignee_id": agent_id}))
+
+    def add_dependency(self, task_id: str, depends_on_task_id: str) -> TaskDependency:
+        """Let a task wait for another; CycleRefused if that one waits for it already."""
+        return self.add_dependencies([(task_id, depends_on_task_id)])[0]
+
+    def add_dependencies(self, pairs: Iterable[tuple[str, str]]) -> list[TaskDependency]:
+        """Let many tasks wait for others, given as pairs (task, what it depends on)."""
+        edges = [TaskDependency(task_id=one, depends_on_task_id=other) for one, other in pairs]
+        return self.uow.add(TASK_DEPENDENCIES, edges) if edges else []
+
+    def remove_dependency(self, task_id: str, depends_on_task_id: str) -> bool:
+        """Let a task no longer wait for another; False if it did not."""
+        pair = {"task_id": task_id, "depends_on_task_id": depends_on_task_id}
+        edges = self.uow.select(find(TASK_DEPENDENCIES, pair))
+        self.uow.remove(TASK_DEPENDENCIES, [edge.id for edge in edges])
+        return bool(edges)
+
+    def dependencies(self, task_id: str) -> list[Task]:
+        """What a task waits for, finished or not."""
+        edges = self.uow.select(find(TASK_DEPENDENCIES, {"task_id": task_id}))
+        return self.get_many(edge.depends_on_task_id for edge in edges)
+
+    def dependents(self, task_id: str) -> list[Task]:
+        """What waits for a task."""
+        edges = self.uow.select(find(TASK_DEPENDENCIES, {"depends_on_task_id": task_id}))
+        return self.get_many(edge.task_id for edge in edges)
+
+    def ready(
+        self, limit: int, *, initiative_id: str | None = None, phase_id: str | None = None
+    ) -> list[Task]:
+        """The first tasks that can be claimed now, most urgent first."""
+        openings = self.uow.openings.claimable(
+            limit, initiative_id=initiative_id, phase_id=phase_id
+        )
+        return self.get_many(opening.task_id for opening in openings)
+
+
+class Openings(Repository[Opening]):
+    """The tasks that can be claimed or are held, kept at hand."""
+
+    def claimable(
+        self, limit: int, *, initiative_id: str | None = None, phase_id: str | None = None
+    ) -> list[Opening]:
+        """The first that can be claimed: ready ones, and held ones whose lease has passed."""
+        within = {"initiative_id": initiative_id, "phase_id": phase_id}
+        asked = {name: value for name, value in within.items() if value is not None}
+        # A phase is of one initiative: its openings lie in the one asked for, all or none.
+        chosen = asked if phase_id is None else {"phase_id": phase_id}
+        query = find(OPENINGS, {**chosen, "state": OpeningState.READY}, by=("rank",), limit=limit)
+        ready = self.select(query)
+        expired = [opening for opening in self.expired(self.uow.now) if not opening.blockers]
+        line = merge(ready, sorted(expired, key=_turn), key=_turn)
+        inside = (
+            opening
+            for opening in line
+            if all(getattr(opening, name) == value for name, value in asked.items())
+        )
+        return list(islice(inside, limit))
+
+    def expired(self, now: datetime) -> list[Opening]:
+        """Held openings whose lease has passed, longest first."""
+        held = {"state": OpeningState.HELD, "lease_until": up_to(now)}
+        return self.select(find(OPENINGS, held))
+
+    def put(self, opening: Opening) -> None:
+        """Change the lease of an opening; everything else about it follows from its task."""
+        self.uow.put_derived(OPENINGS, [opening])
+
+
+def _turn(opening: Opening) -> tuple[object, ...]:
+    return opening.rank, opening.order, opening.created_at, opening.task_id
+
+
+class Projects(Repository[Project]):
+    """The projects of a space and the initiatives that touch them."""
+
+    def by_name(self, name: str) -> Project | None:
+        """The project of this name."""
+        return self.first(find(self.kind, {"name": name}))
+
+    def of_initiative(self, initiative_id: str) -> list[Project]:
+        """The projects an initiative touches."""
+        links = self.uow.select(find(INITIATIVE_PROJECTS, {"initiative_id": initiative_id}))
+        return self.get_many(link.project_id for link in links)
+
+    def set_for_initiative(self, initiative_id: str, project_ids: Iterable[str]) -> None:
+        """Let an initiative touch exactly these projects; what stays is not written again."""
+        wanted = list(dict.fromkeys(project_ids))
+        links = self.uow.select(find(INITIATIVE_PROJECTS, {"initiative_id": initiative_id}))
+        there = {link.project_id for link in links}
+        gone = [link.id for link in links if link.project_id not in wanted]
+        if gone:
+            self.uow.remove(INITIATIVE_PROJECTS, gone)
+        new = [
+            InitiativeProject(initiative_id=initiative_id, project_id=project_id)
+            for project_id in wanted
+            if project_id not in there
+        ]
+        if new:
+            self.uow.add(INITIATIVE_PROJECTS, new)
+
+
+class Pages(Repository[Page]):
+    """The pages of initiatives."""
+
+    def root(self, initiative_id: str) -> Page | None:
+        """An initiative's root page."""
+        return self.first(find(self.kind, {"initiative_id": initiative_id, "parent_page_id": None}))
+
+    def get_or_create_root(self, initiative_id: str, title: str) -> Page:
+        """An initiative's root page, made with this title if there is none."""
+        root = self.root(initiative_id)
+        return root or self.add(Page(initiative_id=initiative_id, title=title))
+
+    def children(self, parent_page_id: str) -> list[Page]:
+        """The pages under a page, in their order."""
+        return self.select(find(self.kind, {"parent_page_id": parent_page_id}))
+
+
+class Proposals(Repository[Proposal]):
+    """What agents proposed."""
+
+    def of_agent(self, agent_id: str, status: ProposalStatus) -> list[Proposal]:
+        """An agent's proposals in this status, in their order."""
+        return self.select(find(self.kind, {"agent_id": agent_id, "status": status}))
+
+    def count_of_agent(self, agent_id: str, status: ProposalStatus) -> int:
+        """How many of an agent's proposals are in this status."""
+        return self.uow.count(find(self.kind, {"agent_id": agent_id, "status": status}))
+
+    def set_status_of_agent(
+        self, agent_id: str, status: ProposalStatus, *, of: ProposalStatus = ProposalStatus.PENDING
+    ) -> list[Proposal]:
+        """Move all of an agent's proposals in one status to another."""
+        return self.save_all(
+            [evolve(proposal, status=status) for proposal in self.of_agent(agent_id, of)]
+        )
+
+
+class ChangeSets(Repository[ChangeSet]):
+    """What was done to initiatives as a whole."""
+
+    def of_initiative(self, initiative_id: str) -> list[ChangeSet]:
+        """An initiative's change sets, oldest first."""
+        return self.select(find(self.kind, {"initiative_id": initiative_id}))
+
+    def of_tx(self, tx: str) -> ChangeSet | None:
+        """The change set that stands for a transaction of the journal."""
+        return self.first(find(self.kind, {"tx": tx}, limit=1))
+
+
+class ReviewComments(Repository[ReviewComment]):
+    """Remarks on phases' diffs."""
+
+    def of_phase(self, phase_id: str) -> list[ReviewComment]:
+        """A phase's remarks, oldest first."""
+        return self.select(find(self.kind, {"phase_id": phase_id}))
+
+    def resolve(self, comment_id: str) -> ReviewComment:
+        """Mark a remark as dealt with."""
+        return self.save(evolve(self.get(comment_id), resolved=True))
+
+    def unresolve(self, comment_id: str) -> ReviewComment:
+        """Take that back."""
+        return self.save(evolve(self.get(comment_id), resolved=False))
+
+
+class Errands(Repository[Errand]):
+    """Small changes outside any initiative."""
+
+    def of_project(
+        self, project_id: str, statuses: Iterable[ErrandStatus] = tuple(ErrandStatus)
+    ) -> list[Errand]:
+        """A project's errands in these statuses, oldest first."""
+        where = {"project_id": project_id, "status": any_of(statuses)}
+        return self.select(find(self.kind, where))
+
+    def by_status(self, status: ErrandStatus) -> list[Errand]:
+        """Errands of all projects in this status, oldest first."""
+        return self.select(find(self.kind, {"status": status}))

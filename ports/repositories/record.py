@@ -1,0 +1,117 @@
+"""Named questions about accounts, the ledger and what came of it."""
+
+from datetime import datetime
+from typing import TypeVar
+
+from herdbook.domain.agents import accounts as rules
+from herdbook.domain.record.model import (
+    Account,
+    Activity,
+    Commit,
+    Retrospective,
+    ScoreEvent,
+    Standing,
+)
+from herdbook.domain.record.standing import first_standing, standing_id
+from herdbook.ports.engine.query import Query, between, find, up_to
+from herdbook.ports.repositories.base import Repository
+
+E = TypeVar("E")
+
+
+class Accounts(Repository[Account]):
+    """Logins that agents run on, taken in turn."""
+
+    def of_provider(self, provider: str) -> list[Account]:
+        """A provider's accounts, in their order."""
+        return self.select(find(self.kind, {"provider": provider}))
+
+    def next_available(self, provider: str) -> Account | None:
+        """The account whose turn it is, marked as used now; None if all are exhausted.
+
+        Two units of work never get the same one: the second sees that it was just used.
+        """
+        account = rules.next_available(self.of_provider(provider), self.uow.now, provider)
+        return None if account is None else self.save(rules.take(account, self.uow.now))
+
+    def mark_exhausted(self, account_id: str, until: datetime | None) -> Account:
+        """Take an account out of the turn, until a time if that is known."""
+        return self.save(rules.exhaust(self.get(account_id), until))
+
+    def clear_expired(self) -> list[Account]:
+        """Put back into the turn what was exhausted until now."""
+        where = {"is_exhausted": True, "exhausted_until": up_to(self.uow.now)}
+        due = self.select(find(self.kind, where))
+        return self.save_all([rules.clear_expired(account, self.uow.now) for account in due])
+
+
+class Dated(Repository[E]):
+    """Rows of the record that belong to an agent and a time."""
+
+    def of_agent(
+        self,
+        agent: str,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        descending: bool = False,
+        after: E | None = None,
+    ) -> list[E]:
+        """An agent's rows in a stretch of time, oldest first unless told otherwise."""
+        query: Query[E] = find(
+            self.kind,
+            {"agent": agent, "at": between(since, until)},
+            limit=limit,
+            descending=descending,
+            after=after,
+        )
+        return self.select(query)
+
+    def by_time(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int | None = None,
+        descending: bool = False,
+        after: E | None = None,
+    ) -> list[E]:
+        """Every agent's rows in a stretch of time."""
+        query: Query[E] = find(
+            self.kind,
+            {"at": between(since, until)},
+            limit=limit,
+            descending=descending,
+            after=after,
+        )
+        return self.select(query)
+
+
+class Ledger(Dated[ScoreEvent]):
+    """The entries from which standings follow."""
+
+
+class Commits(Dated[Commit]):
+    """The commits agents made."""
+
+
+class Retrospectives(Dated[Retrospective]):
+    """What both parties thought of commits."""
+
+    def of_commit(self, agent: str, project: str, commit_hash: str) -> Retrospective | None:
+        """The judgement of one agent's commit."""
+        where = {"agent": agent, "project": project, "commit_hash": commit_hash}
+        return self.first(find(self.kind, where))
+
+
+class Activities(Dated[Activity]):
+    """What agents did."""
+
+
+class Standings(Repository[Standing]):
+    """Where agents stand."""
+
+    def of_agent(self, agent: str) -> Standing:
+        """Where an agent stands; one without a ledger stands at the beginning."""
+        return self.find(standing_id(agent)) or first_standing(agent)

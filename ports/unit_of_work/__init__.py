@@ -1,0 +1,1 @@
+"""One transaction: changes, integrity, projections and the journal."""

@@ -1,0 +1,189 @@
+"""Nothing may wait for itself: cycles are refused when the edge that would close one is written.
+
+All waits-for edges of a space are one graph. A task waits for what it depends on, a parent for its
+children, and every task of a phase for all tasks of the phases its phase depends on. A phase is two
+nodes there: its gate, which its tasks wait for, and its end, which waits for its tasks and, because
+there may be none yet, for the gate itself.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from herdbook.domain.errors import CycleRefused
+from herdbook.domain.plan.graph import find_cycle
+from herdbook.domain.plan.model import Phase, PhaseDependency, Task, TaskDependency
+from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.engine.store import Node, Step, Walks
+
+if TYPE_CHECKING:
+    from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+TASK, GATE, END = "task", "gate", "end"
+
+STEPS = (
+    Step(TASK_DEPENDENCIES, "task_id", TASK, "depends_on_task_id", TASK),
+    Step(TASKS, "parent_task_id", TASK, "id", TASK),
+    Step(TASKS, "id", TASK, "phase_id", GATE),
+    Step(PHASE_DEPENDENCIES, "phase_id", GATE, "depends_on_phase_id", END),
+    Step(TASKS, "phase_id", END, "id", TASK),
+    Step(PHASES, "id", END, "id", GATE),
+)
+KINDS = frozenset(step.kind for step in STEPS)
+"""What can close a cycle when it is written."""
+Edge = tuple[Node, Node]
+Pair = tuple[Any, Any]
+
+
+def refuse_cycles(uow: "UnitOfWork", pairs: Sequence[Pair]) -> None:
+    """Raise CycleRefused if these rows, before and after, would close a cycle."""
+    if all(_closes_nothing(before, after) for before, after in pairs):
+        return
+    new = [edge for before, after in pairs for edge in _new_edges(before, after)]
+    if not new:
+        return
+    edges = _around(uow, new, dropped=_dropped(uow, pairs)) + new
+    graph: dict[str, set[str]] = {}
+    for source, target in edges:
+        graph.setdefault(_label(source), set()).add(_label(target))
+    cycle = find_cycle(graph)
+    if cycle:
+        raise CycleRefused(_readable(cycle))
+
+
+def _label(node: Node) -> str:
+    """A node's name in the graph, where phases sort before tasks: a cycle of phases names them."""
+    role, key = node
+    return f"{role}:{key}"
+
+
+def _readable(cycle: tuple[str, ...]) -> tuple[str, ...]:
+    """The cycle as people name it: a phase is one thing, and stands there once."""
+    nodes = [tuple(label.split(":", 1)) for label in cycle]
+    named = [(role == TASK, key) for role, key in nodes]
+    once = [
+        key for at, (task, key) in enumerate(named) if task or at == 0 or named[at - 1] != named[at]
+    ]
+    return tuple(once) if len(once) > 1 else (*once, *once)
+
+
+def _edges(row: Any) -> list[Edge]:
+    """The edges a row stands for."""
+    match row:
+        case TaskDependency():
+            return [((TASK, row.task_id), (TASK, row.depends_on_task_id))]
+        case PhaseDependency():
+            return [((GATE, row.phase_id), (END, row.depends_on_phase_id))]
+        case Task():
+            edges: list[Edge] = []
+            if row.parent_task_id:
+                edges.append(((TASK, row.parent_task_id), (TASK, row.id)))
+            if row.phase_id:
+                edges.append(((TASK, row.id), (GATE, row.phase_id)))
+                edges.append(((END, row.phase_id), (TASK, row.id)))
+            return edges
+        case Phase():
+            return [((END, row.id), (GATE, row.id))]
+        case _:
+            return []
+
+
+def _closes_nothing(before: Any, after: Any) -> bool:
+    """Whether nothing can wait for the row but its phase, which does not wait for itself."""
+    if before is not None:
+        return False
+    return isinstance(after, Phase) or (isinstance(after, Task) and not after.parent_task_id)
+
+
+def _new_edges(before: Any, after: Any) -> list[Edge]:
+    known = set() if before is None else set(_edges(before))
+    return [edge for edge in _edges(after) if edge not in known]
+
+
+def _dropped(uow: "UnitOfWork", pairs: Sequence[Pair]) -> set[Edge]:
+    """The edges that are no more once these rows are saved.
+
+    A parent may also depend on its child: such an edge stands until both rows have let go of it.
+    """
+    gone = {edge for before, _ in pairs if before is not None for edge in _edges(before)}
+    dropped = gone - {edge for _, after in pairs for edge in _edges(after)}
+    between = [(one, other) for (role, one), (to, other) in dropped if role == to == TASK]
+    if not between:
+        return dropped
+    rows: list[Any] = [*uow.get(TASKS, [other for _, other in between])]
+    rows += uow.select(find(TASK_DEPENDENCIES, {"task_id": any_of(one for one, _ in between)}))
+    saved = {(type(after), after.id) for _, after in pairs}
+    others = [row for row in rows if row is not None and (type(row), row.id) not in saved]
+    return dropped - {edge for row in others for edge in _edges(row)}
+
+
+def _around(uow: "UnitOfWork", new: Sequence[Edge], dropped: set[Edge]) -> list[Edge]:
+    """The stored edges a cycle through the new ones could use.
+
+    Such a cycle lies both in what the new edges' targets wait for and in what waits for their
+    sources; where it uses several new edges, they begin and end there too. Whichever side is
+    exhausted first holds all of it, and a new task has nothing that waits for it, so this mostly
+    ends after one step.
+    """
+    ahead = _Side(uow, {target for _, target in new}, forward=True, dropped=dropped)
+    behind = _Side(uow, {source for source, _ in new}, forward=False, dropped=dropped)
+    while ahead.frontier and behind.frontier:
+        side = min(ahead, behind, key=lambda each: len(each.frontier))
+        if side is ahead and isinstance(uow.session, Walks) and side.steps_taken:
+            side.finish(uow.session)
+        else:
+            side.advance()
+    return ahead.edges if not ahead.frontier else behind.edges
+
+
+class _Side:
+    """A search through the stored edges in one direction, a step at a time."""
+
+    def __init__(
+        self, uow: "UnitOfWork", starts: set[Node], *, forward: bool, dropped: set[Edge]
+    ) -> None:
+        self.uow = uow
+        self.forward = forward
+        self.dropped = dropped
+        self.frontier = set(starts)
+        self.seen = set(starts)
+        self.edges: list[Edge] = []
+        self.steps_taken = 0
+
+    def advance(self) -> None:
+        """Look one step further, with one question per kind of edge."""
+        found: list[Edge] = []
+        for step in STEPS:
+            role, field = (
+                (step.source_role, step.source) if self.forward else (step.target_role, step.target)
+            )
+            keys = [key for each, key in self.frontier if each == role]
+            if keys:
+                found += [_edge(step, row) for row in self._rows(step.kind, field, keys)]
+        self._take([edge for edge in found if edge[0][1] and edge[1][1]])
+        self.steps_taken += 1
+
+    def finish(self, session: Walks) -> None:
+        """Let the engine look all the way."""
+        self._take(session.walk(STEPS, sorted(self.frontier)))
+        self.frontier = set()
+
+    def _rows(self, kind: Kind[Any], field: str, keys: list[str]) -> list[Any]:
+        if field == kind.key:
+            return [row for row in self.uow.get(kind, keys) if row is not None]
+        return self.uow.select(find(kind, {field: any_of(keys)}))
+
+    def _take(self, found: Sequence[Edge]) -> None:
+        found = [edge for edge in found if edge not in self.dropped]
+        far = 1 if self.forward else 0
+        self.edges += found
+        self.frontier = {edge[far] for edge in found} - self.seen
+        self.seen |= self.frontier
+
+
+def _edge(step: Step, row: Any) -> Edge:
+    return (
+        (step.source_role, getattr(row, step.source)),
+        (step.target_role, getattr(row, step.target)),
+    )

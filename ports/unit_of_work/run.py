@@ -1,0 +1,143 @@
+"""Run a use case: once, whole, and again if the world got in the way."""
+
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.grading import Experience
+from herdbook.domain.journal import NOBODY, Actor, Operation
+from herdbook.domain.plan.claims import Claim
+from herdbook.domain.secret import HIDDEN
+from herdbook.ports.engine.codec import decode, encode
+from herdbook.ports.engine.kinds import Dictionary
+from herdbook.ports.engine.retry import Retry
+from herdbook.ports.engine.store import Store, TryAgain
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.ports.world.ids import Ids
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def run(
+    store: Store,
+    space: str,
+    use_case: Callable[Concatenate[UnitOfWork, P], R],
+    *args: Any,
+    ids: Ids | None = None,
+    actor: Actor = NOBODY,
+    operation_id: str | None = None,
+    experience: Experience | None = None,
+    **kwargs: Any,
+) -> R:
+    """Run a use case in a write transaction of its own and commit it.
+
+    It is run again, from the start, when the connection breaks or the engine asks for it, until
+    the store's patience has passed since that first happened. With an `operation_id`, written in
+    the same transaction, it is applied once, even when the answer to its commit was lost, and a
+    second call with the same id answers as the first did; without one, an attempt whose commit got
+    no answer is not repeated: TryAgain says so.
+    """
+    retry = Retry(store.patience)
+    while True:
+        begun: UnitOfWork | None = None
+        try:
+            with unit_of_work(
+                store,
+                space,
+                ids=ids,
+                actor=actor,
+                operation_id=operation_id,
+                experience=experience,
+            ) as uow:
+                begun = uow
+                if operation_id is not None:
+                    known = uow.operations.find(operation_id)
+                    if known is not None:
+                        answer: R = _recall(uow, known.result)
+                        return answer
+                result = use_case(uow, *args, **kwargs)
+                if operation_id is not None:
+                    _remember(uow, operation_id, result)
+                uow.commit()
+                return result
+        except TryAgain:
+            unsure = begun is not None and begun.over and operation_id is None
+            if unsure or not retry.pause():
+                raise
+
+
+def read(
+    store: Store,
+    space: str,
+    question: Callable[Concatenate[UnitOfWork, P], R],
+    *args: Any,
+    ids: Ids | None = None,
+    experience: Experience | None = None,
+    **kwargs: Any,
+) -> R:
+    """Ask a question in a read transaction of its own, again if the connection breaks."""
+
+    def ask() -> R:
+        with unit_of_work(store, space, ids=ids, write=False, experience=experience) as uow:
+            return question(uow, *args, **kwargs)
+
+    return insist(ask, store.patience)
+
+
+def insist(work: Callable[[], R], patience: float) -> R:
+    """Do what may be done twice, again if the connection breaks, until patience has passed."""
+    retry = Retry(patience)
+    while True:
+        try:
+            return work()
+        except TryAgain:
+            if not retry.pause():
+                raise
+
+
+def _remember(uow: UnitOfWork, operation_id: str, result: Any) -> None:
+    uow.operations.prune(uow.now)
+    uow.operations.add(
+        Operation(operation_id=operation_id, result=_answer(uow.dictionary, result), at=uow.now)
+    )
+
+
+def _answer(dictionary: Dictionary, result: Any) -> Any:
+    """A result as JSON that knows what it was: rows, what is made of rows, or plain values."""
+    for kind in dictionary:
+        if isinstance(result, kind.entity):
+            return {"row": kind.name, "values": encode(kind, result)}
+    if isinstance(result, Claim):
+        return {"claim": _answer(dictionary, result._asdict())}
+    if isinstance(result, dict):
+        return {"map": {key: _answer(dictionary, each) for key, each in result.items()}}
+    if isinstance(result, list | tuple):
+        shape = "tuple" if isinstance(result, tuple) else "list"
+        return {shape: [_answer(dictionary, each) for each in result]}
+    if result is None or isinstance(result, str | int | float | bool):
+        return {"value": result}
+    raise InvalidValue(
+        "result", f"a {type(result).__name__} cannot be kept as the answer of an operation"
+    )
+
+
+def _recall(uow: UnitOfWork, answer: Any) -> Any:
+    if "value" in answer:
+        return answer["value"]
+    if "list" in answer:
+        return [_recall(uow, each) for each in answer["list"]]
+    if "tuple" in answer:
+        return tuple(_recall(uow, each) for each in answer["tuple"])
+    if "map" in answer:
+        return {key: _recall(uow, each) for key, each in answer["map"].items()}
+    if "claim" in answer:
+        return Claim(**_recall(uow, answer["claim"]))
+    kind = uow.dictionary.kinds[answer["row"]]
+    row = decode(kind, answer["values"])
+    masked = [name for name in kind.secrets if answer["values"].get(name) == HIDDEN]
+    if masked:
+        # Answers keep no secrets; the row itself does, as long as it is there.
+        (current,) = uow.get(kind, [kind.key_of(row)])
+        vars(row).update({name: vars(current)[name] if current else None for name in masked})
+    return row

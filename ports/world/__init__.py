@@ -1,0 +1,1 @@
+"""Everything else outside: clock, ids, git, processes, foreign files."""

@@ -1,0 +1,1 @@
+"""Import of OpenCode's agent-tracker database."""

@@ -1,0 +1,85 @@
+"""What an agent-tracker's totals say beyond its single entries, as entries of the ledger.
+
+The tracker keeps totals per agent, and single entries for its commits and grades only. The balance
+is what makes the fold of both come out at the totals, in this order: a promotion if the experience
+began anew since, the skill points that promotions brought, commits that are only counted, the
+experience of tools and commands, one entry for each bug, and what the score moved otherwise.
+
+What the rules cannot tell stays as near as they allow: experience is never less than what the
+single entries are worth by themselves, nor enough for the next skill point; fewer skill points than
+the bugs explain are told as more bugs, because a halted agent must stay halted; and an agent that
+was set inactive with skill points left is not inactive here.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.grading import Experience
+from herdbook.domain.record.model import EventKind, ScoreEvent
+from herdbook.domain.record.standing import Occasion, apply, bug_found, fold, reinstated
+from herdbook.services.agent_tracker.fields import whole
+
+MOST_BUGS = 10_000
+ONCE = "abcdf"
+"""The endings of the ids of what comes once for an agent; bugs come one by one, with numbers."""
+MOMENT = timedelta(microseconds=1)
+
+
+def balance(
+    fields: Mapping[str, Any], events: Iterable[ScoreEvent], on: Occasion, rules: Experience
+) -> list[ScoreEvent]:
+    """The entries that lead from an agent's single entries to its totals; `on.id` begins their ids.
+
+    They come behind the single entries, and never before the time they are given.
+    """
+    single = list(events)
+    on = on._replace(at=max([on.at, *(event.at + MOMENT for event in single)]))
+    now = fold(on.agent, single, rules)
+    entries: list[ScoreEvent] = []
+
+    def enter(ending: str, event: ScoreEvent) -> None:
+        nonlocal now
+        entries.append(evolve(event, id=on.id + ending))
+        now = apply(now, entries[-1], rules)
+
+    bugs = whole(fields, "total_bugs", 0)
+    if not 0 <= bugs <= MOST_BUGS:
+        raise InvalidValue("total_bugs", f"must be between 0 and {MOST_BUGS}, is {bugs}")
+    skill = whole(fields, "skill_points", now.skill_points - bugs)
+    experience = max(0, whole(fields, "experience_points", now.experience_points))
+    score = max(0, whole(fields, "communication_score", now.communication_score))
+    before_bugs = skill + bugs
+    if experience < now.experience_points and before_bugs > now.skill_points:
+        missing = rules.per_skill_point * now.skill_points - now.experience_points
+        enter("a", _made(on, EventKind.TOOL, 1, missing))
+    if before_bugs > now.skill_points:
+        enter("b", reinstated(on, before_bugs - now.skill_points))
+    uncounted = whole(fields, "total_commits", 0) - now.commits
+    if uncounted > 0:
+        enter("c", _made(on, EventKind.COMMIT, uncounted, 0))
+    most = rules.per_skill_point * now.skill_points - 1
+    if min(experience, most) > now.experience_points:
+        enter("d", _made(on, EventKind.TOOL, 1, min(experience, most) - now.experience_points))
+    found = now.skill_points - skill
+    if found > MOST_BUGS:
+        raise InvalidValue("skill_points", f"{skill} is too far below zero to be told by bugs")
+    for number in range(found):
+        enter(f"e{number:05}", bug_found(on))
+    if score != now.communication_score:
+        enter("f", _made(on, EventKind.COMMUNICATION, 1, score - now.communication_score))
+    return entries
+
+
+def _made(on: Occasion, kind: EventKind, count: int, points: int) -> ScoreEvent:
+    return ScoreEvent(
+        agent=on.agent,
+        kind=kind,
+        count=count,
+        points=points,
+        provider=on.provider,
+        model=on.model,
+        at=on.at,
+    )

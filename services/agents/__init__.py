@@ -1,0 +1,1 @@
+"""Use cases of agents: their lifecycle, accounts, logs and worktrees."""

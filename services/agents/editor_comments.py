@@ -1,0 +1,129 @@
+"""What an editor shows beside a file: remarks on the work at hand, and who else is at the file."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+from herdbook.domain.agents.model import AT_WORK, Agent, AgentStatus
+from herdbook.domain.plan.model import Initiative, InitiativeStatus, Phase, Task, TaskStatus
+from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import reviews
+from herdbook.services.plan.reviews import Thread
+
+E = TypeVar("E")
+
+_OPEN = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
+_SHOWN = (*AT_WORK, AgentStatus.IDLE, AgentStatus.CRASHED)
+_HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
+
+
+class Remark(NamedTuple):
+    """A thread of remarks and the phase whose diff it is on."""
+
+    phase: Phase
+    thread: Thread
+
+
+class Margin(NamedTuple):
+    """The initiative at hand and all that was remarked on its phases, oldest first."""
+
+    initiative: Initiative | None
+    remarks: tuple[Remark, ...]
+
+
+class Hand(NamedTuple):
+    """An agent that may be at a file: what it does, and for which initiative."""
+
+    agent: Agent
+    tasks: tuple[Task, ...]
+    initiative: Initiative | None
+
+
+def current(
+    uow: UnitOfWork, branch: str | None = None, worktree_id: str | None = None
+) -> Initiative | None:
+    """The initiative at hand in a worktree in which a branch is checked out.
+
+    It is the one of that branch; else the one that the agents at work there are at, if that is one
+    alone; else the only active one.
+    """
+    unfinished = [each for status in _OPEN for each in uow.initiatives.by_status(status)]
+    of_branch = [each for each in unfinished if branch is not None and each.branch == branch]
+    if of_branch:
+        return of_branch[0]
+    if worktree_id is not None:
+        where = {"worktree_id": worktree_id, "status": any_of(AT_WORK)}
+        hands = _hands(uow, uow.agents.select(find(AGENTS, where)))
+        found = {hand.initiative.id: hand.initiative for hand in hands if hand.initiative}
+        if len(found) == 1:
+            return found.popitem()[1]
+    active = [each for each in unfinished if each.status is InitiativeStatus.ACTIVE]
+    return active[0] if len(active) == 1 else None
+
+
+def margin(uow: UnitOfWork, branch: str | None = None, worktree_id: str | None = None) -> Margin:
+    """All that was remarked on the initiative at hand, resolved or not."""
+    initiative = current(uow, branch, worktree_id)
+    if initiative is None:
+        return Margin(None, ())
+    remarks = [
+        Remark(phase, thread)
+        for phase in uow.phases.of_initiative(initiative.id)
+        for thread in reviews.threads(uow, phase.id)
+    ]
+    remarks.sort(key=lambda each: (each.thread.first.created_at, each.thread.first.id))
+    return Margin(initiative, tuple(remarks))
+
+
+def hands(uow: UnitOfWork) -> list[Hand]:
+    """The agents somebody may want to see, by name, each with its tasks, urgent ones first."""
+    agents = uow.agents.select(find(AGENTS, {"status": any_of(_SHOWN)}))
+    shown = [
+        each
+        for each in agents
+        if each.status is not AgentStatus.CRASHED or each.user_dismissed_at is None
+    ]
+    return sorted(_hands(uow, shown), key=lambda hand: hand.agent.name)
+
+
+def _hands(uow: UnitOfWork, agents: list[Agent]) -> list[Hand]:
+    """Agents with the tasks they hold, or else the one they were set to, in few questions."""
+    if not agents:
+        return []
+    theirs = find(TASKS, {"assignee_id": any_of([agent.id for agent in agents])})
+    held: dict[str | None, list[Task]] = {}
+    for task in uow.tasks.select(theirs):
+        if task.status in _HELD:
+            held.setdefault(task.assignee_id, []).append(task)
+    for tasks in held.values():
+        tasks.sort(key=lambda task: (task.priority.rank, task.order, task.created_at, task.id))
+    set_to = _rows(uow, TASKS, [each.task_id for each in agents if each.id not in held])
+    at = {
+        each.id: held.get(each.id) or [task for task in set_to.values() if task.id == each.task_id]
+        for each in agents
+    }
+    phases = _rows(uow, PHASES, [task.phase_id for tasks in at.values() for task in tasks])
+    owners = {each.id: _owner(each, at[each.id], phases) for each in agents}
+    initiatives = _rows(uow, INITIATIVES, owners.values())
+    return [
+        Hand(each, tuple(at[each.id]), initiatives.get(owners[each.id] or "")) for each in agents
+    ]
+
+
+def _owner(agent: Agent, tasks: Iterable[Task], phases: dict[str, Phase]) -> str | None:
+    """The initiative an agent names, else that of a task's phase, else that of a task."""
+    if agent.initiative_id is not None:
+        return agent.initiative_id
+    for task in tasks:
+        phase = phases.get(task.phase_id or "")
+        owner = task.initiative_id if phase is None else phase.initiative_id
+        if owner is not None:
+            return owner
+    return None
+
+
+def _rows(uow: UnitOfWork, kind: Kind[E], keys: Iterable[str | None]) -> dict[str, E]:
+    wanted = list(dict.fromkeys(key for key in keys if key is not None))
+    return dict(zip(wanted, uow.existing(kind, wanted), strict=True)) if wanted else {}

@@ -1,0 +1,1 @@
+"""Use cases of checkpoints: threads, and import of checkpoints from other stores."""

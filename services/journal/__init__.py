@@ -1,0 +1,1 @@
+"""Use cases on the journal: watch it, and undo a transaction."""

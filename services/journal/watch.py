@@ -1,0 +1,171 @@
+"""Wait for news: of the journal, of an agent's log, of whatever a question asks for.
+
+These take the store and not a unit of work: they look again and again, each time in a transaction
+of its own that has ended before anybody hears of what it saw. Between two looks they pause, longer
+and longer while nothing happens.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Final, TypeVar
+
+from herdbook.domain.conversation import LogChunk
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.journal import JournalEntry
+from herdbook.ports.engine.dictionary import LOG_CHUNKS
+from herdbook.ports.engine.query import between, find
+from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.run import read
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+R = TypeVar("R")
+
+PAGE = 200
+"""How much news one look takes in."""
+SHORTEST: Final = 0.01
+LONGEST: Final = 0.5
+
+Stop = Callable[[], bool]
+Sleep = Callable[[float], object]
+Ends = dict[int, LogChunk]
+"""Of sessions of one agent, a piece of the log up to which it was read, or goes."""
+
+
+def never() -> bool:
+    """Go on for ever."""
+    return False
+
+
+def follow(
+    store: Store,
+    space: str,
+    since: int = 0,
+    *,
+    stop: Stop = never,
+    sleep: Sleep = time.sleep,
+    limit: int = PAGE,
+) -> Iterator[JournalEntry]:
+    """Every entry of the journal after this number, in order, each once, as they come.
+
+    Once `stop` says so, what was written until then is given, and it ends. Whoever is thrown out
+    by an error goes on from the number of the last entry.
+    """
+    pause = SHORTEST
+    end: int | None = None
+    while end is None or since < end:
+        stopping = stop()
+        page, last = read(store, space, _entries, since, limit)
+        if stopping and end is None:
+            end = last
+        for entry in page:
+            if end is not None and entry.seq > end:
+                return
+            since = entry.seq
+            yield entry
+        pause = SHORTEST if page or end is not None else _longer(pause, sleep)
+
+
+def follow_log(
+    store: Store,
+    space: str,
+    agent_id: str,
+    after: str | None = None,
+    *,
+    stop: Stop = never,
+    sleep: Sleep = time.sleep,
+    limit: int = PAGE,
+) -> Iterator[LogChunk]:
+    """Every piece of an agent's log behind this one, each once, in order within its session.
+
+    What is added to an earlier session while a later one has begun is given as well. Once `stop`
+    says so, what was printed until then is given, and it ends.
+    """
+    seen: Ends = {} if after is None else read(store, space, _up_to, agent_id, after)
+    pause = SHORTEST
+    ends: Ends | None = None
+    while True:
+        stopping = stop() and ends is None
+        page, lasts = read(store, space, _pieces, agent_id, seen, limit, stopping=stopping)
+        ends = lasts if stopping else ends
+        for chunk in page:
+            number = chunk.session_number
+            seen[number] = chunk
+            if ends is None or (number in ends and _place(chunk) <= _place(ends[number])):
+                yield chunk
+        if ends is not None and (not page or _have_come(seen, ends)):
+            return
+        pause = SHORTEST if page else _longer(pause, sleep)
+
+
+def until(
+    store: Store,
+    space: str,
+    question: Callable[..., R | None],
+    *args: object,
+    stop: Stop = never,
+    sleep: Sleep = time.sleep,
+) -> R | None:
+    """Ask again and again until there is an answer; None if `stop` said so before there was."""
+    pause = SHORTEST
+    while True:
+        stopping = stop()
+        answer = read(store, space, question, *args)
+        if answer is not None or stopping:
+            return answer
+        pause = _longer(pause, sleep)
+
+
+def _longer(pause: float, sleep: Sleep) -> float:
+    """Pause, and say for how long next time."""
+    sleep(pause)
+    return min(2 * pause, LONGEST)
+
+
+def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry], int]:
+    return uow.journal.since(since, limit=limit), uow.journal.last()
+
+
+def _pieces(
+    uow: UnitOfWork, agent_id: str, seen: Ends, limit: int, *, stopping: bool
+) -> tuple[list[LogChunk], Ends]:
+    """What is new in each session, and, when it is time to stop, how far each one goes."""
+    newest = max(seen, default=None)
+    page: list[LogChunk] = []
+    for number in sorted(seen):
+        if number != newest:
+            where = {"agent_id": agent_id, "session_number": number}
+            page += uow.log_chunks.select(find(LOG_CHUNKS, where, limit=limit, after=seen[number]))
+    last = None if newest is None else seen[newest]
+    page += uow.log_chunks.of_agent(agent_id, limit=limit, after=last)
+    return page, _ends(uow, agent_id) if stopping else {}
+
+
+def _up_to(uow: UnitOfWork, agent_id: str, chunk_id: str) -> Ends:
+    """How far somebody has read who has read up to this piece."""
+    chunk = uow.log_chunks.get(chunk_id)
+    if chunk.agent_id != agent_id:
+        raise InvalidValue("after", f"{chunk_id!r} is no piece of the log of agent {agent_id!r}")
+    return {**_ends(uow, agent_id, chunk.session_number), chunk.session_number: chunk}
+
+
+def _ends(uow: UnitOfWork, agent_id: str, before: int | None = None) -> Ends:
+    """The last piece of each session, or of each before this one."""
+    ends: Ends = {}
+    where: dict[str, object] = {"agent_id": agent_id}
+    while True:
+        if before is not None:
+            where["session_number"] = between(None, before)
+        last = uow.log_chunks.first(find(LOG_CHUNKS, where, descending=True, limit=1))
+        if last is None:
+            return ends
+        before = last.session_number
+        ends[before] = last
+
+
+def _place(chunk: LogChunk) -> tuple[datetime, str]:
+    return chunk.created_at, chunk.id
+
+
+def _have_come(seen: Ends, ends: Ends) -> bool:
+    return all(number in seen and _place(seen[number]) >= _place(ends[number]) for number in ends)

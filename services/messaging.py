@@ -1,0 +1,267 @@
+"""How agents and people talk: messages in threads, questions between agents, chats.
+
+Where somebody writes or is written to, an agent's id names an agent, and None the person.
+"""
+
+from herdbook.domain.conversation import (
+    ChatMessage,
+    ChatRole,
+    ChatSession,
+    ChatStatus,
+    ChatTarget,
+    Conversation,
+    ConversationStatus,
+    Message,
+    MessageStatus,
+    Party,
+)
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import AlreadyExists, InvalidValue
+from herdbook.ports.engine.dictionary import CHAT_MESSAGES, CONVERSATIONS, MESSAGES
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+PAGE = 100
+"""How many messages one answer holds unless more are asked for."""
+
+
+def send(
+    uow: UnitOfWork,
+    content: str,
+    *,
+    sender_id: str | None = None,
+    recipient_id: str | None = None,
+    parent_message_id: str | None = None,
+    requires_response: bool = False,
+) -> Message:
+    """Write to an agent or to the person, in a new thread or in that of another message.
+
+    If whoever that other message was for writes below it, it has its response.
+    """
+    for agent_id in (sender_id, recipient_id):
+        if agent_id is not None:
+            uow.agents.get(agent_id)
+    if parent_message_id is not None:
+        parent = uow.messages.get(parent_message_id)
+        if (parent.recipient_type, parent.recipient_id) == (_party(sender_id), sender_id):
+            mark(uow, parent.id, MessageStatus.RESPONDED)
+    return uow.messages.add(
+        Message(
+            sender_type=_party(sender_id),
+            sender_id=sender_id,
+            recipient_type=_party(recipient_id),
+            recipient_id=recipient_id,
+            parent_message_id=parent_message_id,
+            content=content,
+            requires_response=requires_response,
+        )
+    )
+
+
+def reply(
+    uow: UnitOfWork, message_id: str, content: str, *, requires_response: bool = False
+) -> Message:
+    """Answer a message in the name of whom it was for; it has its response then.
+
+    An answer to an agent that is gone is kept as well: the thread is still there.
+    """
+    parent = mark(uow, message_id, MessageStatus.RESPONDED)
+    return uow.messages.add(
+        Message(
+            sender_type=parent.recipient_type,
+            sender_id=parent.recipient_id,
+            recipient_type=parent.sender_type,
+            recipient_id=parent.sender_id,
+            parent_message_id=parent.id,
+            content=content,
+            requires_response=requires_response,
+        )
+    )
+
+
+def read(uow: UnitOfWork, message_id: str) -> Message:
+    """A message, which counts as read from now on; one that is answered stays so."""
+    message = uow.messages.get(message_id)
+    if message.status is not MessageStatus.PENDING:
+        return message
+    return mark(uow, message_id, MessageStatus.READ)
+
+
+def mark(uow: UnitOfWork, message_id: str, status: MessageStatus) -> Message:
+    """Say how far a message has come; it never goes back."""
+    message = uow.messages.get(message_id)
+    if message.status is status:
+        return message
+    order = list(MessageStatus)
+    if order.index(status) < order.index(message.status):
+        reason = f"message {message_id!r} is {message.status} and cannot be {status} again"
+        raise InvalidValue("status", reason)
+    return uow.messages.save(evolve(message, status=status))
+
+
+def inbox(
+    uow: UnitOfWork, agent_id: str | None = None, *, limit: int = PAGE, after: str | None = None
+) -> list[Message]:
+    """What an agent or the person has not read yet, oldest first, a page at a time."""
+    where: dict[str, object] = {"status": MessageStatus.PENDING}
+    if agent_id is None:
+        where["recipient_type"] = Party.USER
+    else:
+        where["recipient_id"] = uow.agents.get(agent_id).id
+    last = None if after is None else uow.messages.get(after)
+    return uow.messages.select(find(MESSAGES, where, limit=limit, after=last))
+
+
+def thread(uow: UnitOfWork, message_id: str) -> list[Message]:
+    """The whole thread a message is in: its beginning, then each reply with what came of it.
+
+    The store is asked once for each step up, and once for each level of replies.
+    """
+    root = uow.messages.get(message_id)
+    seen = {root.id}
+    while root.parent_message_id is not None and root.parent_message_id not in seen:
+        root = uow.messages.get(root.parent_message_id)
+        seen.add(root.id)
+    below: dict[str, list[Message]] = {root.id: []}
+    level = [root.id]
+    while level:
+        found = uow.messages.select(find(MESSAGES, {"parent_message_id": any_of(level)}))
+        fresh = [message for message in found if message.id not in below]
+        for message in fresh:
+            below[str(message.parent_message_id)].append(message)
+            below[message.id] = []
+        level = [message.id for message in fresh]
+    return _in_order(root, below)
+
+
+def ask(
+    uow: UnitOfWork,
+    from_agent_id: str,
+    to_agent_id: str,
+    question: str,
+    *,
+    initiative_id: str | None = None,
+    phase_id: str | None = None,
+    task_id: str | None = None,
+) -> Conversation:
+    """Ask another agent something."""
+    if from_agent_id == to_agent_id:
+        raise InvalidValue("to_agent_id", "an agent that asks itself would wait for ever")
+    return uow.conversations.add(
+        Conversation(
+            from_agent_id=from_agent_id,
+            to_agent_id=to_agent_id,
+            initiative_id=initiative_id,
+            phase_id=phase_id,
+            task_id=task_id,
+            question=question,
+        )
+    )
+
+
+def listen(uow: UnitOfWork, agent_id: str) -> Conversation | None:
+    """The oldest question an agent was asked and has not answered; None if there is none."""
+    where = {
+        "to_agent_id": uow.agents.get(agent_id).id,
+        "status": ConversationStatus.PENDING,
+    }
+    return uow.conversations.first(find(CONVERSATIONS, where, limit=1))
+
+
+def answer(uow: UnitOfWork, conversation_id: str, text: str) -> Conversation:
+    """Answer a question; AlreadyExists if that was done, and the first answer stands."""
+    if uow.conversations.get(conversation_id).status is ConversationStatus.ANSWERED:
+        raise AlreadyExists("answer", conversation_id)
+    return uow.conversations.answer(conversation_id, text)
+
+
+def answered(uow: UnitOfWork, conversation_id: str) -> Conversation | None:
+    """A question with its answer; None as long as it has none."""
+    asked = uow.conversations.get(conversation_id)
+    return asked if asked.status is ConversationStatus.ANSWERED else None
+
+
+def open_chat(
+    uow: UnitOfWork, target_type: ChatTarget, target_id: str, *, agent_id: str | None = None
+) -> ChatSession:
+    """The open chat about a phase or a task, begun if there is none.
+
+    An agent that comes to a chat without one takes part in it from then on.
+    """
+    chat = uow.chat_sessions.active_for_target(target_type, target_id)
+    if chat is None:
+        return uow.chat_sessions.add(
+            ChatSession(
+                target_type=target_type,
+                target_id=target_id,
+                initiative_id=_initiative_of(uow, target_type, target_id),
+                agent_id=agent_id,
+            )
+        )
+    if agent_id is None or chat.agent_id is not None:
+        return chat
+    return uow.chat_sessions.save(evolve(chat, agent_id=agent_id))
+
+
+def say(
+    uow: UnitOfWork,
+    chat_session_id: str,
+    role: ChatRole,
+    content: str,
+    *,
+    change_set_id: str | None = None,
+) -> ChatMessage:
+    """Say something in an open chat."""
+    if uow.chat_sessions.get(chat_session_id).status is ChatStatus.CLOSED:
+        reason = f"chat {chat_session_id!r} is closed; open one about the same target and go on"
+        raise InvalidValue("chat_session_id", reason)
+    return uow.chat_sessions.say(
+        ChatMessage(
+            chat_session_id=chat_session_id,
+            role=role,
+            content=content,
+            change_set_id=change_set_id,
+        )
+    )
+
+
+def said(
+    uow: UnitOfWork, chat_session_id: str, *, limit: int = PAGE, after: str | None = None
+) -> list[ChatMessage]:
+    """What was said in a chat, in order, a page at a time."""
+    where = {"chat_session_id": uow.chat_sessions.get(chat_session_id).id}
+    last = None if after is None else uow.existing(CHAT_MESSAGES, [after])[0]
+    return uow.select(find(CHAT_MESSAGES, where, limit=limit, after=last))
+
+
+def close_chat(uow: UnitOfWork, chat_session_id: str) -> ChatSession:
+    """End a chat; one that has ended stays as it is."""
+    chat = uow.chat_sessions.get(chat_session_id)
+    if chat.status is ChatStatus.CLOSED:
+        return chat
+    return uow.chat_sessions.save(evolve(chat, status=ChatStatus.CLOSED))
+
+
+def _party(agent_id: str | None) -> Party:
+    return Party.USER if agent_id is None else Party.AGENT
+
+
+def _in_order(root: Message, below: dict[str, list[Message]]) -> list[Message]:
+    ordered, left = [], [root]
+    while left:
+        message = left.pop()
+        ordered.append(message)
+        left += reversed(below[message.id])
+    return ordered
+
+
+def _initiative_of(uow: UnitOfWork, target_type: ChatTarget, target_id: str) -> str:
+    if target_type is ChatTarget.PHASE:
+        return uow.phases.get(target_id).initiative_id
+    task = uow.tasks.get(target_id)
+    if task.phase_id is not None:
+        return uow.phases.get(task.phase_id).initiative_id
+    if task.initiative_id is None:
+        reason = f"task {target_id!r} is of no initiative, and a chat is about something in one"
+        raise InvalidValue("target_id", reason)
+    return task.initiative_id

@@ -1,0 +1,1 @@
+"""Use cases of the plan: claims, reviews, proposals, dependencies, the board."""

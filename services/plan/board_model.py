@@ -1,0 +1,87 @@
+"""What a board shows of a task, and which lane it stands in."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.plan.model import (
+    Initiative,
+    InitiativeStatus,
+    Phase,
+    PhaseStatus,
+    Task,
+    TaskStatus,
+)
+from herdbook.domain.plan.readiness import Opening, OpeningState, phase_is_open
+
+
+class State(StrEnum):
+    """What can be done about a task: take it, leave it to who holds it, wait, help, look at it."""
+
+    READY = "ready"
+    HELD = "held"
+    WAITING = "waiting"
+    BLOCKED = "blocked"
+    REVIEW = "review"
+    COMPLETED = "completed"
+
+
+class Awaited(NamedTuple):
+    """Something a task waits for: a `task`, a `phase` or an `initiative`."""
+
+    kind: str
+    id: str
+    name: str
+    status: str
+
+
+class Card(NamedTuple):
+    """A task as a board shows it; `more` counts what it waits for beyond what is named.
+
+    Who holds it `for_review` is not who did the work, and known only if they said who they are.
+    """
+
+    task: Task
+    holder: Agent | None = None
+    for_review: bool = False
+    lease_until: datetime | None = None
+    waits_for: tuple[Awaited, ...] = ()
+    more: int = 0
+
+
+class Lane(NamedTuple):
+    """How many tasks are in a state, and the first of them."""
+
+    total: int
+    cards: tuple[Card, ...] = ()
+
+
+Lanes = dict[State, Lane]
+
+
+def state_of(task: Task, opening: Opening | None) -> State:
+    """What can be done about a task."""
+    if task.finished:
+        return State.COMPLETED
+    if opening is not None and opening.state is OpeningState.HELD:
+        return State.HELD
+    if task.status is TaskStatus.BLOCKED:
+        return State.BLOCKED
+    if task.status is TaskStatus.QUALITY_REVIEW:
+        return State.REVIEW
+    return State.WAITING if opening is None else State.READY
+
+
+def gate(
+    initiative: Initiative | None, phase: Phase | None, ahead: Iterable[Phase]
+) -> tuple[Awaited, ...]:
+    """What keeps work from starting, as far as initiative and phases go."""
+    closed: list[tuple[str, Initiative | Phase]] = []
+    if initiative is not None and initiative.status is not InitiativeStatus.ACTIVE:
+        closed.append(("initiative", initiative))
+    if phase is not None and not phase_is_open(phase, initiative):
+        closed.append(("phase", phase))
+    closed += [("phase", each) for each in ahead if each.status is not PhaseStatus.COMPLETED]
+    return tuple(Awaited(kind, each.id, each.name, each.status) for kind, each in closed)

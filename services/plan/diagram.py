@@ -1,0 +1,122 @@
+"""A plan as it is drawn: what is left to do, in which wave, and what waits for what.
+
+Between phases there is one arrow instead of one between each two of their tasks.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.plan.graph import Edges
+from herdbook.domain.plan.model import Phase, Task, TaskStatus
+from herdbook.ports.engine.dictionary import OPENINGS, PHASES, TASKS
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan import schedule
+from herdbook.services.plan.board_model import State, state_of
+
+LARGEST = 5_000
+"""How many tasks one drawing holds at most."""
+_LEFT = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
+_GATE, _DONE = "gate:", "done:"
+
+
+class Node(NamedTuple):
+    """A task of a drawing; `after` has the ids of the drawn tasks and phases it waits for."""
+
+    task: Task
+    wave: int
+    state: State
+    critical: bool
+    after: tuple[str, ...]
+
+
+class Stretch(NamedTuple):
+    """A phase of a drawing; `after` has the ids of the drawn phases and tasks it waits for."""
+
+    phase: Phase
+    after: tuple[str, ...]
+
+
+class Drawing(NamedTuple):
+    """All nodes, the first wave first, and the phases they are in."""
+
+    nodes: tuple[Node, ...]
+    stretches: tuple[Stretch, ...]
+    critical_path: tuple[str, ...]
+
+
+def drawing(
+    uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
+) -> Drawing:
+    """What is left to do of a space, an initiative or a phase.
+
+    NotFound for an initiative or a phase that is not there, InvalidValue for more than one drawing
+    can hold.
+    """
+    _refuse_too_much(uow, initiative_id, phase_id)
+    found = schedule.layout(uow, initiative_id=initiative_id, phase_id=phase_id)
+    tasks = [task for wave in found.waves for task in wave]
+    phase_ids = list(dict.fromkeys(task.phase_id for task in tasks if task.phase_id))
+    path = [task.id for task in found.critical_path] if len(found.critical_path) > 1 else []
+    openings = uow.get(OPENINGS, [task.id for task in tasks])
+    wave_of = {task.id: at for at, wave in enumerate(found.waves, start=1) for task in wave}
+    arrows = _Arrows(found.edges, wave_of, phase_ids)
+    return Drawing(
+        tuple(
+            Node(
+                task,
+                wave_of[task.id],
+                state_of(task, opening),
+                task.id in path,
+                # What its phase waits for is told of the phase, not of each task in it.
+                arrows.of(task.id, but=f"{_GATE}{task.phase_id}"),
+            )
+            for task, opening in zip(tasks, openings, strict=True)
+        ),
+        tuple(
+            Stretch(phase, arrows.of(f"{_GATE}{phase.id}"))
+            for phase in uow.existing(PHASES, phase_ids)
+        ),
+        tuple(path),
+    )
+
+
+class _Arrows:
+    """The graph of a plan, with all that is not drawn passed through."""
+
+    def __init__(self, edges: Edges, tasks: Iterable[str], phases: Iterable[str]) -> None:
+        self._edges = edges
+        self._shown = {key: key for key in tasks}
+        self._shown |= {f"{_DONE}{key}": key for key in phases}
+
+    def of(self, node: str, but: str = "") -> tuple[str, ...]:
+        """The ids of the drawn tasks and phases that a node waits for."""
+        found: dict[str, None] = {}
+        seen = {node, but}
+        left = [node]
+        while left:
+            for other in self._edges.get(left.pop(), ()):
+                if other in self._shown:
+                    found[self._shown[other]] = None
+                elif other not in seen:
+                    seen.add(other)
+                    left.append(other)
+        return tuple(sorted(found))
+
+
+def _refuse_too_much(uow: UnitOfWork, initiative_id: str | None, phase_id: str | None) -> None:
+    left = any_of(_LEFT)
+    if phase_id is not None:
+        count = uow.count(find(TASKS, {"phase_id": phase_id, "status": left}))
+    elif initiative_id is not None:
+        phases = [phase.id for phase in uow.phases.of_initiative(initiative_id)]
+        inside = [uow.count(find(TASKS, {"phase_id": key, "status": left})) for key in phases]
+        loose = uow.count(find(TASKS, {"phase_id": None, "status": left}))
+        count = sum(inside) + min(loose, uow.count(find(TASKS, {"initiative_id": initiative_id})))
+    else:
+        count = uow.count(find(TASKS, {"status": left}))
+    if count > LARGEST:
+        reason = f"has {count} unfinished tasks, more than the {LARGEST} of one drawing"
+        narrower = "; ask for one initiative or one phase" if phase_id is None else ""
+        raise InvalidValue("plan", reason + narrower)

@@ -1,0 +1,106 @@
+"""Remarks on the diff of a phase: threads of a first remark and its replies.
+
+A thread is resolved as a whole, and its first remark keeps whether it is.
+"""
+
+from typing import NamedTuple
+
+from herdbook.domain.entity import evolve
+from herdbook.domain.plan.model import LineType, ReviewComment
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+YOU = "you"
+"""Who speaks where nobody is named."""
+
+
+class Thread(NamedTuple):
+    """A first remark, and what was replied to it, oldest first."""
+
+    first: ReviewComment
+    replies: tuple[ReviewComment, ...]
+
+
+def comment(
+    uow: UnitOfWork,
+    phase_id: str,
+    body: str,
+    *,
+    file_path: str,
+    line_number: int,
+    line_type: LineType,
+    author: str = YOU,
+) -> ReviewComment:
+    """Begin a thread at a line of a phase's diff; of a removed line it is the old side's number."""
+    return uow.review_comments.add(
+        ReviewComment(
+            phase_id=phase_id,
+            file_path=file_path,
+            line_number=line_number,
+            line_type=line_type,
+            body=body,
+            author=author,
+        )
+    )
+
+
+def reply(uow: UnitOfWork, comment_id: str, body: str, *, author: str = YOU) -> ReviewComment:
+    """Add to the thread of a remark, whichever of its remarks is named.
+
+    The reply stands where the thread does. Whether the thread is resolved stays as it was.
+    """
+    first = _first(uow, comment_id)
+    return uow.review_comments.add(
+        ReviewComment(
+            phase_id=first.phase_id,
+            parent_comment_id=first.id,
+            file_path=first.file_path,
+            line_number=first.line_number,
+            line_type=first.line_type,
+            body=body,
+            author=author,
+        )
+    )
+
+
+def resolve(uow: UnitOfWork, comment_id: str) -> ReviewComment:
+    """Mark the thread of a remark as dealt with; gives its first remark."""
+    return _mark(uow, comment_id, resolved=True)
+
+
+def unresolve(uow: UnitOfWork, comment_id: str) -> ReviewComment:
+    """Take up the thread of a remark again; gives its first remark."""
+    return _mark(uow, comment_id, resolved=False)
+
+
+def threads(uow: UnitOfWork, phase_id: str, *, resolved: bool | None = None) -> list[Thread]:
+    """The threads of a phase, oldest first: all, or those that are, or are not, resolved."""
+    remarks = uow.review_comments.of_phase(uow.phases.get(phase_id).id)
+    replies: dict[str, list[ReviewComment]] = {}
+    for each in remarks:
+        if each.parent_comment_id is not None:
+            replies.setdefault(_first(uow, each.id).id, []).append(each)
+    return [
+        Thread(each, tuple(replies.get(each.id, ())))
+        for each in remarks
+        if each.parent_comment_id is None and resolved in (None, each.resolved)
+    ]
+
+
+def _mark(uow: UnitOfWork, comment_id: str, *, resolved: bool) -> ReviewComment:
+    first = _first(uow, comment_id)
+    if first.resolved is resolved:
+        return first
+    return uow.review_comments.save(evolve(first, resolved=resolved))
+
+
+def _first(uow: UnitOfWork, comment_id: str) -> ReviewComment:
+    """The remark that began a thread.
+
+    Nobody forbids a remark to be its own ancestor; then the walk ends before it comes round.
+    """
+    remark = uow.review_comments.get(comment_id)
+    seen = {remark.id}
+    while remark.parent_comment_id is not None and remark.parent_comment_id not in seen:
+        remark = uow.review_comments.get(remark.parent_comment_id)
+        seen.add(remark.id)
+    return remark

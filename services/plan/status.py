@@ -1,0 +1,155 @@
+"""One screen over a repository: who works on what, since when, and what it waits for."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from herdbook.domain.agents.model import Agent, AgentStatus, Worktree
+from herdbook.domain.conversation import ConversationStatus, Party
+from herdbook.domain.journal import JournalEntry
+from herdbook.domain.plan.model import Task
+from herdbook.domain.plan.readiness import Opening, OpeningState
+from herdbook.ports.engine.dictionary import CONVERSATIONS, OPENINGS, WAITING
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+YOU = "you"
+"""Whom an agent waits for that asked a person."""
+RECENT = 100
+"""Among how many of the last journal entries an agent's last one is looked for."""
+_SHOWN = (
+    AgentStatus.RUNNING,
+    AgentStatus.WAITING_FOR_INPUT,
+    AgentStatus.IDLE,
+    AgentStatus.CRASHED,
+)
+
+
+class Row(NamedTuple):
+    """An agent, or a held task that no agent is known for, and what it is at."""
+
+    worktree_id: str | None
+    agent: Agent | None
+    task: Task | None
+    since: datetime
+    lease_until: datetime | None
+    waiting_for: tuple[str, ...]
+    last_entry: JournalEntry | None
+
+
+class Status(NamedTuple):
+    """How a space stands at one moment."""
+
+    now: datetime
+    worktrees: tuple[Worktree, ...]
+    rows: tuple[Row, ...]
+    ready: int
+    held: int
+    waiting: int
+    last_entry: JournalEntry | None
+    noted: tuple[JournalEntry, ...] = ()
+
+
+def status(uow: UnitOfWork) -> Status:
+    """How the space of a unit of work stands."""
+    where = {"status": any_of(_SHOWN)}
+    agents = [each for each in uow.agents.select(find(uow.agents.kind, where)) if _counts(each)]
+    held = uow.openings.select(find(OPENINGS, {"state": OpeningState.HELD}))
+    openings = {opening.task_id: opening for opening in held}
+    tasks = uow.tasks.get_many(openings)
+    recent = uow.journal.since(max(0, uow.journal.last() - RECENT), limit=RECENT)
+    rows = _rows(agents, tasks, openings, _awaited(uow, agents), recent)
+    return Status(
+        now=uow.now,
+        worktrees=tuple(uow.worktrees.page()),
+        rows=tuple(sorted(rows, key=_place)),
+        ready=uow.count(find(OPENINGS, {"state": OpeningState.READY})),
+        held=len(held),
+        waiting=uow.count(find(WAITING)),
+        last_entry=recent[-1] if recent else None,
+        noted=_noted(recent),
+    )
+
+
+def _noted(recent: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
+    """The last entry with each note of each agent or person."""
+    last = {(each.agent, each.person, each.note): each for each in recent if each.note}
+    return tuple(last.values())
+
+
+def _counts(agent: Agent) -> bool:
+    """Whether somebody may still want to see it."""
+    return agent.user_dismissed_at is None or agent.status is not AgentStatus.CRASHED
+
+
+def _rows(
+    agents: Sequence[Agent],
+    tasks: Sequence[Task],
+    openings: dict[str, Opening],
+    awaited: dict[str, tuple[str, ...]],
+    recent: Sequence[JournalEntry],
+) -> list[Row]:
+    last = {entry.agent: entry for entry in recent if entry.agent}
+    by_assignee: dict[str | None, list[Task]] = {}
+    for task in tasks:
+        by_assignee.setdefault(task.assignee_id, []).append(task)
+    rows = []
+    for agent in agents:
+        lasts = awaited.get(agent.id, ()), last.get(agent.name)
+        held = by_assignee.pop(agent.id, [])
+        rows += [_at_task(task, agent, openings[task.id], *lasts) for task in held]
+        if not held:
+            rows.append(Row(agent.worktree_id, agent, None, agent.updated_at, None, *lasts))
+    orphaned = [task for left in by_assignee.values() for task in left]
+    return rows + [_at_task(task, None, openings[task.id]) for task in orphaned]
+
+
+def _at_task(
+    task: Task,
+    agent: Agent | None,
+    opening: Opening,
+    waiting_for: tuple[str, ...] = (),
+    last_entry: JournalEntry | None = None,
+) -> Row:
+    worktree_id = agent.worktree_id if agent is not None else task.worktree_id
+    return Row(
+        worktree_id, agent, task, task.updated_at, opening.lease_until, waiting_for, last_entry
+    )
+
+
+def _awaited(uow: UnitOfWork, agents: Sequence[Agent]) -> dict[str, tuple[str, ...]]:
+    """Whom each agent waits for: agents it asked, or a person."""
+    names = {agent.id: agent.name for agent in agents}
+    pairs = [(agent.id, YOU) for agent in agents if agent.status is AgentStatus.WAITING_FOR_INPUT]
+    if names:
+        where = {"to_agent_id": any_of(names), "status": ConversationStatus.PENDING}
+        asked = uow.conversations.select(find(CONVERSATIONS, where))
+        pairs += [(each.from_agent_id, names[each.to_agent_id]) for each in asked]
+    for message in uow.messages.requiring_response():
+        if message.sender_type is Party.AGENT and message.sender_id is not None:
+            to_agent = message.recipient_type is Party.AGENT and message.recipient_id is not None
+            pairs.append(
+                (
+                    message.sender_id,
+                    names.get(message.recipient_id or "", "?") if to_agent else YOU,
+                )
+            )
+    return _grouped(pairs)
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    grouped: dict[str, dict[str, None]] = {}
+    for key, value in pairs:
+        grouped.setdefault(key, {})[value] = None
+    return {key: tuple(values) for key, values in grouped.items()}
+
+
+def _place(row: Row) -> tuple[str, int, str]:
+    """By worktree, those at work first, then by name."""
+    order = list(_SHOWN)
+    agent = row.agent
+    return (
+        row.worktree_id or "",
+        order.index(agent.status) if agent else len(order),
+        agent.name if agent else row.task.name if row.task else "",
+    )

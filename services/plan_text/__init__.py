@@ -1,0 +1,1 @@
+"""Use cases that read plans from text and write them as text."""

@@ -1,0 +1,272 @@
+"""Which rows the items of a text are, and which rows they are to become."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.plan.model import Initiative, Phase, PhaseDependency, Task, TaskDependency
+from herdbook.domain.plan_text.changes import (
+    Place,
+    orders,
+    restated,
+    why_phase_stays,
+    why_task_stays,
+)
+from herdbook.domain.plan_text.problems import MOST
+from herdbook.domain.plan_text.tree import (
+    PHASE,
+    TASK,
+    Item,
+    PhaseText,
+    PlanText,
+    Sort,
+    TaskText,
+    said_of,
+    sort_of,
+    walk,
+)
+from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, TASK_DEPENDENCIES
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan_text.render import KINDS, edges_of, owner_of
+
+Row = Initiative | Phase | Task
+_OWNERS = ("parent_task_id", "phase_id", "initiative_id")
+_EDGES: dict[Sort, tuple[Kind[Any], type, str, str]] = {
+    PHASE: (PHASE_DEPENDENCIES, PhaseDependency, "phase_id", "depends_on_phase_id"),
+    TASK: (TASK_DEPENDENCIES, TaskDependency, "task_id", "depends_on_task_id"),
+}
+
+
+class Wanted:
+    """An item of the text, the row it was, and the row it is to be."""
+
+    def __init__(self, item: Item, under: "Wanted | None", key: str, before: Row | None) -> None:
+        self.item = item
+        self.sort = sort_of(item)
+        self.under = under
+        self.id = key
+        self.before = before
+        self.row: Any = before
+        self.stored: Any = before
+        # Without a name it stands only for the row, and says nothing by being as by default.
+        self.is_bare = not item.name
+        self.status_is_given = (
+            before is not None
+            and item.status != before.status
+            and (not self.is_bare or "status" in said_of(item))
+        )
+
+    @property
+    def name(self) -> str:
+        """The name it has in the text, or else in the store."""
+        return self.item.name or (self.before.name if self.before is not None else self.id)
+
+    def change(self, **values: object) -> None:
+        """Let the row have these values; one that has them already stays the same."""
+        new = {name: value for name, value in values.items() if getattr(self.row, name) != value}
+        if new:
+            self.row = evolve(self.row, **new)
+
+    def restate(self, *, held: bool) -> str | None:
+        """Give a row that was there the status of the text, or say why it keeps its own."""
+        if not self.status_is_given:
+            return None
+        reason: str | None = None
+        if isinstance(self.row, Task) and isinstance(self.item, TaskText):
+            reason = why_task_stays(self.row, self.item.status, held=held)
+            if reason is None:
+                self.row = restated(self.row, self.item.status)
+        elif isinstance(self.row, Phase) and isinstance(self.item, PhaseText):
+            reason = why_phase_stays(self.row, self.item.status)
+        if reason is not None:
+            return f"its status stays {self.row.status}, not {self.item.status}: {reason}"
+        self.change(status=self.item.status)
+        return None
+
+    def owners(self) -> set[str]:
+        """The ids of what the row is to stand under and did not."""
+        return {
+            getattr(self.row, name)
+            for name in _OWNERS
+            if hasattr(self.row, name) and getattr(self.row, name) != getattr(self.before, name)
+        }
+
+    def detached(self) -> Row:
+        """The row as it can be while what it is to stand under is not there yet."""
+        stays = [name for name in _OWNERS if hasattr(self.row, name)]
+        # A phase is always in an initiative; a task is free of what it could wait for meanwhile.
+        was = {name: getattr(self.before, name) if self.sort is PHASE else None for name in stays}
+        row: Row = evolve(self.row, **was)
+        return row
+
+
+class Arrival:
+    """A whole text on its way into the store."""
+
+    def __init__(self, items: Sequence[Wanted]) -> None:
+        self.items = items
+        self.edges_new: dict[Kind[Any], list[Any]] = {}
+        self.edges_gone: dict[Kind[Any], list[str]] = {}
+        self.waits_otherwise: set[str] = set()
+
+    def changed(self, sort: Sort) -> list[Wanted]:
+        """The items of a sort that were there and are to be different."""
+        of_sort = (each for each in self.items if each.sort is sort)
+        return [each for each in of_sort if each.before is not None and each.row != each.before]
+
+    def added(self, sort: Sort) -> list[Row]:
+        """The rows of a sort that are new."""
+        return [each.row for each in self.items if each.sort is sort and each.before is None]
+
+    def fields_changed(self, wanted: Wanted) -> tuple[str, ...]:
+        """In which fields an item that was there differs, what it waits for included."""
+        if wanted.before is None:
+            return ()
+        before, after = vars(wanted.before), vars(wanted.row)
+        fields = tuple(name for name in before if before[name] != after[name])
+        return (*fields, "after") if wanted.id in self.waits_otherwise else fields
+
+
+def arrival_of(uow: UnitOfWork, plan: PlanText) -> Arrival:
+    """Find the rows of all items, and the rows they are to be, all but their statuses."""
+    items = _matched(uow, plan)
+    arrival = Arrival(items)
+    _weave(uow, arrival)
+    numbers = _orders(items)
+    tasks = {each.id for each in items if each.sort is TASK}
+    for age, each in enumerate(items):
+        said = said_of(each.item) if each.is_bare else each.sort.fields
+        values: dict[str, Any] = {
+            name: getattr(each.item, name) for name in said if name != "status"
+        }
+        if each.is_bare:
+            each.change(**values)
+            continue
+        if each.sort is TASK:
+            values |= _task_owners(each, tasks) | {"order": numbers[each.id]}
+        if each.sort is PHASE and each.under is not None:
+            values["initiative_id"] = each.under.id
+        if each.before is not None:
+            each.change(**values)
+            continue
+        # Initiatives and phases are kept in the order of their age.
+        born = uow.now + timedelta(microseconds=0 if each.sort is TASK else age)
+        each.row = each.sort.entity(
+            **values, **_stamp(uow, each.id), created_at=born, status=each.item.status
+        )
+    return arrival
+
+
+def _stamp(uow: UnitOfWork, key: str) -> dict[str, Any]:
+    """What the unit of work gives to new rows; to rows that come many kinds at once it does not."""
+    return {"id": key, "updated_at": uow.now, "version": 1, "worktree_id": uow.actor.worktree}
+
+
+def _matched(uow: UnitOfWork, plan: PlanText) -> list[Wanted]:
+    placed = list(walk(plan))
+    there: dict[tuple[Sort, str], Row] = {}
+    for sort, kind in KINDS.items():
+        refs = [item.ref for item, _ in placed if isinstance(item, sort.made)]
+        found = uow.get(kind, refs)
+        there |= {(sort, row.id): row for row in found if row is not None}
+    by_ref: dict[str, Wanted] = {}
+    for item, under in placed:
+        sort = sort_of(item)
+        before = there.get((sort, item.ref))
+        named = before is not None or item.ref.startswith(sort.prefix)
+        key = item.ref if named else uow.new_id(KINDS[sort])
+        by_ref[item.ref] = Wanted(item, by_ref[under.ref] if under else None, key, before)
+    return list(by_ref.values())
+
+
+def _task_owners(wanted: Wanted, tasks: set[str]) -> dict[str, str | None]:
+    """The parent, the phase and the initiative of a task.
+
+    One that stands where it stood keeps all three, and goes with its parent where that goes.
+    """
+    under, before = wanted.under, wanted.before
+    owner = None if under is None else (under.sort, under.id)
+    stays = isinstance(before, Task) and owner_of(before, tasks) == owner
+    if isinstance(before, Task) and stays:
+        above = under.before if under is not None and under.sort is TASK else None
+        together = isinstance(above, Task) and all(
+            getattr(above, name) == getattr(before, name) for name in _OWNERS[1:]
+        )
+        if under is None or not together:
+            return {name: getattr(before, name) for name in _OWNERS}
+    owners: dict[str, str | None] = dict.fromkeys(_OWNERS)
+    if under is not None and under.sort is TASK:
+        inherited = {name: getattr(under.row, name) for name in _OWNERS[1:]}
+        return owners | inherited | {"parent_task_id": under.id}
+    if under is not None:
+        owners["phase_id" if under.sort is PHASE else "initiative_id"] = under.id
+    return owners
+
+
+def _orders(items: Sequence[Wanted]) -> dict[str, int]:
+    """The `order` of every task: tasks that stand together are in the order of the text."""
+    tasks = [each for each in items if each.sort is TASK]
+    known = {each.id for each in tasks}
+    groups: dict[str | None, list[tuple[int, Wanted]]] = {}
+    for position, each in enumerate(tasks, start=1):
+        if each.is_bare:
+            continue
+        groups.setdefault(each.under.id if each.under else None, []).append((position, each))
+    numbers: dict[str, int] = {}
+    for group in groups.values():
+        places = [_place(each, known) for _, each in group]
+        found = orders(places, [position for position, _ in group])
+        numbers |= {each.id: number for (_, each), number in zip(group, found, strict=True)}
+    return numbers
+
+
+def _place(wanted: Wanted, tasks: set[str]) -> Place | None:
+    """The place a task has among those it is to stand with, if it has been among them."""
+    row, under = wanted.before, wanted.under
+    if not isinstance(row, Task):
+        return None
+    owner = None if under is None else (under.sort, under.id)
+    return (row.order, row.created_at, row.id) if owner_of(row, tasks) == owner else None
+
+
+def _weave(uow: UnitOfWork, arrival: Arrival) -> None:
+    """Find which edges are new and which are gone; InvalidValue if one leads nowhere."""
+    ids = {each.item.ref: each.id for each in arrival.items}
+    nowhere = [
+        f"{each.sort.title} {each.id} is given without a name"
+        for each in arrival.items
+        if each.is_bare and each.before is None
+    ]
+    for sort, (kind, made, source, target) in _EDGES.items():
+        items = [each for each in arrival.items if each.sort is sort]
+        there = edges_of(uow, sort, [each.id for each in items if each.before is not None])
+        outside = [ref for each in items for ref in _after(each.item) if ref not in ids]
+        found = zip(outside, uow.get(KINDS[sort], outside), strict=True)
+        unknown = {ref for ref, row in found if row is None}
+        for each in items:
+            wanted = dict.fromkeys(ids.get(ref, ref) for ref in _after(each.item))
+            nowhere += [f"{each.name!r} waits for {ref}" for ref in wanted if ref in unknown]
+            known = there.get(each.id, {})
+            gone = [edge for key, edge in known.items() if key not in wanted and not each.is_bare]
+            new = [key for key in wanted if key not in known]
+            if gone or new:
+                arrival.waits_otherwise.add(each.id)
+            arrival.edges_gone.setdefault(kind, []).extend(gone)
+            arrival.edges_new.setdefault(kind, []).extend(
+                made(
+                    **{source: each.id, target: key},
+                    **_stamp(uow, uow.new_id(kind)),
+                    created_at=uow.now,
+                )
+                for key in new
+            )
+    if nowhere:
+        reason = "which is neither in the text nor in the store. Nothing was written"
+        raise InvalidValue("plan", f"{'; '.join(nowhere[:MOST])}, {reason}")
+
+
+def _after(item: Item) -> tuple[str, ...]:
+    return item.after if isinstance(item, PhaseText | TaskText) else ()

@@ -1,0 +1,185 @@
+"""The plan as it is kept, and the text it makes."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.plan.model import Initiative, Phase, Task
+from herdbook.domain.plan_text.tree import (
+    DEEPEST,
+    INITIATIVE,
+    PHASE,
+    TASK,
+    InitiativeText,
+    PhaseText,
+    PlanText,
+    Sort,
+    TaskText,
+)
+from herdbook.ports.engine.dictionary import (
+    INITIATIVES,
+    PHASE_DEPENDENCIES,
+    PHASES,
+    TASK_DEPENDENCIES,
+    TASKS,
+)
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.paging import pages
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+AT_ONCE = 1_000
+"""How many keys one question carries at most."""
+
+KINDS: dict[Sort, Kind[Any]] = {INITIATIVE: INITIATIVES, PHASE: PHASES, TASK: TASKS}
+E = TypeVar("E")
+Edges = dict[str, dict[str, str]]
+"""What waits -> what it waits for -> the id of the row that says so."""
+
+
+class Rows(NamedTuple):
+    """Initiatives, phases and tasks, each in the order of their age, or of the plan."""
+
+    initiatives: tuple[Initiative, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    tasks: tuple[Task, ...] = ()
+
+
+def matching(uow: UnitOfWork, kind: Kind[E], field: str, keys: Iterable[Any]) -> list[E]:
+    """The rows with one of these values in a field."""
+    wanted = list(keys)
+    parts = (wanted[at : at + AT_ONCE] for at in range(0, len(wanted), AT_ONCE))
+    return [row for part in parts for row in uow.select(find(kind, {field: any_of(part)}))]
+
+
+def all_rows(uow: UnitOfWork) -> Rows:
+    """The whole plan of a space."""
+    initiatives = [row for page in pages(uow, INITIATIVES) for row in page]
+    phases = [row for page in pages(uow, PHASES) for row in page]
+    tasks = [row for page in pages(uow, TASKS) for row in page]
+    return _sorted(initiatives, phases, tasks)
+
+
+def rows_under(uow: UnitOfWork, initiative_ids: Iterable[str], task_ids: Iterable[str]) -> Rows:
+    """These initiatives, and all that is in them and under these tasks."""
+    initiatives = uow.initiatives.get_many(initiative_ids)
+    owners = [each.id for each in initiatives]
+    phases = matching(uow, PHASES, "initiative_id", owners)
+    found = matching(uow, TASKS, "initiative_id", owners)
+    found += matching(uow, TASKS, "phase_id", [each.id for each in phases])
+    tasks = {task.id: task for task in found}
+    frontier = list(dict.fromkeys([*tasks, *task_ids]))
+    while frontier:
+        children = matching(uow, TASKS, "parent_task_id", frontier)
+        frontier = [task.id for task in children if task.id not in tasks]
+        tasks |= {task.id: task for task in children}
+    return _sorted(initiatives, phases, tasks.values())
+
+
+def _sorted(
+    initiatives: Iterable[Initiative], phases: Iterable[Phase], tasks: Iterable[Task]
+) -> Rows:
+    return Rows(
+        tuple(sorted(initiatives, key=lambda row: (row.created_at, row.id))),
+        tuple(sorted(phases, key=lambda row: (row.created_at, row.id))),
+        tuple(sorted(tasks, key=lambda row: (row.order, row.created_at, row.id))),
+    )
+
+
+def edges_of(uow: UnitOfWork, sort: Sort, ids: Iterable[str]) -> Edges:
+    """What these phases or these tasks wait for."""
+    edges: Edges = {}
+    if sort is PHASE:
+        for phase in matching(uow, PHASE_DEPENDENCIES, "phase_id", ids):
+            edges.setdefault(phase.phase_id, {})[phase.depends_on_phase_id] = phase.id
+    if sort is TASK:
+        for task in matching(uow, TASK_DEPENDENCIES, "task_id", ids):
+            edges.setdefault(task.task_id, {})[task.depends_on_task_id] = task.id
+    return edges
+
+
+Owner = tuple[Sort, str] | None
+
+
+def owner_of(task: Task, known: set[str]) -> Owner:
+    """What a task stands under in a text that has these tasks."""
+    if task.parent_task_id is not None and task.parent_task_id in known:
+        return TASK, task.parent_task_id
+    if task.phase_id is not None:
+        return PHASE, task.phase_id
+    return None if task.initiative_id is None else (INITIATIVE, task.initiative_id)
+
+
+def plan_of(rows: Rows, edges: Edges) -> PlanText:
+    """The text of these rows."""
+    known = {task.id for task in rows.tasks}
+    by_owner: dict[Owner, list[Task]] = {}
+    for task in rows.tasks:
+        by_owner.setdefault(owner_of(task, known), []).append(task)
+    phases: dict[str, list[Phase]] = {}
+    for phase in rows.phases:
+        phases.setdefault(phase.initiative_id, []).append(phase)
+    positions = _positions(rows, by_owner, phases)
+
+    def after(key: str) -> tuple[str, ...]:
+        last = len(positions)
+        return tuple(sorted(edges.get(key, ()), key=lambda each: (positions.get(each, last), each)))
+
+    def tasks(owner: Owner, depth: int = 1) -> tuple[TaskText, ...]:
+        inside = by_owner.get(owner, ())
+        if inside and depth > DEEPEST:
+            raise InvalidValue(
+                "plan", f"task {inside[0].id} is nested deeper than {DEEPEST} levels"
+            )
+        return tuple(
+            TaskText(
+                **_fields(TASK, row),
+                ref=row.id,
+                after=after(row.id),
+                tasks=tasks((TASK, row.id), depth + 1),
+            )
+            for row in inside
+        )
+
+    return PlanText(
+        tasks(None),
+        tuple(
+            InitiativeText(
+                **_fields(INITIATIVE, initiative),
+                ref=initiative.id,
+                tasks=tasks((INITIATIVE, initiative.id)),
+                phases=tuple(
+                    PhaseText(
+                        **_fields(PHASE, phase),
+                        ref=phase.id,
+                        after=after(phase.id),
+                        tasks=tasks((PHASE, phase.id)),
+                    )
+                    for phase in phases.get(initiative.id, ())
+                ),
+            )
+            for initiative in rows.initiatives
+        ),
+    )
+
+
+def _fields(sort: Sort, row: object) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in sort.fields}
+
+
+def _positions(
+    rows: Rows, by_owner: dict[Owner, list[Task]], phases: dict[str, list[Phase]]
+) -> dict[str, int]:
+    """Where in the text each phase and each task stands."""
+    owners: list[Owner] = [None]
+    for initiative in rows.initiatives:
+        owners.append((INITIATIVE, initiative.id))
+        owners += [(PHASE, phase.id) for phase in phases.get(initiative.id, ())]
+    positions: dict[str, int] = {}
+    ahead: list[Owner] = owners[::-1]
+    while ahead:
+        owner = ahead.pop()
+        if owner is not None:
+            positions[owner[1]] = len(positions)
+        ahead += [(TASK, task.id) for task in reversed(by_owner.get(owner, []))]
+    return positions

@@ -1,0 +1,1 @@
+"""Use cases of the record: grading, ingest of events, advice, prior art."""

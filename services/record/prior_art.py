@@ -1,0 +1,209 @@
+"""Prior art: what in the record resembles a new task, what went well and what was a mistake."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+from typing import NamedTuple
+
+from herdbook.domain.errors import InvalidValue
+from herdbook.domain.grading import Grade
+from herdbook.domain.record.lessons import (
+    Judgement,
+    Lesson,
+    WorkKey,
+    key_of,
+    of_grades,
+    of_outcome,
+    with_bugs,
+)
+from herdbook.domain.record.model import Activity, Commit, Retrospective
+from herdbook.domain.record.standing import standing_id
+from herdbook.domain.record.text_search import Match, rank, sought
+from herdbook.ports.engine.dictionary import (
+    ACTIVITIES,
+    COMMITS,
+    RETROSPECTIVES,
+    SCORE_EVENTS,
+    STANDINGS,
+)
+from herdbook.ports.engine.paging import every, pages
+from herdbook.ports.engine.query import at_least, find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+Row = Retrospective | Commit | Activity
+Grades = tuple[Grade, Grade]
+
+RELEVANT = 0.1
+"""What scores less than this part of the best match shares too little to be called similar."""
+PAGE = 1_000
+
+
+class Hit(NamedTuple):
+    """A piece of earlier work: how much it resembles the task, by which terms, and how it went."""
+
+    kind: str
+    id: str
+    agent: str
+    project: str | None
+    commit_hash: str | None
+    at: datetime
+    score: float
+    why: tuple[str, ...]
+    lesson: Lesson
+    because: str
+    is_ours: bool
+    text: str
+
+
+class Recall(NamedTuple):
+    """What was found: what went well, mistakes, and what nobody has judged, each best first.
+
+    Work of the project asked for comes before that of others. `searched` counts all that was
+    looked at.
+    """
+
+    searched: int
+    good: tuple[Hit, ...]
+    mistakes: tuple[Hit, ...]
+    unjudged: tuple[Hit, ...]
+
+
+def recall(
+    uow: UnitOfWork,
+    text: str,
+    *,
+    project: str | None = None,
+    also: Collection[str] = (),
+    limit: int = 10,
+) -> Recall:
+    """What resembles a text: at most `limit` good ones, mistakes and unjudged ones each.
+
+    `project` is shown first, under whatever other names the record may `also` know it by; a third
+    of the places is kept for others. A commit is shown by its retrospective if that is found too.
+    Raises InvalidValue where the text has no word to look for.
+    """
+    if not sought(text):
+        raise InvalidValue("text", "has no word to look for; say in some words what the task is")
+    if limit < 1:
+        raise InvalidValue("limit", f"must be at least 1, is {limit}")
+    graded: dict[WorkKey, Grades] = {}
+    made: dict[WorkKey, datetime] = {}
+    searched = 0
+
+    def documents() -> Iterator[tuple[Row, str]]:
+        nonlocal searched
+        for row in _rows(uow):
+            searched += 1
+            if isinstance(row, Retrospective):
+                graded[key_of(row)] = row.agent_grade, row.user_grade
+            if not isinstance(row, Activity):
+                # The commit comes behind its retrospective, and knows better when it was made.
+                made[key_of(row)] = row.at
+            yield row, _text(row)
+
+    matches = _relevant(rank(text, documents()))
+    buggy = _with_bugs(uow, [each.key for each in matches], made)
+    ours = {project, *also} - {None}
+    found: dict[Lesson, list[tuple[Match[Row], Judgement]]] = {lesson: [] for lesson in Lesson}
+    for match in matches:
+        judgement = _judged(match.key, graded, buggy)
+        found[judgement.lesson].append((match, judgement))
+    shown = {lesson: _shown(judged, ours, limit) for lesson, judged in found.items()}
+    return Recall(searched, shown[Lesson.GOOD], shown[Lesson.MISTAKE], shown[Lesson.OPEN])
+
+
+def _rows(uow: UnitOfWork) -> Iterator[Row]:
+    yield from chain.from_iterable(pages(uow, RETROSPECTIVES, PAGE))
+    yield from chain.from_iterable(pages(uow, COMMITS, PAGE))
+    yield from chain.from_iterable(pages(uow, ACTIVITIES, PAGE))
+
+
+def _text(row: Row) -> str:
+    """All that was written about a piece of work."""
+    match row:
+        case Retrospective():
+            parts = [row.task, row.user_note, row.agent_note]
+        case Activity():
+            parts = [row.task, row.actions, row.outcome, row.decisions]
+        case _:
+            parts = [row.task]
+    return "\n".join(part for part in parts if part)
+
+
+def _relevant(matches: Sequence[Match[Row]]) -> list[Match[Row]]:
+    """Without what shares too little, and without commits that their retrospectives stand for."""
+    if not matches:
+        return []
+    least = RELEVANT * matches[0].score
+    near = [each for each in matches if each.score >= least]
+    told = {key_of(each.key) for each in near if isinstance(each.key, Retrospective)}
+    left = [
+        each for each in near if not isinstance(each.key, Commit) or key_of(each.key) not in told
+    ]
+    # Of equal ones the latest first; ids only to be the same in every store.
+    left.sort(key=lambda each: each.key.id)
+    left.sort(key=lambda each: each.key.at, reverse=True)
+    return sorted(left, key=lambda each: each.score, reverse=True)
+
+
+def _with_bugs(
+    uow: UnitOfWork, rows: Iterable[Row], made: Mapping[WorkKey, datetime]
+) -> set[WorkKey]:
+    """The work of these agents in which bugs were found; only who has bugs is looked into."""
+    since: dict[str, datetime] = {}
+    for row in rows:
+        if not isinstance(row, Activity):
+            at = made[key_of(row)]
+            since[row.agent] = min(at, since.get(row.agent, at))
+    standings = uow.get(STANDINGS, [standing_id(agent) for agent in since])
+    blamed = {each.agent for each in standings if each is not None and each.bugs}
+    works = {key: at for key, at in made.items() if key[0] in blamed}
+    # A bug is found in what was made before it: earlier entries tell nothing about these rows.
+    ledgers = (
+        every(uow, find(SCORE_EVENTS, {"agent": agent, "at": at_least(since[agent])}, limit=PAGE))
+        for agent in sorted(blamed)
+    )
+    return with_bugs(works, chain.from_iterable(ledgers))
+
+
+def _judged(row: Row, graded: Mapping[WorkKey, Grades], buggy: Collection[WorkKey]) -> Judgement:
+    if isinstance(row, Activity):
+        return of_outcome(row.outcome)
+    key = key_of(row)
+    if key in buggy:
+        return Judgement(Lesson.MISTAKE, "a bug was found in it")
+    return of_grades(*graded[key]) if key in graded else Judgement(Lesson.OPEN, "not graded yet")
+
+
+def _hit(match: Match[Row], judgement: Judgement, *, is_ours: bool) -> Hit:
+    row = match.key
+    return Hit(
+        kind=type(row).__name__.lower(),
+        id=row.id,
+        agent=row.agent,
+        project=row.project,
+        commit_hash=None if isinstance(row, Activity) else row.commit_hash,
+        at=row.at,
+        score=match.score,
+        why=match.terms,
+        lesson=judgement.lesson,
+        because=judgement.because,
+        is_ours=is_ours,
+        text=_text(row),
+    )
+
+
+def _shown(
+    judged: Iterable[tuple[Match[Row], Judgement]], ours: Collection[str | None], limit: int
+) -> tuple[Hit, ...]:
+    """This project's first, and then others', for which a third of the places is kept."""
+    near: list[tuple[Match[Row], Judgement]] = []
+    far: list[tuple[Match[Row], Judgement]] = []
+    for each in judged:
+        (near if each[0].key.project in ours else far).append(each)
+    near = near[: limit - min(len(far), limit // 3)]
+    far = far[: limit - len(near)]
+    return (
+        *(_hit(*each, is_ours=True) for each in near),
+        *(_hit(*each, is_ours=False) for each in far),
+    )

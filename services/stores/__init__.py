@@ -1,0 +1,1 @@
+"""Use cases on whole stores: copy, merge, check."""

@@ -1,0 +1,203 @@
+"""Is a space what it promises to be: its references, its uniques, its journal.
+
+Every examination reads page by page and goes on after what it finds. Where an engine can read
+around damage, it has told of that itself; here it is left out.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, TypeVar
+
+from herdbook.domain.errors import StoreDamaged
+from herdbook.domain.journal import JournalEntry, Op
+from herdbook.ports.engine.codec import encode, revive
+from herdbook.ports.engine.dictionary import JOURNAL
+from herdbook.ports.engine.kinds import Dictionary, Kind
+from herdbook.ports.engine.paging import PAGE, pages
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.engine.store import Examines, Finding, Session
+from herdbook.ports.unit_of_work.integrity import unique_values
+
+E = TypeVar("E")
+V = TypeVar("V")
+
+
+def readable(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
+    """All rows of a kind in pages, without those that an engine has told to be damaged."""
+    if not isinstance(session, Examines):
+        yield from pages(session, kind)
+        return
+    rows = session.sound(kind)
+    while page := list(islice(rows, PAGE)):
+        yield page
+
+
+def _asked(
+    session: Session, ask: Callable[[Sequence[Any]], dict[Any, V]], keys: Sequence[Any]
+) -> dict[Any, V]:
+    """The answers for these keys, without those that lie behind damage."""
+    try:
+        return ask(keys) if keys else {}
+    except StoreDamaged:
+        if not isinstance(session, Examines):
+            raise
+        if len(keys) == 1:
+            return {}
+        half = len(keys) // 2
+        return _asked(session, ask, keys[:half]) | _asked(session, ask, keys[half:])
+
+
+def _lost(session: Session, kind: Kind[Any], keys: Iterable[Any]) -> list[Any]:
+    """Which of these keys no row has."""
+
+    def ask(part: Sequence[Any]) -> dict[Any, bool]:
+        return {key: row is None for key, row in zip(part, session.get(kind, part), strict=True)}
+
+    lost = _asked(session, ask, list(dict.fromkeys(keys)))
+    return [key for key, is_lost in lost.items() if is_lost]
+
+
+def _told(session: Session, kind: Kind[Any], keys: Sequence[Any]) -> dict[Any, list[JournalEntry]]:
+    """What the journal tells of rows, in order."""
+
+    def ask(part: Sequence[Any]) -> dict[Any, list[JournalEntry]]:
+        told: dict[Any, list[JournalEntry]] = {str(key): [] for key in part}
+        for entry in session.select(find(JOURNAL, {"entity": kind.name, "key": any_of(told)})):
+            told[entry.key].append(entry)
+        return told
+
+    return _asked(session, ask, keys)
+
+
+def examine_rows(
+    session: Session,
+    kind: Kind[Any],
+    dictionary: Dictionary,
+    tell: Callable[[int], None],
+) -> Iterator[Finding]:
+    """What is wrong with the rows of a kind: where they lead, what they share, how they came."""
+    uniques: list[set[bytes]] = [set() for _ in kind.uniques]
+    for page in readable(session, kind):
+        yield from _dangling(session, kind, dictionary, page)
+        yield from _shared(kind, page, uniques)
+        if kind.journalled and not kind.derived:
+            told = _told(session, kind, [kind.key_of(row) for row in page])
+            for row in page:
+                key = str(kind.key_of(row))
+                if key in told and (what := _unlike(kind, row, told[key])):
+                    yield kind.name, key, what
+        tell(len(page))
+
+
+def _dangling(
+    session: Session, kind: Kind[Any], dictionary: Dictionary, page: list[Any]
+) -> Iterator[Finding]:
+    for reference in kind.references:
+        names = {kind.key_of(row): getattr(row, reference.field) for row in page}
+        target = dictionary.kinds[reference.target]
+        lost = set(_lost(session, target, (each for each in names.values() if each is not None)))
+        for key, name in names.items():
+            if name in lost:
+                what = f"its {reference.field} names {target.title} {name!r}, which is not there"
+                yield kind.name, str(key), what
+
+
+def _shared(kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]) -> Iterator[Finding]:
+    for unique, seen in zip(kind.uniques, uniques, strict=True):
+        for row in page:
+            values = unique_values(unique, row)
+            if values is None:
+                continue
+            mark = blake2b(repr(values).encode(), digest_size=16).digest()
+            if mark in seen:
+                what = f"another {kind.title} has the same {' and '.join(unique.fields)}"
+                yield kind.name, str(kind.key_of(row)), what
+            seen.add(mark)
+
+
+@cache
+def _defaults(kind: Kind[Any]) -> dict[str, Any]:
+    """What the fields say that a row was written without."""
+    values = {n: each.default if each.has_default else None for n, each in kind.columns.items()}
+    return encode(kind, revive(kind, values))
+
+
+def _unlike(kind: Kind[Any], row: object, told: Sequence[JournalEntry]) -> str | None:
+    """How a row differs from what the journal tells of it; secrets are not in there."""
+    if not told:
+        return "the journal knows nothing of it"
+    if told[-1].op is Op.REMOVE:
+        return "the journal says that it was removed"
+    said: dict[str, Any] | None = None
+    for entry in told:
+        if entry.op is Op.ADD:
+            said = dict(entry.after or {})
+        elif said is not None:
+            said.update(entry.after or {})
+    if said is None:
+        return "the journal does not tell how it came"
+    if kind.append_only:
+        return None
+    expected, held = {**_defaults(kind), **said}, encode(kind, row)
+    wrong = [
+        name
+        for name in kind.columns
+        if name not in kind.secrets and expected.get(name) != held.get(name)
+    ]
+    return f"its {', '.join(wrong)} is not what the journal tells" if wrong else None
+
+
+def examine_journal(
+    session: Session, dictionary: Dictionary, tell: Callable[[int], None]
+) -> Iterator[Finding]:
+    """What is wrong with the journal: gaps, times that go back, rows it knows and nobody has."""
+    name, last = JOURNAL.name, None
+    head = session.head
+    for page in readable(session, JOURNAL):
+        for entry in page:
+            yield from _step(last, entry)
+            last = entry
+        yield from _missing(session, dictionary, page)
+        tell(len(page))
+    seq = last.seq if last else 0
+    if head is None:
+        if seq:
+            yield name, None, "the space has a journal and no head"
+        return
+    if head.seq != seq:
+        yield name, None, f"it ends with {seq}, and the head says {head.seq}"
+    if last is not None and (head.clock is None or head.clock < last.at):
+        yield name, None, "the clock of the head is behind the last entry"
+
+
+def _step(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]:
+    """How an entry follows the one before it."""
+    expected = before.seq + 1 if before else 1
+    if entry.seq != expected:
+        gone = f"{expected}" if entry.seq == expected + 1 else f"{expected} to {entry.seq - 1}"
+        yield JOURNAL.name, str(entry.seq), f"before it, {gone} is missing"
+    if before is not None and entry.at <= before.at:
+        yield JOURNAL.name, str(entry.seq), "its time is not behind that of the entry before it"
+
+
+def _missing(
+    session: Session, dictionary: Dictionary, page: Sequence[JournalEntry]
+) -> Iterator[Finding]:
+    """The rows that came in these entries, did not go in any, and are not there."""
+    added: dict[str, list[str]] = {}
+    for entry in page:
+        if entry.op is Op.ADD:
+            added.setdefault(entry.entity, []).append(entry.key)
+    for entity, keys in added.items():
+        kind = dictionary.kinds.get(entity)
+        if kind is None:
+            yield JOURNAL.name, None, f"it speaks of {entity}, which nobody knows"
+            continue
+        lost = _lost(session, kind, keys)
+        for key, told in _told(session, kind, lost).items():
+            # A row that came twice is told of where it last did.
+            adds = [entry.seq for entry in told if entry.op is Op.ADD]
+            if told and told[-1].op is not Op.REMOVE and page[0].seq <= adds[-1] <= page[-1].seq:
+                yield entity, key, "the journal tells that it came, and it is not there"

@@ -1,0 +1,214 @@
+"""Look whether a store is whole: read everything, tell what is wrong, and go on after it.
+
+`repair` rebuilds what follows from other things, derived rows and an engine's own lookups, and
+nothing else: a row that is lost or altered is for a person to judge.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from attrs import define, field, frozen
+
+from herdbook.domain.errors import NotFound, StoreDamaged
+from herdbook.domain.grading import Experience
+from herdbook.domain.location.areas import area_of
+from herdbook.ports.engine.dictionary import (
+    HEADS,
+    JOURNAL,
+    OPENINGS,
+    OPERATIONS,
+    STANDINGS,
+    WAITING,
+)
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.long_work import long_work
+from herdbook.ports.engine.paging import Progress, silent
+from herdbook.ports.engine.query import find
+from herdbook.ports.engine.store import Examines, Finding, Session, Store, Verifies
+from herdbook.ports.unit_of_work.projections import differences, rebuild
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.services.stores.space_integrity import examine_journal, examine_rows
+from herdbook.services.stores.transfer import is_empty, note_of
+
+DERIVED = (WAITING, OPENINGS, STANDINGS)
+
+_UNREADABLE = (StoreDamaged, LookupError, ValueError)
+"""What is raised where a store holds what Herdbook never wrote."""
+
+
+@frozen
+class Flaw:
+    """Something that is not as it should be: in which space, about which row, and what."""
+
+    space: str
+    entity: str
+    key: str | None
+    what: str
+
+
+@frozen
+class RepairReport:
+    """How many derived rows and lookup entries were rebuilt, and what could not be."""
+
+    derived: int
+    lookups: int
+    failed: tuple[Flaw, ...]
+
+
+@long_work()
+def check(
+    store: Store,
+    spaces: Sequence[str] | None = None,
+    *,
+    experience: Experience | None = None,
+    progress: Progress = silent,
+) -> list[Flaw]:
+    """Everything that is wrong in a store, each space as it was at one moment.
+
+    Standings are recounted by the rules of `experience`. Where something cannot be read to its
+    end, that is told, and the rest is looked at in another transaction.
+
+    Raises StoreDamaged where the engine cannot be let at its own files: they are not read then.
+    """
+    if isinstance(store, Verifies):
+        store.verify()
+    return [
+        flaw
+        for space in _spaces(store, spaces)
+        for flaw in _Check(store, space, experience or Experience(), progress).flaws()
+    ]
+
+
+def _spaces(store: Store, wanted: Sequence[str] | None) -> list[str]:
+    """The spaces to look at; NotFound for one of which there is nothing to be seen."""
+    listed = store.spaces()
+    for space in wanted or ():
+        with store.transaction(space, write=False) as session:
+            if space not in listed and is_empty(session, store):
+                raise NotFound("space", space)
+    return listed if wanted is None else list(wanted)
+
+
+Examination = Callable[[Session], Iterator[Finding]]
+
+
+@define
+class _Check:
+    """One look through one space."""
+
+    store: Store
+    space: str
+    experience: Experience
+    progress: Progress
+    done: int = 0
+    total: int = 0
+    found: list[Flaw] = field(factory=list)
+
+    def flaws(self) -> list[Flaw]:
+        """Run all examinations, in one transaction as long as nothing breaks it."""
+        rest = self._examinations()
+        while rest:
+            try:
+                with self.store.transaction(self.space, write=False) as session:
+                    while rest:
+                        for finding in rest[0][1](session):
+                            self._tell(*finding)
+                        rest.pop(0)
+            except _UNREADABLE as error:
+                name, _ = rest.pop(0)
+                self._tell(name, None, f"cannot be read to the end: {error}")
+        self.progress(self.space, self.total, self.total)
+        return self.found
+
+    def _tell(self, entity: str, key: str | None, what: str) -> None:
+        self.found.append(Flaw(self.space, entity, key, what))
+
+    def _examinations(self) -> list[tuple[str, Examination]]:
+        """What to look at, each under the name of what it is about."""
+        kinds = list(self.store.dictionary)
+        return [
+            ("rows", self._engine),
+            (OPERATIONS.name, _unfinished),
+            *((kind.name, partial(self._rows, kind=kind)) for kind in kinds),
+            (JOURNAL.name, self._journal),
+            ("derived rows", self._derived),
+        ]
+
+    def _engine(self, session: Session) -> Iterator[Finding]:
+        self.total = sum(session.count(find(kind)) for kind in self.store.dictionary)
+        if isinstance(session, Examines):
+            yield from session.flaws(self.store.dictionary)
+
+    def _rows(self, session: Session, kind: Kind[Any]) -> Iterator[Finding]:
+        if kind is JOURNAL:
+            return
+        if kind.area not in (None, area_of(self.space)):
+            strangers = session.count(find(kind))
+            if strangers:
+                yield kind.name, None, f"{strangers} rows are in a space where they do not belong"
+        yield from examine_rows(session, kind, self.store.dictionary, self._advance)
+
+    def _journal(self, session: Session) -> Iterator[Finding]:
+        yield from examine_journal(session, self.store.dictionary, self._advance)
+
+    def _derived(self, session: Session) -> Iterator[Finding]:
+        options: dict[str, Any] = {"write": False, "experience": self.experience}
+        uow = UnitOfWork(session, self.store, self.space, **options)
+        for actual, wanted in differences(uow):
+            row = wanted if actual is None else actual
+            kind = next(each for each in DERIVED if isinstance(row, each.entity))
+            yield kind.name, str(kind.key_of(row)), _how(actual, wanted)
+
+    def _advance(self, rows: int) -> None:
+        self.done += rows
+        self.progress(self.space, min(self.done, self.total), self.total)
+
+
+def _unfinished(session: Session) -> Iterator[Finding]:
+    note = note_of(session)
+    if note is not None and note.unfinished:
+        yield HEADS.name, None, "the space is an unfinished copy; copy into it once more"
+
+
+def _how(actual: object, wanted: object) -> str:
+    """In what a derived row is not what it should be."""
+    if actual is None:
+        return "follows from other rows and is not there"
+    if wanted is None:
+        return "is there and follows from nothing"
+    if type(actual) is not type(wanted):
+        return "is there in the place of another"
+    differing = [name for name, value in vars(actual).items() if vars(wanted)[name] != value]
+    return f"its {', '.join(differing)} is not what follows from other rows"
+
+
+@long_work()
+def repair(
+    store: Store, spaces: Sequence[str] | None = None, *, experience: Experience | None = None
+) -> RepairReport:
+    """Rebuild what can be derived, each space in one transaction; the rest stays as it is.
+
+    A lease that was lost counts as over. What could not be rebuilt, because what it follows from
+    is itself not whole, is told.
+    """
+    derived = lookups = 0
+    failed: list[Flaw] = []
+    for space in _spaces(store, spaces):
+        with unit_of_work(store, space, experience=experience) as uow:
+            if any(_unfinished(uow.session)):
+                failed.append(
+                    Flaw(space, HEADS.name, None, "is an unfinished copy and stays as it is")
+                )
+                continue
+            mended = rebuilt = 0
+            if isinstance(uow.session, Examines):
+                mended = uow.session.mend(store.dictionary)
+            try:
+                rebuilt = rebuild(uow)
+            except _UNREADABLE as error:
+                failed.append(Flaw(space, "derived rows", None, f"cannot be rebuilt: {error}"))
+            if mended or rebuilt:
+                uow.commit()
+        derived, lookups = derived + rebuilt, lookups + mended
+    return RepairReport(derived, lookups, tuple(failed))

@@ -13,6 +13,7 @@ from herdbook.ports.unit_of_work.projections import differences
 from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker, Untold
 from herdbook.services.agent_tracker.import_records import import_tracker
 from herdbook.services.stores.merge_spaces import MergeReport
+from tests.cases import for_each
 from tests.contract.trackers import (
     activity,
     agent,
@@ -235,7 +236,7 @@ def test_a_judgement_of_an_unknown_commit_has_an_unknown_project(begin: Begin) -
 
 
 @IN_MEMORY
-@pytest.mark.parametrize(
+@for_each(
     ("totals", "expected"),
     [
         ({"experience_points": 3}, (1, 10, 60, 2, 0)),

@@ -20,7 +20,6 @@ from herdbook.entrypoints.bootstrap import Here
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan.claims import claim
-from tests.postgres_server import running_postgres
 
 PROGRAM = Path(sys.executable).with_name("herdbook")
 Told = subprocess.CompletedProcess[str]
@@ -114,13 +113,12 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
 
 
 @pytest.fixture
-def postgres_url() -> Iterator[str]:
+def postgres_url(postgres_server_url: str) -> Iterator[str]:
     """A schema of its own on a server of this machine."""
     schema = f"e2e_{random_ids()}"
-    with running_postgres() as url:
-        yield f"{url}{'&' if '?' in url else '?'}schema={schema}"
-        with psycopg.connect(url, autocommit=True) as server:
-            server.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+    yield f"{postgres_server_url}{'&' if '?' in postgres_server_url else '?'}schema={schema}"
+    with psycopg.connect(postgres_server_url, autocommit=True) as server:
+        server.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
 
 
 @pytest.fixture

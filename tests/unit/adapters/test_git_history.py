@@ -1,8 +1,7 @@
 """Which commits hooks told of, from where the head of a worktree has been."""
 
-import pytest
-
 from herdbook.adapters.git.history import Move, Revision, told_of
+from tests.cases import for_each
 
 
 def move(at: int, name: str, *, made: bool = True) -> Move:
@@ -10,7 +9,7 @@ def move(at: int, name: str, *, made: bool = True) -> Move:
     return Move(at, Revision(name, ""), made)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("moves", "seconds", "told"),
     [
         ([move(5, "b"), move(3, "a")], [3, 5], ["a", "b"]),

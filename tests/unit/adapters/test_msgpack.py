@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.adapters.msgpack_reader import DEEPEST, Reader, Unreadable, end_of, entries_of, map_of
+from tests.cases import for_each
 
 sizes = st.sampled_from([0, 1, 2, 4, 8, 15, 16, 17, 31, 32, 255, 256, 70_000])
 leaves = (
@@ -56,7 +57,7 @@ def test_a_map_taken_apart_and_put_together_is_the_same(value: dict[str, Any]) -
     assert [Seen(key).only() for key, _ in entries] == list(value)
 
 
-@pytest.mark.parametrize("count", [0, 15, 16, 65_535, 65_536])
+@for_each("count", [0, 15, 16, 65_535, 65_536])
 def test_maps_of_all_sizes_can_be_made(count: int) -> None:
     """With the head that their number of entries takes."""
     data = ormsgpack.packb({str(number): None for number in range(count)})
@@ -74,7 +75,7 @@ def test_nonsense_is_unreadable_and_nothing_worse(data: bytes) -> None:
         assert map_of(list(entries_of(data)))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "reason"),
     [
         (b"\x91" * (DEEPEST + 2) + b"\x01", "deeper than"),

@@ -6,6 +6,7 @@ from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.record.events import MEANINGS, Event, Setup, interpret, told_hash
 from herdbook.domain.record.model import EventKind
+from tests.cases import for_each
 
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
@@ -16,7 +17,7 @@ def told(event: str, raw: object = None, **more: object) -> Event:
     return Event(**{"id": "1", "at": 0, "event": event, "env": env, "raw": raw, **more})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("event", "kind", "points"),
     [
         ("PostToolUse", EventKind.TOOL, 1),
@@ -33,7 +34,7 @@ def test_what_counts_counts_as_the_rules_say(event: str, kind: EventKind, points
     assert (entry.id, entry.kind, entry.points) == ("sco_1", kind, points)
 
 
-@pytest.mark.parametrize("event", [name for name, what in MEANINGS.items() if what == "uncounted"])
+@for_each("event", [name for name, what in MEANINGS.items() if what == "uncounted"])
 def test_what_begins_ends_or_fails_counts_nothing(event: str) -> None:
     """It is understood all the same, and tells whose session it is."""
     meaning = interpret(told(event))
@@ -41,14 +42,14 @@ def test_what_begins_ends_or_fails_counts_nothing(event: str) -> None:
     assert (meaning.agent, meaning.session_id) == ("otter", "s")
 
 
-@pytest.mark.parametrize(("code", "counts"), [(3, False), (-9, False), (0, True), (None, True)])
+@for_each(("code", "counts"), [(3, False), (-9, False), (0, True), (None, True)])
 def test_a_command_that_ended_with_an_error_is_no_success(code: object, counts: bool) -> None:
     """OpenCode tells of it as of any other, with its exit code beside."""
     raw = {"tool": "bash", "sessionID": "s", "exit": code}
     assert (interpret(told("tool.execute.after", raw)).entry is not None) is counts
 
 
-@pytest.mark.parametrize(
+@for_each(
     "raw",
     [
         {"session_id": "host"},
@@ -62,7 +63,7 @@ def test_the_session_is_the_host_s_own_where_it_tells_one(raw: object) -> None:
     assert interpret(told("Stop", raw)).session_id == "host"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("01a1e345-78a1-7c82-8746-9bda1e5f360b", "01a1e345-a6da-7bc3-90b0-cfe7e5996da3"),
@@ -78,7 +79,7 @@ def test_sessions_that_began_in_the_same_minute_are_two_agents(one: str, other: 
     assert first != second
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "known", "setup"),
     [
         ({"model": "deep"}, Setup(), Setup(None, "deep")),
@@ -100,7 +101,7 @@ def test_a_commit_of_nobody_in_particular_counts_for_nobody() -> None:
     assert interpret(told("post-commit", env={})).entry is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("event", "field"),
     [
         (told("Unheard"), "event"),
@@ -119,7 +120,7 @@ def test_what_cannot_be_applied_has_a_reason(event: Event, field: str) -> None:
     assert refused.value.field == field
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("raw", "found"),
     [
         (f"{HASH}\n", HASH),

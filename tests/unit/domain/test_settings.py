@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import GIB, KIB, MIB, TIB
 from herdbook.domain.location.settings import DEFAULTS, KEYS, PERSONAL, Origin, chosen, setting
+from tests.cases import for_each
 
 FILE = Origin("herdbook.toml", 3)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value", "kept"),
     [
         ("work", "repo", "repo"),
@@ -44,7 +45,7 @@ def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None
     assert setting(key, value, FILE).value == kept
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value"),
     [
         ("work", ""),
@@ -120,7 +121,7 @@ def test_the_first_layer_that_speaks_of_a_key_decides(keys: list[dict[str, str]]
         assert found.key == ("work" if "work" in keys[speaking[0]] else "store")
 
 
-@pytest.mark.parametrize("key", sorted(PERSONAL))
+@for_each("key", sorted(PERSONAL))
 def test_what_is_personal_is_not_a_repositorys_to_set(key: str) -> None:
     """However trusted its file is; the user's own word behind it counts."""
     theirs = setting(key, DEFAULTS[key], FILE)._replace(of_repository=True)

@@ -5,8 +5,6 @@ import shlex
 from importlib import import_module
 from typing import Any
 
-import pytest
-
 from herdbook.domain import errors
 from herdbook.entrypoints.cli.parser import named, parameters_of, parser, shown
 from herdbook.entrypoints.operations.call_use_case import ACTING
@@ -14,9 +12,10 @@ from herdbook.entrypoints.operations.error_table import EXIT_CODES, as_data, exi
 from herdbook.entrypoints.operations.model import Operation
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.ports.engine.dictionary import DICTIONARY
+from tests.cases import for_each
 
 VERBS = ("add", "list", "set")
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+each_operation = for_each("operation", OPERATIONS, ids=lambda each: each.name)
 
 
 def code(name: str) -> Any:

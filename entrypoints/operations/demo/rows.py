@@ -6,8 +6,8 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "demo",
         "watch five agents share the work on a repository, in a folder of their own",
-        "herdbook.entrypoints.demo.story:demo",
-        "demo.views:told",
+        "herdbook.entrypoints.demo.run:demo",
+        "demo.views:show",
         "herdbook demo --keep",
         (
             Parameter(

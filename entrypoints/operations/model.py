@@ -75,7 +75,7 @@ def noun(
 ) -> tuple[Operation, ...]:
     """The commands that every kind of row has; `add` unless a use case of its own does that."""
     title = noun.replace("-", " ")
-    one = Parameter("id", "its id, or the beginning of it", positional=True, required=True)
+    one = Parameter("id", "its id or a unique prefix of it", positional=True, required=True)
     adding = Operation(
         f"{noun}.add",
         f"add {article(title)} {title}",
@@ -94,8 +94,8 @@ def noun(
             "crud.views:many",
             f"herdbook {noun} list --limit 20",
             (
-                Parameter("limit", "at most so many", kind="number", default=100),
-                Parameter("after", "from behind the one with this id on"),
+                Parameter("limit", "the maximum number of rows", kind="number", default=100),
+                Parameter("after", "start after the row with this id"),
             ),
             entity=entity,
         ),
@@ -114,12 +114,12 @@ def noun(
             "crud.handlers:set_",
             "crud.views:one",
             f"herdbook {noun} set a1b2 --clear branch",
-            (one, Parameter("clear", "the names of fields to empty, with commas between them")),
+            (one, Parameter("clear", "the names of fields to clear, separated by commas")),
             entity=entity,
         ),
         Operation(
             f"{noun}.rm",
-            f"remove {title}s and all that goes with them",
+            f"remove {title}s and everything that belongs to them",
             "crud.handlers:rm",
             "crud.views:removed",
             f"herdbook {noun} rm a1b2",
@@ -152,7 +152,7 @@ def an_id(name: str, kind: str, help_: str = "", *, many: bool = False) -> Param
 def id_option(name: str, kind: str, help_: str = "", *, required: bool = False) -> Parameter:
     """An option that names a row of a kind."""
     what = kind.removesuffix("s").replace("_", " ")
-    help_ = help_ or f"the id of the {what}, or the beginning of it"
+    help_ = help_ or f"the id of the {what}, or a unique prefix of it"
     return Parameter(name, help_, required=required, refers=kind)
 
 

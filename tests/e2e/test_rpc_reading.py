@@ -62,7 +62,7 @@ def filled(herd: Client) -> dict[str, str]:
     herd.call("bug", agent="otter", note="loses the last line")
     remark = {"phase": phase, "file_path": "a.py", "line_number": 1, "line_type": "added"}
     chat = added("chat", target_type="task", target_id=task)
-    herd.call("chat.say", chat_session=chat, role="user", content="shorter")
+    herd.call("chat.post", chat_session=chat, role="user", content="shorter")
     return {
         "initiative": initiative,
         "phase": phase,

@@ -105,10 +105,10 @@ ROWS: tuple[Operation, ...] = (
     ),
     *noun("chat", "chat_sessions", "", "", add=False),
     does(
-        "chat.say",
+        "chat.post",
         "post to an open chat",
         "messaging:say",
-        "chat say a1b2 user 'make it shorter'",
+        "chat post a1b2 user 'make it shorter'",
         an_id("chat_session_id", "chat_sessions"),
         Parameter(
             "role",
@@ -120,10 +120,10 @@ ROWS: tuple[Operation, ...] = (
         Parameter("content", _TEXT, positional=True, required=True),
     ),
     does(
-        "chat.said",
+        "chat.history",
         "print the messages of a chat",
         "messaging:said",
-        "chat said a1b2",
+        "chat history a1b2",
         an_id("chat_session_id", "chat_sessions"),
         Parameter("limit", "the maximum number of rows", kind="number", default=100),
         reads=True,

@@ -19,7 +19,7 @@ ROWS: tuple[Operation, ...] = (
         "herdbook mcp install claude-code --project",
         (
             Parameter(
-                "deed",
+                "action",
                 "install or uninstall the server in a coding agent; default: serve",
                 positional=True,
                 choices=("install", "uninstall"),

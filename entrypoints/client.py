@@ -21,7 +21,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple, Self, TypeVar
 
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.entrypoints.rpc.codes import rebuilt
+from herdbook.entrypoints.rpc.errors import to_exception
 from herdbook.entrypoints.rpc.framing import Fault, Framer, framed
 from herdbook.entrypoints.rpc.messages import RpcError, encoded
 from herdbook.ports.engine.codec import decode
@@ -220,7 +220,7 @@ class Client:
         if waiting is None:
             return
         if "error" in message:
-            waiting.set_exception(rebuilt(RpcError.read(message["error"])))
+            waiting.set_exception(to_exception(RpcError.read(message["error"])))
         else:
             waiting.set_result(message["result"])
 

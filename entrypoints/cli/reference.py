@@ -1,6 +1,9 @@
-"""The reference of all commands, written from the table into docs/commands.md by `make docs`."""
+"""The reference pages that `make docs` writes from the tables of operations and of errors."""
+
+import sys
 
 from herdbook.entrypoints.cli.parser import parameters_of, shown
+from herdbook.entrypoints.operations.error_table import ERRORS
 from herdbook.entrypoints.operations.model import Operation, Parameter
 from herdbook.entrypoints.operations.registry import OPERATIONS
 
@@ -15,6 +18,19 @@ standard input.
 
 Exit codes: 0 done, 1 refused by a rule, 2 usage, 3 not found, 4 conflict or busy, 5 store
 unavailable.
+"""
+
+ERRORS_HEAD = """\
+# Errors
+
+Made from the table of errors by `make docs`. The command line, [JSON-RPC](rpc.md), the
+[tools for agents](mcp.md) and the Python client report the same errors; `--json` prints one as
+`{"error": {"type", "message", …}}`, and the thousands of an RPC code are the exit code. An agent
+that uses the tools is told what to do next, in the words of the last column unless its tool has
+words of its own.
+
+| type | when | exit code | RPC code | HTTP status | advice for agents |
+|---|---|---|---|---|---|\
 """
 
 
@@ -62,5 +78,19 @@ def _more(parameter: Parameter) -> str:
     return f" ({'; '.join(said)})" if said else ""
 
 
+def error_reference() -> str:
+    """Every class of errors with its codes and what an agent is told to do."""
+    rows = [
+        f"| `{error.__name__}` | {_first_sentence(error)} | {row.exit_code} | {row.code} "
+        f"| {row.http_status} | {row.advice.replace('{tool}', 'the tool')} |"
+        for error, row in ERRORS.items()
+    ]
+    return "\n".join([ERRORS_HEAD, *rows, ""])
+
+
+def _first_sentence(error: type) -> str:
+    return (error.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
 if __name__ == "__main__":
-    print(reference(), end="")
+    print(error_reference() if sys.argv[1:] == ["errors"] else reference(), end="")

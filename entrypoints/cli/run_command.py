@@ -51,7 +51,7 @@ def _run(words: list[str]) -> int:
         return _call(operation, parsed(operation, rest))
     except HerdbookError as error:
         _tell(error, as_json=as_json)
-        return error_table.exit_code(error)
+        return error_table.row_of(error).exit_code
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -126,7 +126,8 @@ def _tell(error: HerdbookError, *, as_json: bool) -> None:
         return
     import json  # noqa: PLC0415
 
-    print(json.dumps(error_table.as_data(error), ensure_ascii=False, default=str), file=sys.stderr)
+    described = {"error": error_table.describe_error(error)}
+    print(json.dumps(described, ensure_ascii=False, default=str), file=sys.stderr)
 
 
 def _say(sentence: str) -> None:

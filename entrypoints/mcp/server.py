@@ -20,7 +20,6 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from herdbook.domain.errors import HerdbookError, NotFound
-from herdbook.entrypoints.mcp import error_messages
 from herdbook.entrypoints.mcp.client_session import Caller
 from herdbook.entrypoints.mcp.invoke import call
 from herdbook.entrypoints.mcp.resources import board, task
@@ -28,6 +27,7 @@ from herdbook.entrypoints.mcp.roots import Roots
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tool import Tool
 from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
+from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
 
 ERROR = "herdbook/error"
 """Under which name programs find the error of a refused call."""
@@ -87,10 +87,10 @@ def _made(tool: Tool, caller: Caller) -> SdkTool:
                 )
             )
         except HerdbookError as error:
-            return _refused(error_messages.sentence(tool, error), error_messages.as_data(error))
+            return _refused(describe_for_agent(error, tool.name), describe_error(error))
         except Exception as error:  # noqa: BLE001 - one defect must not end the session
             _log.exception("%s failed", tool.name)
-            said = error_messages.unexpected(error)
+            said = describe_defect(error)
             return _refused(said, {"type": type(error).__name__, "message": said})
         finally:
             gone.set()
@@ -124,7 +124,17 @@ def _answered(answer: dict[str, Any]) -> CallToolResult:
 def _refused(said: str, data: dict[str, Any]) -> CallToolResult:
     # Not as structured content: clients hold that against the schema of what went well.
     return CallToolResult(
-        content=[TextContent(type="text", text=said)], is_error=True, _meta={ERROR: data}
+        content=[TextContent(type="text", text=said)],
+        is_error=True,
+        _meta={ERROR: json.loads(json.dumps(data, default=str))},
+    )
+
+
+def describe_defect(error: Exception) -> str:
+    """What a model is told of a defect: not where it was, but that nothing is known to be lost."""
+    return (
+        f"this should not have happened ({type(error).__name__}). Nothing is known to be lost; "
+        "tell the person, and look with status before you do it again."
     )
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.rpc import codes, internal_errors, messages
+from herdbook.entrypoints.rpc import internal_errors, messages
 from herdbook.entrypoints.rpc.builtin_methods import OWN
+from herdbook.entrypoints.rpc.errors import to_rpc_error
 from herdbook.entrypoints.rpc.in_flight import SHUTDOWN, Flight, Ticket
 from herdbook.entrypoints.rpc.messages import (
     INVALID_REQUEST,
@@ -218,7 +219,7 @@ class Entry:
         except RpcError as error:
             response = messages.failure(request.id, error)
         except HerdbookError as error:
-            response = messages.failure(request.id, codes.told(error))
+            response = messages.failure(request.id, to_rpc_error(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
             response = messages.failure(request.id, internal_errors.noted(error))
         finally:

@@ -20,7 +20,7 @@ from herdbook.entrypoints.cli.parser import (
 )
 from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
 from herdbook.entrypoints.operations.registry import OPERATIONS
-from herdbook.entrypoints.rpc.codes import invalid
+from herdbook.entrypoints.rpc.errors import invalid_params
 
 ENDLESS = frozenset({"journal.follow"})
 """What gives answers until it is stopped, and nothing else."""
@@ -102,7 +102,7 @@ class Method:
                     problems.append((called(parameter), error.reason))
             converted[parameter.name] = value
         if problems:
-            raise invalid(problems)
+            raise invalid_params(problems)
         return arguments_of(self.operation, self._all, converted)
 
     def __call__(self, here: Here, params: Any) -> Any:

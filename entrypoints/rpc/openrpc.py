@@ -4,6 +4,7 @@ from typing import Any
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.cli.help_text import version
+from herdbook.entrypoints.operations.error_table import ERRORS
 from herdbook.entrypoints.operations.json_schema import (
     FLAG,
     INTEGER,
@@ -19,7 +20,6 @@ from herdbook.entrypoints.operations.json_schema import (
 from herdbook.entrypoints.operations.model import Operation, Parameter
 from herdbook.entrypoints.rpc import messages
 from herdbook.entrypoints.rpc.builtin_methods import OWN
-from herdbook.entrypoints.rpc.codes import CODES
 from herdbook.entrypoints.rpc.methods import Method, called, methods
 from herdbook.ports.engine.dictionary import DICTIONARY
 
@@ -53,7 +53,7 @@ def document() -> dict[str, Any]:
         ],
         "components": {
             "schemas": {kind.entity.__name__: of_row(kind) for kind in DICTIONARY},
-            "errors": {**_protocol(), **{_named(each): _error(each) for each in CODES}},
+            "errors": {**_protocol(), **{each.__name__: _error(each) for each in ERRORS}},
         },
     }
 
@@ -65,7 +65,7 @@ def _reference(name: str) -> Schema:
 
 def _method(method: Method, answer: Schema) -> dict[str, Any]:
     operation: Operation = method.operation
-    errors = [*PROTOCOL, *map(_named, CODES)]
+    errors = [*PROTOCOL, *(each.__name__ for each in ERRORS)]
     return {
         "name": method.name,
         "summary": operation.help,
@@ -94,10 +94,6 @@ def _protocol() -> dict[str, Any]:
     return {name: {"code": code, "message": told} for name, (code, told) in PROTOCOL.items()}
 
 
-def _named(error: type[HerdbookError]) -> str:
-    return error.__name__
-
-
 def _error(error: type[HerdbookError]) -> dict[str, Any]:
     sentence = (error.__doc__ or "").partition("\n")[0]
-    return {"code": CODES[error], "message": sentence, "data": {"type": error.__name__}}
+    return {"code": ERRORS[error].code, "message": sentence, "data": {"type": error.__name__}}

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.rpc import codes, internal_errors
+from herdbook.entrypoints.rpc import internal_errors
+from herdbook.entrypoints.rpc.errors import to_rpc_error
 from herdbook.entrypoints.rpc.messages import TOO_MANY, RpcError
 from herdbook.entrypoints.rpc.writer import Outlet
 
@@ -82,7 +83,7 @@ class Subscriptions:
         try:
             self._tell(follower)
         except HerdbookError as error:
-            self._end(follower, codes.told(error).as_data())
+            self._end(follower, to_rpc_error(error).as_data())
         except Exception as error:  # noqa: BLE001 - a thread of its own has nobody to raise to
             self._end(follower, internal_errors.noted(error).as_data())
         finally:

@@ -2,9 +2,13 @@
 
 import sys
 
-from herdbook.entrypoints.cli.parser import parameters_of, shown
 from herdbook.entrypoints.operations.error_table import ERRORS
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    option_name,
+    parameters_of,
+)
 from herdbook.entrypoints.operations.registry import OPERATIONS
 
 HEAD = """\
@@ -57,14 +61,14 @@ def _command(operation: Operation) -> str:
 
 
 def _place(parameter: Parameter) -> str:
-    name = shown(parameter).upper() + ("…" if parameter.many else "")
+    name = option_name(parameter).upper() + ("…" if parameter.many else "")
     return name if parameter.required or parameter.many else f"[{name}]"
 
 
 def _spelt(parameter: Parameter) -> str:
     if parameter.positional:
         return _place(parameter)
-    return f"--{shown(parameter)}"
+    return f"--{option_name(parameter)}"
 
 
 def _more(parameter: Parameter) -> str:

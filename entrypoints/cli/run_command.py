@@ -9,7 +9,7 @@ from typing import Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.entrypoints.bootstrap import Here, Progress, no_progress
-from herdbook.entrypoints.cli.parser import Call, named, parsed
+from herdbook.entrypoints.cli.parser import ParsedCommand, find_operation, parse
 from herdbook.entrypoints.operations import error_table
 from herdbook.entrypoints.operations.model import Operation, code_of
 
@@ -45,10 +45,10 @@ def _run(words: list[str]) -> int:
 
             print("\n".join(candidates(words[1:])))
             return 0
-        operation, rest = named(words)
+        operation, rest = find_operation(words)
         if operation is None:
             return _guided(rest)
-        return _call(operation, parsed(operation, rest))
+        return _call(operation, parse(operation, rest))
     except HerdbookError as error:
         _tell(error, as_json=as_json)
         return error_table.row_of(error).exit_code
@@ -65,7 +65,7 @@ def _run(words: list[str]) -> int:
         return error_table.DEFECT
 
 
-def _call(operation: Operation, call: Call) -> int:
+def _call(operation: Operation, call: ParsedCommand) -> int:
     here = Here(Path(call.folder), os.environ, call.places, progress=_progress(), warn=_say)
     answer = code_of(operation.code)(here, **call.arguments)
     if isinstance(answer, Iterator):

@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from herdbook.entrypoints.cli.parser import parameters_of
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import Operation, Parameter, parameters_of
 from herdbook.entrypoints.operations.registry import OPERATIONS
 
 

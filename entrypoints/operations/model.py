@@ -59,6 +59,26 @@ class Operation(NamedTuple):
         return tuple(self.name.split("."))
 
 
+def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
+    """All parameters of an operation, those that follow from its entity too."""
+    if not operation.entity or operation.words[-1] not in ("add", "list", "set"):
+        return operation.parameters
+    from herdbook.entrypoints.operations import parameters  # noqa: PLC0415 - brings the dictionary
+
+    return (*operation.parameters, *parameters.entity_parameters(operation))
+
+
+def option_name(parameter: Parameter) -> str:
+    """What a parameter is called on the command line: `phase` for `phase_id`."""
+    name = parameter.name.removesuffix("_id") if parameter.refers else parameter.name
+    return parameter.option or name.replace("_", "-")
+
+
+def json_name(parameter: Parameter) -> str:
+    """What a parameter is called over JSON-RPC: as on the command line, in snake_case."""
+    return option_name(parameter).replace("-", "_")
+
+
 def code_of(name: str) -> Any:
     """Import and return the function that a row names as `module:function`.
 

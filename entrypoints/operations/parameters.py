@@ -36,7 +36,7 @@ def kind_of(operation: Operation) -> Kind[Any]:
     return DICTIONARY.kinds[operation.entity]
 
 
-def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
+def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
     """The parameters that follow from the entity: what may be added, changed or asked for."""
     kind, verb = kind_of(operation), operation.words[-1]
     left_out = KEPT | MANAGED.get(kind.name, frozenset())

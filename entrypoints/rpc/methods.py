@@ -9,16 +9,15 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Any
 
-from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.cli.parser import (
-    arguments_of,
-    as_duration,
-    as_moment,
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    code_of,
+    json_name,
     parameters_of,
-    shown,
 )
-from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
+from herdbook.entrypoints.operations.parameter_converter import RPC, arguments_of, convert_all
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.entrypoints.rpc.errors import invalid_params
 
@@ -27,21 +26,18 @@ ENDLESS = frozenset({"journal.follow"})
 FOLLOWING = frozenset({"follow", "watch"})
 """The flags that make an operation go on and on."""
 INSTEAD = "cannot be had over JSON-RPC; journal.subscribe tells what changes, as it happens"
-LARGEST = 2**63 - 1
 MOST_ANSWERS = 1_000
 """So many of what the command line prints line by line come at once, unless a limit is given."""
 
 
-def _language(value: str) -> str | None:
+def _refuse_folder(goal: Any) -> list[tuple[str, str]]:
+    """A client may name a language, where a person may also name a folder."""
     from herdbook.domain.record.languages import LANGUAGES, language_named  # noqa: PLC0415
 
-    if language_named(value) is not None:
-        return None
-    return f"{value!r} is no language of {', '.join(LANGUAGES)}, and no folder is taken from here"
-
-
-CHECKED: Mapping[tuple[str, str], Callable[[str], str | None]] = {("advise", "goal"): _language}
-"""What a client may give less of than a person; each tells what is wrong, if something is."""
+    if not isinstance(goal, str) or language_named(goal) is not None:
+        return []
+    known = ", ".join(LANGUAGES)
+    return [("for", f"{goal!r} is no language of {known}, and no folder is taken from here")]
 
 
 class Method:
@@ -64,7 +60,7 @@ class Method:
     @cached_property
     def _by_name(self) -> dict[str, Parameter]:
         """Under which names a parameter is known: as typed, and as the field or argument it is."""
-        names = {called(each): each for each in self._all}
+        names = {json_name(each): each for each in self._all}
         for each in self._all:
             names.setdefault(each.field or each.name, each)
         return names
@@ -88,22 +84,16 @@ class Method:
         """What the code is called with; an error with every parameter that does not fit."""
         problems: list[tuple[str, str]] = []
         given = self._given(params, problems)
-        converted: dict[str, Any] = {}
+        values, unfit = convert_all(self._all, given, RPC)
+        problems += [(each.field, each.reason) for each in unfit]
         for parameter in self._all:
-            value = given.get(parameter.name)
-            if value is None:
-                value = _default(parameter)
-                if value is None and parameter.required:
-                    problems.append((called(parameter), "is needed"))
-            else:
-                try:
-                    value = self._value(parameter, value)
-                except InvalidValue as error:
-                    problems.append((called(parameter), error.reason))
-            converted[parameter.name] = value
+            if parameter.name in FOLLOWING and values[parameter.name] is True:
+                problems.append((json_name(parameter), INSTEAD))
+        if goal := self.name == "advise" and values["goal"]:
+            problems += _refuse_folder(goal)
         if problems:
             raise invalid_params(problems)
-        return arguments_of(self.operation, self._all, converted)
+        return arguments_of(self.operation, self._all, values)
 
     def __call__(self, here: Here, params: Any) -> Any:
         """Do it; the answer as it goes into JSON."""
@@ -129,93 +119,15 @@ class Method:
             if parameter is None:
                 problems.append((name, f"is no parameter of {self.name}{self._hint(name)}"))
             elif parameter.name in given:
-                problems.append((name, f"is the same as {called(parameter)}, which is given too"))
+                problems.append(
+                    (name, f"is the same as {json_name(parameter)}, which is given too")
+                )
             else:
                 given[parameter.name] = value
         return given
 
     def _hint(self, name: str) -> str:
-        return meant(name, self._by_name) or _listed([called(each) for each in self.parameters])
-
-    def _value(self, parameter: Parameter, value: Any) -> Any:
-        if parameter.name in FOLLOWING and value is True:
-            raise InvalidValue(parameter.name, INSTEAD)
-        if not parameter.many:
-            found = checked(parameter, value)
-            check = CHECKED.get((self.name, parameter.name))
-            wrong = None if check is None else check(value)
-            if wrong is not None:
-                raise InvalidValue(parameter.name, wrong)
-            return found
-        if not isinstance(value, list) or not value:
-            raise InvalidValue(parameter.name, "must be an array with something in it")
-        return [checked(parameter, each) for each in value]
-
-
-def checked(parameter: Parameter, value: Any) -> Any:
-    """A value of the kind that a parameter has; InvalidValue says what it should be."""
-    name, kind = parameter.name, parameter.kind
-    if kind == "json":
-        return value
-    if kind in ("flag", "yesno"):
-        return _of_type(name, value, bool, "true or false")
-    if kind == "number":
-        return _number(name, value)
-    if kind == "duration" and type(value) in (int, float):
-        value = f"{value:f}"
-    text = _of_type(name, value, str, _WORDS.get(kind, "a text"))
-    if "\0" in text:
-        raise InvalidValue(name, "may not hold a NUL")
-    if parameter.choices and text not in parameter.choices:
-        raise InvalidValue(name, f"must be one of {', '.join(parameter.choices)}")
-    if kind == "path":
-        raise InvalidValue(name, "is a path, and no path is taken from here")
-    if kind == "secret":
-        from herdbook.domain.secret import Secret  # noqa: PLC0415
-
-        return Secret(text)
-    convert = _CONVERTERS.get(kind)
-    return text if convert is None else convert(name, text)
-
-
-_WORDS = {
-    "moment": "a time, such as 2026-05-01T12:00Z",
-    "duration": "a length of time: 90s, 5m, 2h, or a number of seconds",
-    "secret": "a text",
-}
-
-
-_CONVERTERS: Mapping[str, Callable[[str, str], object]] = {
-    "moment": as_moment,
-    "duration": as_duration,
-}
-
-
-def _of_type(name: str, value: Any, wanted: type, words: str) -> Any:
-    if type(value) is not wanted:
-        raise InvalidValue(name, f"must be {words}")
-    return value
-
-
-def _number(name: str, value: Any) -> int:
-    number: int = _of_type(name, value, int, "a whole number")
-    least = 1 if name == "limit" else -LARGEST - 1
-    if not least <= number <= LARGEST:
-        raise InvalidValue(name, f"must be a whole number from {least} to {LARGEST}")
-    return number
-
-
-def _default(parameter: Parameter) -> Any:
-    if parameter.kind == "flag":
-        return False
-    if parameter.default is None or parameter.kind == "number":
-        return parameter.default
-    return checked(parameter, parameter.default)
-
-
-def called(parameter: Parameter) -> str:
-    """What a parameter is called over JSON-RPC: as on the command line, in snake_case."""
-    return shown(parameter).replace("-", "_")
+        return meant(name, self._by_name) or _listed([json_name(each) for each in self.parameters])
 
 
 @cache

@@ -17,10 +17,10 @@ from herdbook.entrypoints.operations.json_schema import (
     of_parameter,
     of_row,
 )
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import Operation, Parameter, json_name
 from herdbook.entrypoints.rpc import messages
 from herdbook.entrypoints.rpc.builtin_methods import OWN
-from herdbook.entrypoints.rpc.methods import Method, called, methods
+from herdbook.entrypoints.rpc.methods import Method, methods
 from herdbook.ports.engine.dictionary import DICTIONARY
 
 OPENRPC = "1.3.2"
@@ -78,7 +78,7 @@ def _method(method: Method, answer: Schema) -> dict[str, Any]:
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
     return {
-        "name": called(parameter),
+        "name": json_name(parameter),
         "description": _told(parameter),
         "required": parameter.required,
         "schema": of_parameter(parameter),

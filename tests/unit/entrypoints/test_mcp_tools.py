@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 
 from herdbook.domain import errors
 from herdbook.domain.errors import AgentHalted, HerdbookError, InvalidValue, NotFound
-from herdbook.entrypoints.cli.parser import parameters_of
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.server import describe_defect
@@ -18,6 +17,7 @@ from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
 from herdbook.entrypoints.operations.call_use_case import ACTING
 from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
+from herdbook.entrypoints.operations.model import parameters_of
 
 RISKY = re.compile(r"\b(delet|reset|re-?creat|wip(e|ing)|rm|drop|force|overwrit)", re.IGNORECASE)
 each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda each: each.name)

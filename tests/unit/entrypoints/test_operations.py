@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from herdbook.domain import errors
-from herdbook.entrypoints.cli.parser import named, parameters_of, parser, shown
+from herdbook.entrypoints.cli.parser import argument_parser, find_operation
 from herdbook.entrypoints.cli.reference import error_reference
 from herdbook.entrypoints.operations.call_use_case import ACTING
 from herdbook.entrypoints.operations.error_table import ERRORS, describe_error, row_of
-from herdbook.entrypoints.operations.model import Operation, code_of
+from herdbook.entrypoints.operations.model import Operation, code_of, option_name, parameters_of
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.ports.engine.dictionary import DICTIONARY
 
@@ -65,10 +65,10 @@ def test_every_operation_has_a_screen_a_help_line_and_an_example(operation: Oper
 def test_every_command_explains_itself_with_an_example(operation: Operation) -> None:
     """Its help names every parameter and shows how it is called."""
     parameters = parameters_of(operation)
-    text = parser(operation, parameters).format_help()
+    text = argument_parser(operation, parameters).format_help()
     assert f"example: {operation.example}" in text
     for parameter in parameters:
-        name = shown(parameter)
+        name = option_name(parameter)
         if not parameter.positional:
             assert f"--{name} " in f"{text} ".replace("\n", " ")
         elif not parameter.choices:
@@ -79,9 +79,9 @@ def test_every_command_explains_itself_with_an_example(operation: Operation) -> 
 def test_every_example_can_be_typed(operation: Operation) -> None:
     """The parser takes it as it is."""
     _, *words = shlex.split(operation.example)
-    chosen, rest = named(words)
+    chosen, rest = find_operation(words)
     assert chosen is operation
-    parser(operation, parameters_of(operation)).parse_args(rest)
+    argument_parser(operation, parameters_of(operation)).parse_args(rest)
 
 
 def test_names_are_unique_and_no_command_hides_another() -> None:

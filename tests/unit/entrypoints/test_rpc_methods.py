@@ -13,11 +13,12 @@ from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound
 from herdbook.domain.secret import Secret
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.operations.error_table import ERRORS
+from herdbook.entrypoints.operations.model import json_name
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.entrypoints.operations.status.handlers import status
 from herdbook.entrypoints.rpc.errors import to_exception, to_rpc_error
 from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError, encoded, failure
-from herdbook.entrypoints.rpc.methods import ENDLESS, called, methods, unknown
+from herdbook.entrypoints.rpc.methods import ENDLESS, methods, unknown
 from herdbook.entrypoints.rpc.openrpc import document
 from herdbook.ports.engine.store import TryAgain
 
@@ -51,7 +52,7 @@ def test_no_method_takes_a_path_or_goes_on_for_ever() -> None:
             assert parameter.kind != "path"
             assert parameter.name not in ("follow", "watch")
         if "follow" in {each.name for each in method.operation.parameters}:
-            needed = {called(each): "x" for each in method.parameters if each.required}
+            needed = {json_name(each): "x" for each in method.parameters if each.required}
             reasons = refused(method.name, {**needed, "follow": True})
             assert "journal.subscribe" in reasons["follow"]
 
@@ -59,7 +60,7 @@ def test_no_method_takes_a_path_or_goes_on_for_ever() -> None:
 def test_every_parameter_has_one_name() -> None:
     """And those that are needed come first."""
     for method in methods().values():
-        names = [called(each) for each in method.parameters]
+        names = [json_name(each) for each in method.parameters]
         assert len(set(names)) == len(names)
         needed = [each.required for each in method.parameters]
         assert needed == sorted(needed, reverse=True)

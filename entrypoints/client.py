@@ -20,13 +20,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Self, TypeVar
 
-from herdbook.domain.errors import InvalidValue, StoreUnavailable
+from herdbook.domain.errors import StoreUnavailable
+from herdbook.entrypoints.operations.wire_converter import check_row_type, structure
 from herdbook.entrypoints.rpc.errors import to_exception
 from herdbook.entrypoints.rpc.framing import Fault, Framer, framed
 from herdbook.entrypoints.rpc.messages import RpcError, encoded
-from herdbook.ports.engine.codec import decode
-from herdbook.ports.engine.dictionary import DICTIONARY
-from herdbook.ports.engine.kinds import Kind
 
 E = TypeVar("E")
 
@@ -133,12 +131,13 @@ class Client:
 
     def one(self, entity: type[E], method: str, /, **params: Any) -> E:
         """Call a method that answers with a row."""
-        return decode(_kind_of(entity), self.call(method, **params))
+        check_row_type(entity)
+        return structure(self.call(method, **params), entity)
 
     def many(self, entity: type[E], method: str, /, **params: Any) -> list[E]:
         """Call a method that answers with rows."""
-        kind = _kind_of(entity)
-        return [decode(kind, each) for each in self.call(method, **params)]
+        check_row_type(entity)
+        return structure(self.call(method, **params), list[entity])  # type: ignore[valid-type]
 
     def begin(self, method: str, /, **params: Any) -> Pending:
         """Call a method without waiting for its answer."""
@@ -227,10 +226,3 @@ class Client:
 
 def _ended() -> StoreUnavailable:
     return StoreUnavailable("herdbook rpc", "it ended before it answered")
-
-
-def _kind_of(entity: type[E]) -> Kind[E]:
-    for kind in DICTIONARY:
-        if kind.entity is entity:
-            return kind
-    raise InvalidValue("entity", f"{entity.__name__} is no kind of rows that Herdbook keeps")

@@ -12,6 +12,7 @@ from herdbook.entrypoints.bootstrap import Here, Progress, no_progress
 from herdbook.entrypoints.cli.parser import ParsedCommand, find_operation, parse
 from herdbook.entrypoints.operations import error_table
 from herdbook.entrypoints.operations.model import Operation, code_of
+from herdbook.entrypoints.operations.serialize import to_data
 
 COMPLETE = "--complete"
 """How a shell asks what could come next; see `completion`."""
@@ -69,11 +70,13 @@ def _call(operation: Operation, call: ParsedCommand) -> int:
     here = Here(Path(call.folder), os.environ, call.places, progress=_progress(), warn=_say)
     answer = code_of(operation.code)(here, **call.arguments)
     if isinstance(answer, Iterator):
+        answers = map(to_data, answer)
         if operation.live and not call.as_json and sys.stdout.isatty():
-            return _exit_code(code_of(operation.live)(answer))
-        return _follow(operation, answer, as_json=call.as_json)
-    _print(operation, answer, as_json=call.as_json, indent=2)
-    return _exit_code(answer)
+            return _exit_code(code_of(operation.live)(answers))
+        return _follow(operation, answers, as_json=call.as_json)
+    data = to_data(answer)
+    _print(operation, data, as_json=call.as_json, indent=2)
+    return _exit_code(data)
 
 
 def _follow(operation: Operation, answers: Iterator[Any], *, as_json: bool) -> int:

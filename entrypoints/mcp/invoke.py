@@ -63,7 +63,7 @@ def _introduced(tool: Tool, caller: Caller, values: dict[str, Any]) -> dict[str,
     try:
         agent = _done(tool, here, values)
     except AlreadyExists:
-        if all(each["name"] != name for each in crew_commands.crashed(here)):
+        if all(each.name != name for each in crew_commands.crashed(here)):
             raise
         agent = _done(tool, here, values)
     caller.names = [*(each for each in caller.names if each != name), name]

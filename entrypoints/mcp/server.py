@@ -28,6 +28,7 @@ from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tool import Tool
 from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
 from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
+from herdbook.entrypoints.operations.wire_converter import unstructure
 
 ERROR = "herdbook/error"
 """Under which name programs find the error of a refused call."""
@@ -154,7 +155,8 @@ def _board(caller: Caller) -> FunctionResource:
 
 async def _read(question: Callable[[], Any]) -> str:
     try:
-        return json.dumps(await to_thread.run_sync(question), ensure_ascii=False, indent=1)
+        answer = unstructure(await to_thread.run_sync(question))
+        return json.dumps(answer, ensure_ascii=False, indent=1)
     except NotFound as error:
         raise ResourceNotFoundError(str(error)) from error
     except HerdbookError as error:

@@ -7,7 +7,6 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.operations.model import code_of
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
@@ -22,7 +21,7 @@ def call(
     refers: Mapping[str, str],
     arguments: Mapping[str, Any],
 ) -> Any:
-    """Call a use case in a transaction of its own; its answer as it goes into JSON.
+    """Call a use case in a transaction of its own and return its answer.
 
     `refers` says which arguments name rows, and of which kind; an agent that nobody named is the
     one that acts.
@@ -33,7 +32,7 @@ def call(
         return code(uow, **resolved(here, uow, refers, arguments))
 
     asked = here.run if writes else here.read
-    return plain(asked(Area(area), inside))
+    return asked(Area(area), inside)
 
 
 def resolved(

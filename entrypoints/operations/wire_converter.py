@@ -4,7 +4,7 @@ JSON-RPC, MCP and the Python client use it. Commands do not, because importing c
 `serialize.to_data` gives them the same JSON, byte for byte, which a test compares for every kind.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from enum import Enum
@@ -24,15 +24,16 @@ from herdbook.ports.engine.kinds import Kind
 T = TypeVar("T")
 
 _KINDS: Mapping[Any, Kind[Any]] = {kind.entity: kind for kind in DICTIONARY}
-_ROWS = Converter(unstruct_collection_overrides={AbstractSet: list, tuple: list})
+_AS_LISTS: Mapping[type, Any] = {AbstractSet: list, tuple: list}
+_ROWS = Converter(detailed_validation=False, unstruct_collection_overrides=_AS_LISTS)
 """For the fields of a row: times have all their digits, and bytes are told by their number."""
-_VALUES = _ROWS.copy(unstruct_collection_overrides={AbstractSet: list, tuple: list})
+_VALUES = Converter(detailed_validation=False, unstruct_collection_overrides=_AS_LISTS)
 """For everything else."""
 
 
 def unstructure(answer: Any) -> Any:
-    """An answer as it goes into JSON; what is iterated over comes as a list."""
-    return _VALUES.unstructure(list(answer) if isinstance(answer, Iterator) else answer)
+    """An answer as it goes into JSON."""
+    return _VALUES.unstructure(answer)
 
 
 def structure(value: Any, type_: type[T]) -> T:
@@ -42,6 +43,12 @@ def structure(value: Any, type_: type[T]) -> T:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         name = getattr(type_, "__name__", str(type_))
         raise InvalidValue(name, f"cannot be read from {value!r:.40} ({error})") from error
+
+
+def check_row_type(type_: type) -> None:
+    """Raise InvalidValue for a type that is no kind of rows."""
+    if type_ not in _KINDS:
+        raise InvalidValue("entity", f"{type_.__name__} is no kind of rows that Herdbook keeps")
 
 
 def _unchanged(value: Any) -> Any:
@@ -60,9 +67,9 @@ def _configure() -> None:
     for converter in (_ROWS, _VALUES):
         converter.register_unstructure_hook_func(_is_choice, value_of)
         converter.register_unstructure_hook(Secret, lambda _: HIDDEN)
-        converter.register_unstructure_hook(Stamp, str)
         converter.register_unstructure_hook(timedelta, timedelta.total_seconds)
     _ROWS.register_unstructure_hook(datetime, moment)
+    _ROWS.register_unstructure_hook(Stamp, str)
     _ROWS.register_unstructure_hook(bytes, len)
     _ROWS.register_unstructure_hook_func(_is_document, _unchanged)
     _VALUES.register_unstructure_hook(datetime, datetime.isoformat)

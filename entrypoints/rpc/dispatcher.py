@@ -24,7 +24,7 @@ from herdbook.entrypoints.rpc.messages import (
     RpcError,
 )
 from herdbook.entrypoints.rpc.methods import Method, methods, unknown
-from herdbook.entrypoints.rpc.subscriptions import Subscriptions
+from herdbook.entrypoints.rpc.subscriptions import Subscription, Subscriptions
 from herdbook.entrypoints.rpc.workspace_cache import Premises
 from herdbook.entrypoints.rpc.writer import Outlet
 
@@ -118,8 +118,14 @@ class Service:
                 ticket.refuse_cancelled()
             return answer
         if own := self._own.get(name):
-            return getattr(self, f"_{name.replace('.', '_')}")(ticket, **own.arguments(params))
+            return self.own_method(name)(self, **own.arguments(params))
         return self._language_method(name)(params)
+
+    @classmethod
+    def own_method(cls, name: str) -> Callable[..., Any]:
+        """The code of a method that a server has besides those of the table."""
+        code: Callable[..., Any] = getattr(cls, f"_{name.replace('.', '_')}")
+        return code
 
     def _language_method(self, name: str) -> Callable[[Any], Any]:
         if self._language is not None and name in self._language.methods:
@@ -129,18 +135,18 @@ class Service:
             raise RpcError(NOT_INITIALIZED, f"{name} can be asked for behind initialize")
         raise RpcError(METHOD_NOT_FOUND, unknown(name))
 
-    def _rpc_discover(self, _: Ticket) -> Any:
+    def _rpc_discover(self) -> dict[str, Any]:
         from herdbook.entrypoints.rpc.openrpc import document  # noqa: PLC0415
 
         return document()
 
-    def _journal_subscribe(self, _: Ticket, *, since: int | None) -> dict[str, Any]:
+    def _journal_subscribe(self, *, since: int | None) -> Subscription:
         return self._subscriptions.subscribe(since)
 
-    def _journal_unsubscribe(self, _: Ticket, *, subscription: str) -> bool:
+    def _journal_unsubscribe(self, *, subscription: str) -> bool:
         return self._subscriptions.unsubscribe(subscription)
 
-    def _shutdown(self, _: Ticket) -> None:
+    def _shutdown(self) -> None:
         """Finish what was begun, and take nothing new."""
         self._is_shut = True
         self.flight.stop_waiting()

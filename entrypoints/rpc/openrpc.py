@@ -1,25 +1,21 @@
 """The OpenRPC document of a server, made from the table: what `rpc.discover` answers."""
 
-from typing import Any
+from typing import Any, get_type_hints
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.cli.help_text import version
 from herdbook.entrypoints.operations.error_table import ERRORS
 from herdbook.entrypoints.operations.json_schema import (
-    FLAG,
-    INTEGER,
-    NOTHING,
-    OBJECT,
-    TEXT,
     Schema,
-    an_object,
-    of_answer,
-    of_parameter,
-    of_row,
+    answer_schema,
+    parameter_schema,
+    row_schema,
+    type_schema,
 )
 from herdbook.entrypoints.operations.model import Operation, Parameter, json_name
 from herdbook.entrypoints.rpc import messages
 from herdbook.entrypoints.rpc.builtin_methods import OWN
+from herdbook.entrypoints.rpc.dispatcher import Service
 from herdbook.entrypoints.rpc.methods import Method, methods
 from herdbook.ports.engine.dictionary import DICTIONARY
 
@@ -29,12 +25,6 @@ PROTOCOL = {
     "InternalError": (messages.INTERNAL_ERROR, "this should not have happened"),
     "TooMany": (messages.TOO_MANY, "more is asked for at once than this server does"),
     "RequestCancelled": (messages.CANCELLED, "the request was cancelled"),
-}
-_ANSWERS: dict[str, Schema] = {
-    "rpc.discover": OBJECT,
-    "journal.subscribe": an_object({"subscription": TEXT, "seq": INTEGER}),
-    "journal.unsubscribe": FLAG,
-    "shutdown": NOTHING,
 }
 
 
@@ -48,14 +38,21 @@ def document() -> dict[str, Any]:
             "version": version().split()[-1],
         },
         "methods": [
-            *(_method(each, of_answer(each.operation, _reference)) for each in methods().values()),
-            *(_method(Method(each), _ANSWERS[each.name]) for each in OWN),
+            *(
+                _method(each, answer_schema(each.operation, _reference))
+                for each in methods().values()
+            ),
+            *(_method(Method(each), _own_answer(each.name)) for each in OWN),
         ],
         "components": {
-            "schemas": {kind.entity.__name__: of_row(kind) for kind in DICTIONARY},
+            "schemas": {kind.entity.__name__: row_schema(kind) for kind in DICTIONARY},
             "errors": {**_protocol(), **{each.__name__: _error(each) for each in ERRORS}},
         },
     }
+
+
+def _own_answer(name: str) -> Schema:
+    return type_schema(get_type_hints(Service.own_method(name))["return"])
 
 
 def _reference(name: str) -> Schema:
@@ -81,7 +78,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
         "name": json_name(parameter),
         "description": _told(parameter),
         "required": parameter.required,
-        "schema": of_parameter(parameter),
+        "schema": parameter_schema(parameter),
     }
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
@@ -30,6 +30,13 @@ MOST = 64
 SHORTEST, LONGEST = 0.01, 0.25
 
 
+class Subscription(TypedDict):
+    """The name of a subscription, and the number of the entry after which it begins."""
+
+    subscription: str
+    seq: int
+
+
 class Subscriptions:
     """Who is told of the journal, each by a thread of its own."""
 
@@ -40,7 +47,7 @@ class Subscriptions:
         self._mutex = threading.Lock()
         self._running: dict[str, _Follower] = {}
 
-    def subscribe(self, since: int | None) -> dict[str, Any]:
+    def subscribe(self, since: int | None) -> Subscription:
         """Begin to tell what comes after a number, or from now on; under which name."""
         last = _last(self._here())
         follower = _Follower(f"journal-{next(self._numbers)}", last if since is None else since)
@@ -109,10 +116,9 @@ class Subscriptions:
                 pause = min(2 * pause, LONGEST)
 
     def _send(self, follower: "_Follower", page: "list[JournalEntry]") -> None:
-        from herdbook.entrypoints.operations.serialize import plain  # noqa: PLC0415
+        from herdbook.entrypoints.operations.wire_converter import unstructure  # noqa: PLC0415
 
-        entries = [plain(entry) for entry in page]
-        said = {"subscription": follower.name, "entries": entries, "seq": page[-1].seq}
+        said = {"subscription": follower.name, "entries": unstructure(page), "seq": page[-1].seq}
         if not follower.stop.is_set():
             self._outlet.notify("journal.changed", said)
 

@@ -6,6 +6,7 @@ from enum import Enum, IntEnum
 from typing import Any, NamedTuple
 
 import pytest
+from attrs import frozen
 
 from herdbook.domain.clock import Stamp
 from herdbook.domain.plan.model import Task
@@ -73,6 +74,12 @@ class Pair(NamedTuple):
     tasks: tuple[Task, ...] = ()
 
 
+@frozen
+class Report:
+    at: datetime
+    pairs: tuple[Pair, ...] = ()
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -85,6 +92,7 @@ class Pair(NamedTuple):
         Pair(Colour.RED, NOON),
         Pair({"inner": Pair(1, None)}, LATER),
         [(1, "a"), frozenset({1}), {2}],
+        Report(NOON, (Pair(1, LATER),)),
     ],
     ids=repr,
 )

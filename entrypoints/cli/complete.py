@@ -1,4 +1,4 @@
-"""What could be typed next, for shells: from the table alone, so that it is there at once."""
+"""Completions for shells, from the table alone, so that they take no time."""
 
 from collections.abc import Sequence
 

@@ -38,7 +38,7 @@ words of its own.
 """
 
 
-def reference() -> str:
+def command_reference() -> str:
     """Every command with its parameters and its example, group by group."""
     groups = dict.fromkeys(each.words[0] for each in OPERATIONS)
     parts = [HEAD]
@@ -51,27 +51,27 @@ def reference() -> str:
 
 def _command(operation: Operation) -> str:
     parameters = parameters_of(operation)
-    places = " ".join(_place(each) for each in parameters if each.positional)
+    places = " ".join(_placeholder(each) for each in parameters if each.positional)
     name = f"herdbook {' '.join(operation.words)} {places}".strip()
     alias = f" (also `herdbook {operation.alias}`)" if operation.alias else ""
     lines = [f"### `{name}`", f"{operation.help[0].upper()}{operation.help[1:]}{alias}.", ""]
-    lines += [f"- `{_spelt(each)}`: {each.help}{_more(each)}" for each in parameters]
+    lines += [f"- `{_spelling(each)}`: {each.help}{_details(each)}" for each in parameters]
     lines += [*([""] if parameters else []), "```sh", operation.example, "```", ""]
     return "\n".join(lines)
 
 
-def _place(parameter: Parameter) -> str:
+def _placeholder(parameter: Parameter) -> str:
     name = option_name(parameter).upper() + ("…" if parameter.many else "")
     return name if parameter.required or parameter.many else f"[{name}]"
 
 
-def _spelt(parameter: Parameter) -> str:
+def _spelling(parameter: Parameter) -> str:
     if parameter.positional:
-        return _place(parameter)
+        return _placeholder(parameter)
     return f"--{option_name(parameter)}"
 
 
-def _more(parameter: Parameter) -> str:
+def _details(parameter: Parameter) -> str:
     said = []
     if parameter.choices:
         said.append(f"one of {', '.join(parameter.choices)}")
@@ -97,4 +97,4 @@ def _first_sentence(error: type) -> str:
 
 
 if __name__ == "__main__":
-    print(error_reference() if sys.argv[1:] == ["errors"] else reference(), end="")
+    print(error_reference() if sys.argv[1:] == ["errors"] else command_reference(), end="")

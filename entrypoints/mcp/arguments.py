@@ -1,4 +1,4 @@
-"""What a model gave, as the parameters of an operation.
+"""Converts the arguments of a tool call into the parameters of an operation.
 
 A text is taken as it is: `-` reads nothing here, and no parameter opens a file.
 """
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.mcp.tool import Tool, operation_of, shown_parameters
+from herdbook.entrypoints.mcp.tool import Tool, operation_of, tool_parameters
 from herdbook.entrypoints.operations.model import parameters_of
 from herdbook.entrypoints.operations.parameter_converter import MCP, convert_all
 
@@ -17,7 +17,7 @@ def values_of(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises InvalidValue with the name that the model used.
     """
-    shown = shown_parameters(tool)
+    shown = tool_parameters(tool)
     for name in given:
         if name not in shown:
             known = ", ".join(shown)

@@ -23,18 +23,14 @@ def to_data(answer: Any) -> Any:
         return answer
     if hasattr(type_, "__declared__"):
         return row_to_data(answer)
-    names = getattr(type_, "_fields", None) or [each.name for each in _attributes(type_)]
-    if names:
+    attributes: Any = getattr(type_, "__attrs_attrs__", ())
+    if names := getattr(type_, "_fields", None) or [each.name for each in attributes]:
         return {name: to_data(getattr(answer, name)) for name in names}
     if isinstance(answer, dict):
         return {str(key): to_data(value) for key, value in answer.items()}
     if isinstance(answer, list | tuple | set | frozenset):
         return [to_data(each) for each in answer]
     return _value_to_data(answer)
-
-
-def _attributes(type_: Any) -> Any:
-    return getattr(type_, "__attrs_attrs__", ())
 
 
 def row_to_data(row: Any) -> dict[str, Any]:

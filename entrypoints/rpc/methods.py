@@ -1,7 +1,7 @@
-"""The table of operations as methods: which there are, and what a client may hand to them.
+"""The operations as JSON-RPC methods.
 
-Parameters are data. A method that would follow something for ever, open a path or read standard
-input does that on the command line only; here such a parameter is refused.
+Parameters are data. Following something for ever, opening a path and reading standard input are for
+the command line only; such a parameter is refused here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,12 +23,14 @@ from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.entrypoints.rpc.errors import invalid_params
 
 ENDLESS = frozenset({"journal.follow"})
-"""What gives answers until it is stopped, and nothing else."""
+"""Operations that only give answers until they are stopped."""
 FOLLOWING = frozenset({"follow", "watch"})
-"""The flags that make an operation go on and on."""
-INSTEAD = "cannot be had over JSON-RPC; journal.subscribe tells what changes, as it happens"
+"""The flags that make an operation endless."""
+SUBSCRIBE_INSTEAD = (
+    "cannot be had over JSON-RPC; journal.subscribe tells what changes, as it happens"
+)
 MOST_ANSWERS = 1_000
-"""So many of what the command line prints line by line come at once, unless a limit is given."""
+"""The most answers that come at once, of those the command line prints line by line."""
 
 
 def _refuse_folder(goal: Any) -> list[tuple[str, str]]:
@@ -54,13 +56,13 @@ class Method:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What a client may give, by its place: what is needed, then the rest."""
+        """The parameters by position: required ones first."""
         taken = [each for each in self._all if each.name not in FOLLOWING]
         return tuple(sorted(taken, key=lambda each: not each.required))
 
     @cached_property
     def _by_name(self) -> dict[str, Parameter]:
-        """Under which names a parameter is known: as typed, and as the field or argument it is."""
+        """The parameters by option name, and by the name of the field or argument."""
         names = {json_name(each): each for each in self._all}
         for each in self._all:
             names.setdefault(each.field or each.name, each)
@@ -76,20 +78,20 @@ class Method:
         return code
 
     def waits(self, params: Any) -> bool:
-        """Whether a call may take as long as it is told to."""
+        """Whether a call with these parameters may wait."""
         if not self._can_wait:
             return False
         return isinstance(params, list) or bool(params and params.get("wait"))
 
     def arguments(self, params: Any) -> dict[str, Any]:
-        """What the code is called with; an error with every parameter that does not fit."""
+        """What the handler is called with; RpcError lists every parameter that does not fit."""
         problems: list[tuple[str, str]] = []
         given = self._given(params, problems)
         values, unfit = convert_all(self._all, given, RPC)
         problems += [(each.field, each.reason) for each in unfit]
         for parameter in self._all:
             if parameter.name in FOLLOWING and values[parameter.name] is True:
-                problems.append((json_name(parameter), INSTEAD))
+                problems.append((json_name(parameter), SUBSCRIBE_INSTEAD))
         if goal := self.name == "advise" and values["goal"]:
             problems += _refuse_folder(goal)
         if problems:
@@ -97,7 +99,7 @@ class Method:
         return arguments_of(self.operation, self._all, values)
 
     def __call__(self, here: Here, params: Any) -> Any:
-        """Do it; the answer as it goes into JSON."""
+        """Call the handler; returns the answer as it goes into JSON."""
         arguments = self.arguments(params)
         answer = self._code(here, **arguments)
         if isinstance(answer, Iterator):
@@ -105,7 +107,7 @@ class Method:
         return _to_json(answer)
 
     def _given(self, params: Any, problems: list[tuple[str, str]]) -> dict[str, Any]:
-        """The parameters by the names of the table, from what was sent by name or by place."""
+        """The values by the names of the table, from values by name or by position."""
         if params is None:
             return {}
         if isinstance(params, list):
@@ -128,7 +130,9 @@ class Method:
         return given
 
     def _hint(self, name: str) -> str:
-        return meant(name, self._by_name) or _listed([json_name(each) for each in self.parameters])
+        return suggest(name, self._by_name) or _list_names(
+            [json_name(each) for each in self.parameters]
+        )
 
 
 _answers = count()
@@ -149,7 +153,7 @@ def _to_json(answer: Any) -> Any:
 
 @cache
 def methods() -> dict[str, Method]:
-    """Every method that a program from outside may call, by its name."""
+    """Every method that a client may call, by its name."""
     return {
         each.name: Method(each)
         for each in OPERATIONS
@@ -157,26 +161,26 @@ def methods() -> dict[str, Method]:
     }
 
 
-def unknown(name: str) -> str:
-    """What to say of a method that there is not."""
+def describe_unknown(name: str) -> str:
+    """The error for an unknown method, with a suggestion."""
     for operation in OPERATIONS:
         if operation.name == name and operation.local:
             return f"{name} is for the command line alone"
         if operation.name == name:
-            return f"{name} {INSTEAD}"
+            return f"{name} {SUBSCRIBE_INSTEAD}"
         if operation.alias == name and not operation.local:
             return f"there is no method {name}; did you mean {operation.name}?"
-    hint = meant(name, methods()) or "; rpc.discover lists them all"
+    hint = suggest(name, methods()) or "; rpc.discover lists them all"
     return f"there is no method {name}{hint}"
 
 
-def meant(word: str, known: Mapping[str, object]) -> str:
-    """A question for somebody who mistyped; nothing where nothing is like it."""
+def suggest(word: str, known: Mapping[str, object]) -> str:
+    """A suggestion for a mistyped name; empty where none is close."""
     from difflib import get_close_matches  # noqa: PLC0415
 
     close = get_close_matches(word[:100], list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return f"; it takes {', '.join(names)}" if names else "; it takes none"

@@ -1,4 +1,4 @@
-"""The OpenRPC document of a server, made from the table: what `rpc.discover` answers."""
+"""The OpenRPC document, made from the tables and annotations: the answer of `rpc.discover`."""
 
 from typing import Any, get_type_hints
 
@@ -14,8 +14,8 @@ from herdbook.entrypoints.operations.json_schema import (
 )
 from herdbook.entrypoints.operations.model import Operation, Parameter, json_name
 from herdbook.entrypoints.rpc import messages
-from herdbook.entrypoints.rpc.builtin_methods import OWN
-from herdbook.entrypoints.rpc.dispatcher import Service
+from herdbook.entrypoints.rpc.builtin_methods import BUILTIN_METHODS
+from herdbook.entrypoints.rpc.dispatcher import Dispatcher
 from herdbook.entrypoints.rpc.methods import Method, methods
 from herdbook.ports.engine.dictionary import DICTIONARY
 
@@ -42,7 +42,7 @@ def document() -> dict[str, Any]:
                 _method(each, answer_schema(each.operation, _reference))
                 for each in methods().values()
             ),
-            *(_method(Method(each), _own_answer(each.name)) for each in OWN),
+            *(_method(Method(each), _builtin_answer(each.name)) for each in BUILTIN_METHODS),
         ],
         "components": {
             "schemas": {kind.entity.__name__: row_schema(kind) for kind in DICTIONARY},
@@ -51,8 +51,8 @@ def document() -> dict[str, Any]:
     }
 
 
-def _own_answer(name: str) -> Schema:
-    return type_schema(get_type_hints(Service.own_method(name))["return"])
+def _builtin_answer(name: str) -> Schema:
+    return type_schema(get_type_hints(Dispatcher.builtin_method(name))["return"])
 
 
 def _reference(name: str) -> Schema:
@@ -76,13 +76,13 @@ def _method(method: Method, answer: Schema) -> dict[str, Any]:
 def _parameter(parameter: Parameter) -> dict[str, Any]:
     return {
         "name": json_name(parameter),
-        "description": _told(parameter),
+        "description": _description(parameter),
         "required": parameter.required,
         "schema": parameter_schema(parameter),
     }
 
 
-def _told(parameter: Parameter) -> str:
+def _description(parameter: Parameter) -> str:
     """The help of the command line, without what only holds there."""
     return parameter.help.partition("; -")[0].partition("; only -")[0]
 

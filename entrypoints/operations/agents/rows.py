@@ -1,6 +1,14 @@
 """The crew: agents, the accounts they run on, what they print, and the journal of it all."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, an_id, does, id_option, noun
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    argument,
+    crud_operations,
+    id_argument,
+    id_option,
+    use_case_operation,
+)
 
 _ACTING = "acting agent"
 _AGENT = id_option("agent_id", _ACTING, "its name or id; by default the agent that acts here")
@@ -27,8 +35,8 @@ ROWS: tuple[Operation, ...] = (
             Parameter("prompt", "what it was told; - reads it from standard input"),
         ),
     ),
-    *noun("agent", "agents", "name", "", add=False),
-    does(
+    *crud_operations("agent", "agents", "name", "", add=False),
+    use_case_operation(
         "agent.wait",
         "let an agent wait for a person",
         "agents.agent_lifecycle:wait",
@@ -36,14 +44,14 @@ ROWS: tuple[Operation, ...] = (
         _AGENT,
         Parameter("questions", "what it asks, as JSON", kind="json"),
     ),
-    does(
+    use_case_operation(
         "agent.resume",
         "let an agent go on",
         "agents.agent_lifecycle:resume",
         "agent resume --agent brisk-otter",
         _AGENT,
     ),
-    does(
+    use_case_operation(
         "agent.stop",
         "write down that an agent has ended",
         "agents.agent_lifecycle:stop",
@@ -52,12 +60,12 @@ ROWS: tuple[Operation, ...] = (
         Parameter("exit_code", "the exit code of its process", kind="number"),
         Parameter("result", "what came of it, as JSON", kind="json"),
     ),
-    does(
+    use_case_operation(
         "agent.dismiss",
         "let a crashed agent no longer be shown",
         "agents.agent_lifecycle:dismiss",
         "agent dismiss brisk-otter",
-        an_id("agent_id", "agents"),
+        id_argument("agent_id", "agents"),
     ),
     Operation(
         "agent.waiting",
@@ -73,8 +81,8 @@ ROWS: tuple[Operation, ...] = (
         "crud.views:many",
         "herdbook agent crashed",
     ),
-    *noun("account", "accounts", "email", "me@example.com --credentials -"),
-    does(
+    *crud_operations("account", "accounts", "email", "me@example.com --credentials -"),
+    use_case_operation(
         "account.take",
         "take the account whose turn it is",
         "agents.accounts:take",
@@ -82,29 +90,29 @@ ROWS: tuple[Operation, ...] = (
         Parameter("provider", "of whom", default="claude"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "account.exhaust",
         "write down that an account is used up",
         "agents.accounts:exhaust",
         "account exhaust a1b2 --until 2026-05-01T12:00Z",
-        an_id("account_id", "accounts"),
+        id_argument("account_id", "accounts"),
         Parameter("until", "when it can be used again", kind="moment"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "account.free",
         "let an exhausted account be used again",
         "agents.accounts:free",
         "account free a1b2",
-        an_id("account_id", "accounts"),
+        id_argument("account_id", "accounts"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "log.add",
         "add a piece to an agent's log",
         "agents.logs:append",
         "log add 'all tests pass' --agent brisk-otter",
-        Parameter("content", "what it printed; - reads it from standard input", positional=True),
+        argument("content", "what it printed; - reads it from standard input"),
         _AGENT,
         Parameter("session_number", "of which session", kind="number"),
     ),
@@ -123,12 +131,12 @@ ROWS: tuple[Operation, ...] = (
         alias="log",
         follows=True,
     ),
-    does(
+    use_case_operation(
         "log.rm",
         "remove an agent's log",
         "agents.logs:remove",
         "log rm brisk-otter",
-        an_id("agent_id", "agents"),
+        id_argument("agent_id", "agents"),
     ),
     Operation(
         "journal.list",

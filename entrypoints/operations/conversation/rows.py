@@ -1,6 +1,13 @@
 """What agents and people say to one another."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, an_id, does, id_option, noun
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    crud_operations,
+    id_argument,
+    id_option,
+    use_case_operation,
+)
 
 _ACTING = "acting agent"
 _FROM = id_option("from_agent_id", _ACTING, "who asks; by default the agent that acts here")
@@ -8,7 +15,7 @@ _LISTENER = id_option("agent_id", _ACTING, "its name or id; by default the agent
 _TEXT = "what to say; - reads it from standard input"
 
 ROWS: tuple[Operation, ...] = (
-    does(
+    use_case_operation(
         "message.add",
         "write to an agent, or to the person",
         "messaging:send",
@@ -19,24 +26,24 @@ ROWS: tuple[Operation, ...] = (
         id_option("parent_message_id", "messages", "the message it answers"),
         Parameter("requires_response", "an answer is needed", kind="flag"),
     ),
-    *noun("message", "messages", "content", "", add=False),
-    does(
+    *crud_operations("message", "messages", "content", "", add=False),
+    use_case_operation(
         "message.reply",
         "answer a message",
         "messaging:reply",
         "message reply a1b2 yes",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
         Parameter("content", _TEXT, positional=True, required=True),
         Parameter("requires_response", "an answer is needed", kind="flag"),
     ),
-    does(
+    use_case_operation(
         "message.read",
         "show a message, which counts as read from then on",
         "messaging:read",
         "message read a1b2",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
     ),
-    does(
+    use_case_operation(
         "message.inbox",
         "list what an agent, or the person, has not read yet",
         "messaging:inbox",
@@ -46,12 +53,12 @@ ROWS: tuple[Operation, ...] = (
         id_option("after", "messages", "from behind this message on"),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "message.thread",
         "print the whole thread a message is in",
         "messaging:thread",
         "message thread a1b2",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
         reads=True,
     ),
     Operation(
@@ -68,7 +75,7 @@ ROWS: tuple[Operation, ...] = (
             Parameter("wait", "for how long to wait for the answer", kind="duration"),
         ),
     ),
-    *noun("conversation", "conversations", "question", "", add=False),
+    *crud_operations("conversation", "conversations", "question", "", add=False),
     Operation(
         "conversation.listen",
         "print the oldest question an agent has not answered, waiting for one if told to",
@@ -80,15 +87,15 @@ ROWS: tuple[Operation, ...] = (
             Parameter("wait", "for how long to wait for one", kind="duration"),
         ),
     ),
-    does(
+    use_case_operation(
         "conversation.answer",
         "answer a question",
         "messaging:answer",
         "conversation answer a1b2 8080",
-        an_id("conversation_id", "conversations"),
+        id_argument("conversation_id", "conversations"),
         Parameter("text", _TEXT, positional=True, required=True),
     ),
-    does(
+    use_case_operation(
         "chat.add",
         "open the chat about a phase or a task, or find the open one",
         "messaging:open_chat",
@@ -103,13 +110,13 @@ ROWS: tuple[Operation, ...] = (
         Parameter("target_id", "its whole id", positional=True, required=True),
         id_option("agent_id", "agents", "the agent that takes part"),
     ),
-    *noun("chat", "chat_sessions", "", "", add=False),
-    does(
+    *crud_operations("chat", "chat_sessions", "", "", add=False),
+    use_case_operation(
         "chat.say",
         "say something in an open chat",
         "messaging:say",
         "chat say a1b2 user 'make it shorter'",
-        an_id("chat_session_id", "chat_sessions"),
+        id_argument("chat_session_id", "chat_sessions"),
         Parameter(
             "role",
             "who says it",
@@ -119,20 +126,20 @@ ROWS: tuple[Operation, ...] = (
         ),
         Parameter("content", _TEXT, positional=True, required=True),
     ),
-    does(
+    use_case_operation(
         "chat.said",
         "print what was said in a chat",
         "messaging:said",
         "chat said a1b2",
-        an_id("chat_session_id", "chat_sessions"),
+        id_argument("chat_session_id", "chat_sessions"),
         Parameter("limit", "at most so many", kind="number", default=100),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "chat.close",
         "end a chat",
         "messaging:close_chat",
         "chat close a1b2",
-        an_id("chat_session_id", "chat_sessions"),
+        id_argument("chat_session_id", "chat_sessions"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Rows of any kind on the command line: `add`, `list`, `show`, `set`, `rm`."""
+"""Handlers for rows of any kind: `add`, `list`, `show`, `set`, `rm`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -37,7 +37,7 @@ def set_(
     entity: str,
     values: Mapping[str, Any],
 ) -> Any:
-    """Change some fields of a row; `clear` names those that shall hold nothing."""
+    """Change fields of a row; `clear` names those to empty. InvalidValue if there are none."""
     kind = DICTIONARY.kinds[entity]
     emptied = dict.fromkeys(_fields(kind, clear))
     if not values and not emptied:
@@ -46,7 +46,7 @@ def set_(
 
 
 def rm(here: Here, *, ids: Sequence[str], entity: str) -> list[Any]:
-    """Remove rows and what goes with them; what they were."""
+    """Remove rows and what goes with them; returns the removed rows."""
     kind = DICTIONARY.kinds[entity]
     return here.run(kind.area, crud.remove, kind, ids)
 

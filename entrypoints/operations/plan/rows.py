@@ -3,11 +3,12 @@
 from herdbook.entrypoints.operations.model import (
     Operation,
     Parameter,
-    an_id,
-    does,
+    argument,
+    crud_operations,
     flag,
+    id_argument,
     id_option,
-    noun,
+    use_case_operation,
 )
 
 _TASK = Parameter(
@@ -48,26 +49,26 @@ ROWS: tuple[Operation, ...] = (
             flag("dot", "as a DOT graph, for Graphviz"),
         ),
     ),
-    *noun("initiative", "initiatives", "name", "'ship the login'"),
-    *noun("phase", "phases", "name", "schema --initiative a1b2"),
-    does(
+    *crud_operations("initiative", "initiatives", "name", "'ship the login'"),
+    *crud_operations("phase", "phases", "name", "schema --initiative a1b2"),
+    use_case_operation(
         "phase.after",
         "let a phase wait for others",
         "plan.dependencies:phase_after",
         "phase after a1b2 c3d4",
-        an_id("phase_id", "phases"),
-        an_id("others", "phases", "what it waits for", many=True),
+        id_argument("phase_id", "phases"),
+        id_argument("others", "phases", "what it waits for", many=True),
     ),
-    does(
+    use_case_operation(
         "phase.not-after",
         "let a phase no longer wait for others",
         "plan.dependencies:phase_not_after",
         "phase not-after a1b2 c3d4",
-        an_id("phase_id", "phases"),
-        an_id("others", "phases", "what it waited for", many=True),
+        id_argument("phase_id", "phases"),
+        id_argument("others", "phases", "what it waited for", many=True),
     ),
-    *noun("task", "tasks", "name", "'write the parser' --priority high"),
-    does(
+    *crud_operations("task", "tasks", "name", "'write the parser' --priority high"),
+    use_case_operation(
         "task.ready",
         "list the tasks that can be claimed now, most urgent first",
         "plan.claims:ready",
@@ -125,38 +126,38 @@ ROWS: tuple[Operation, ...] = (
         "herdbook task release a1b2",
         (_TASK, _FENCE),
     ),
-    does(
+    use_case_operation(
         "task.retry",
         "let a task that failed too often be tried again",
         "plan.claims:retry",
         "task retry a1b2",
-        an_id("task_id", "tasks"),
+        id_argument("task_id", "tasks"),
     ),
-    does(
+    use_case_operation(
         "task.after",
         "let a task wait for others",
         "plan.dependencies:task_after",
         "task after a1b2 c3d4 e5f6",
-        an_id("task_id", "tasks"),
-        an_id("others", "tasks", "what it waits for", many=True),
+        id_argument("task_id", "tasks"),
+        id_argument("others", "tasks", "what it waits for", many=True),
     ),
-    does(
+    use_case_operation(
         "task.not-after",
         "let a task no longer wait for others",
         "plan.dependencies:task_not_after",
         "task not-after a1b2 c3d4",
-        an_id("task_id", "tasks"),
-        an_id("others", "tasks", "what it waited for", many=True),
+        id_argument("task_id", "tasks"),
+        id_argument("others", "tasks", "what it waited for", many=True),
     ),
-    does(
+    use_case_operation(
         "task.waits-for",
         "list what a task waits for, finished or not",
         "plan.dependencies:task_waits_for",
         "task waits-for a1b2",
-        an_id("task_id", "tasks"),
+        id_argument("task_id", "tasks"),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.order",
         "list unfinished tasks, each after those it waits for",
         "plan.schedule:order",
@@ -165,7 +166,7 @@ ROWS: tuple[Operation, ...] = (
         _PHASE,
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.waves",
         "group unfinished tasks into sets that can run at once",
         "plan.schedule:waves",
@@ -174,7 +175,7 @@ ROWS: tuple[Operation, ...] = (
         _PHASE,
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.critical-path",
         "list the longest chain of unfinished tasks",
         "plan.schedule:critical_path",
@@ -183,9 +184,9 @@ ROWS: tuple[Operation, ...] = (
         _PHASE,
         reads=True,
     ),
-    *noun("page", "pages", "title", "notes --initiative a1b2"),
-    *noun("project", "projects", "name", "app --url https://example.com/app.git"),
-    does(
+    *crud_operations("page", "pages", "title", "notes --initiative a1b2"),
+    *crud_operations("project", "projects", "name", "app --url https://example.com/app.git"),
+    use_case_operation(
         "errand.add",
         "begin a small change to a project, outside any initiative",
         "plan.errands:start",
@@ -196,13 +197,13 @@ ROWS: tuple[Operation, ...] = (
         Parameter("base_branch", "what it starts from, instead of the project's default branch"),
         id_option("agent_id", "agents"),
     ),
-    *noun("errand", "errands", "", "", add=False),
-    does(
+    *crud_operations("errand", "errands", "", "", add=False),
+    use_case_operation(
         "errand.move",
         "take an errand a step on or back",
         "plan.errands:move",
         "errand move a1b2 pending_review",
-        an_id("errand_id", "errands"),
+        id_argument("errand_id", "errands"),
         Parameter(
             "status",
             "how far it has come",
@@ -211,69 +212,69 @@ ROWS: tuple[Operation, ...] = (
             choices=("active", "pending_review", "conflict", "merged", "abandoned"),
         ),
     ),
-    *noun(
+    *crud_operations(
         "proposal",
         "proposals",
         "title",
         "'split it' --target-type task --agent otter --initiative a1b2 --summary s --content -",
     ),
-    does(
+    use_case_operation(
         "proposal.accept",
         "make what an agent proposed part of the plan",
         "plan.proposals:accept",
         "proposal accept a1b2",
-        an_id("proposal_id", "proposals"),
+        id_argument("proposal_id", "proposals"),
     ),
-    does(
+    use_case_operation(
         "proposal.dismiss",
         "turn a proposal down",
         "plan.proposals:dismiss",
         "proposal dismiss a1b2",
-        an_id("proposal_id", "proposals"),
+        id_argument("proposal_id", "proposals"),
     ),
-    *noun("change-set", "change_sets", "summary", "", add=False),
-    does(
+    *crud_operations("change-set", "change_sets", "summary", "", add=False),
+    use_case_operation(
         "change-set.revert",
         "take back what a change set did, where nothing has changed since",
         "journal.undo:revert",
         "change-set revert a1b2",
-        an_id("change_set_id", "change_sets"),
+        id_argument("change_set_id", "change_sets"),
     ),
-    *noun(
+    *crud_operations(
         "review",
         "review_comments",
         "body",
         "'why?' --phase a1b2 --file-path a.py --line-number 7 --line-type added",
     ),
-    does(
+    use_case_operation(
         "review.reply",
         "add to the thread of a remark",
         "plan.reviews:reply",
         "review reply a1b2 'because'",
-        an_id("comment_id", "review_comments"),
-        Parameter("body", "what to say; - reads it from standard input", positional=True),
+        id_argument("comment_id", "review_comments"),
+        argument("body", "what to say; - reads it from standard input"),
         Parameter("author", "who says it", default="you"),
     ),
-    does(
+    use_case_operation(
         "review.resolve",
         "mark the thread of a remark as dealt with",
         "plan.reviews:resolve",
         "review resolve a1b2",
-        an_id("comment_id", "review_comments"),
+        id_argument("comment_id", "review_comments"),
     ),
-    does(
+    use_case_operation(
         "review.unresolve",
         "take up the thread of a remark again",
         "plan.reviews:unresolve",
         "review unresolve a1b2",
-        an_id("comment_id", "review_comments"),
+        id_argument("comment_id", "review_comments"),
     ),
-    does(
+    use_case_operation(
         "review.threads",
         "list the threads of a phase, oldest first",
         "plan.reviews:threads",
         "review threads a1b2",
-        an_id("phase_id", "phases"),
+        id_argument("phase_id", "phases"),
         Parameter("resolved", "only those that are, or are not", kind="yesno"),
         reads=True,
     ),

@@ -48,7 +48,7 @@ def test_a_tool_is_an_operation_that_is_offered_to_programs(tool: Tool) -> None:
 def test_all_that_an_operation_needs_is_given_by_the_model_or_known(tool: Tool) -> None:
     """And nothing is shown or filled in that the operation does not know."""
     parameters = {each.name: each for each in parameters_of(operation_of(tool))}
-    shown = {each.parameter for each in tool.shown}
+    shown = {each.parameter for each in tool.parameters}
     known = {tool.acts} if tool.acts else set()
     assert shown | known <= set(parameters)
     assert not shown & known
@@ -75,7 +75,7 @@ def test_what_a_tool_takes_and_gives_is_a_schema_of_an_object(tool: Tool) -> Non
 def test_a_choice_of_the_table_is_a_choice_of_the_model(tool: Tool) -> None:
     """With the same default."""
     parameters = {each.name: each for each in parameters_of(operation_of(tool))}
-    for shown in tool.shown:
+    for shown in tool.parameters:
         schema = input_schema(tool)["properties"][shown.name]
         row = parameters[shown.parameter]
         assert tuple(schema.get("enum", ())) == row.choices
@@ -85,7 +85,7 @@ def test_a_choice_of_the_table_is_a_choice_of_the_model(tool: Tool) -> None:
 @each_tool
 def test_a_description_says_when_to_use_a_tool_and_never_tempts_to_destroy(tool: Tool) -> None:
     """Models do as they are told."""
-    words = [tool.description, tool.title, *(each.help for each in tool.shown)]
+    words = [tool.description, tool.title, *(each.help for each in tool.parameters)]
     assert not any(RISKY.search(each) for each in words)
     assert tool.description.endswith(".")
     assert len(tool.description) < 600

@@ -2,7 +2,11 @@
 
 import inspect
 import shlex
+from datetime import datetime, timedelta
+from enum import Enum
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -42,6 +46,34 @@ def test_a_use_case_takes_the_parameters_that_the_table_lists(operation: Operati
         assert {each.name for each in rest if each.default is each.empty} <= listed
 
 
+TYPES = {"number": int, "flag": bool, "yesno": bool, "moment": datetime, "duration": timedelta}
+
+
+@each_operation
+def test_a_row_says_of_a_parameter_what_its_annotation_says(operation: Operation) -> None:
+    """Its type, its choices, and whether there may be none."""
+    code = code_of(operation.use_case or operation.code)
+    hints, taken = get_type_hints(code), inspect.signature(code).parameters
+    for each in operation.parameters:
+        hint = hints[each.name]
+        kinds = set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else {hint}
+        may_be_none = NoneType in kinds
+        (kind,) = kinds - {NoneType}
+        if each.many:
+            assert get_args(kind) == (str,), each.name
+        elif each.kind == "json":
+            assert kind is Any, each.name
+        elif isinstance(kind, type) and issubclass(kind, Enum):
+            assert set() < set(each.choices) <= {choice.value for choice in kind}, each.name
+        else:
+            assert kind is TYPES.get(each.kind, str), each.name
+        is_none = not each.required and each.default is None and each.kind != "flag"
+        if not operation.use_case:
+            assert is_none == may_be_none, each.name
+        elif is_none and each.refers != ACTING:
+            assert taken[each.name].default is not inspect.Parameter.empty, each.name
+
+
 @each_operation
 def test_what_a_parameter_refers_to_is_kept(operation: Operation) -> None:
     """A kind of rows of the dictionary, or the agent that acts."""
@@ -53,7 +85,7 @@ def test_what_a_parameter_refers_to_is_kept(operation: Operation) -> None:
 @each_operation
 def test_every_operation_has_a_screen_a_help_line_and_an_example(operation: Operation) -> None:
     """The example calls it by its words or its alias."""
-    assert callable(code_of(operation.screen))
+    assert callable(code_of(operation.view))
     assert operation.help[0].islower()
     assert not operation.help.endswith(".")
     calls = (f"herdbook {' '.join(operation.words)}", f"herdbook {operation.alias or '?'}")

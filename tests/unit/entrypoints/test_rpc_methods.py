@@ -17,8 +17,8 @@ from herdbook.entrypoints.operations.model import json_name
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.entrypoints.operations.status.handlers import status
 from herdbook.entrypoints.rpc.errors import to_exception, to_rpc_error
-from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError, encoded, failure
-from herdbook.entrypoints.rpc.methods import ENDLESS, methods, unknown
+from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError, encode, error_response
+from herdbook.entrypoints.rpc.methods import ENDLESS, describe_unknown, methods
 from herdbook.entrypoints.rpc.openrpc import document
 from herdbook.ports.engine.store import TryAgain
 
@@ -39,10 +39,10 @@ def test_every_operation_that_is_not_local_is_a_method() -> None:
         assert name in methods()
     for name in ("sql", "shell", "copy", "merge", "trust", "import.plan", "worktree.add", "rpc"):
         assert name not in methods()
-        assert unknown(name) == f"{name} is for the command line alone"
-    assert "journal.subscribe" in unknown("journal.follow")
-    assert unknown("ready").endswith("did you mean task.ready?")
-    assert unknown("task.lst").endswith("did you mean task.list?")
+        assert describe_unknown(name) == f"{name} is for the command line alone"
+    assert "journal.subscribe" in describe_unknown("journal.follow")
+    assert describe_unknown("ready").endswith("did you mean task.ready?")
+    assert describe_unknown("task.lst").endswith("did you mean task.list?")
 
 
 def test_no_method_takes_a_path_or_goes_on_for_ever() -> None:
@@ -149,7 +149,7 @@ def test_a_worktree_that_nobody_can_mean_is_not_found(
     assert (caught.value.entity, caught.value.key) == ("worktree", named)
     with pytest.raises(NotFound):
         status(here, worktree=f"{named}\0", all=False)
-    encoded(failure(1, to_rpc_error(caught.value)))
+    encode(error_response(1, to_rpc_error(caught.value)))
 
 
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda each: each.__name__)
@@ -159,10 +159,10 @@ def test_every_error_comes_through_as_it_was(kind: type[HerdbookError]) -> None:
     values |= {"str | None": "y", "datetime.datetime | None": datetime(2026, 5, 1, tzinfo=UTC)}
     wanted = inspect.signature(kind).parameters.values()
     error = kind(*(values[inspect.formatannotation(each.annotation)] for each in wanted))
-    sent = json.loads(encoded(failure(1, to_rpc_error(error))))["error"]
+    sent = json.loads(encode(error_response(1, to_rpc_error(error))))["error"]
     assert sent["code"] == ERRORS[kind].code
     assert (sent["message"], sent["data"]["type"]) == (str(error), kind.__name__)
-    back = to_exception(RpcError.read(sent))
+    back = to_exception(RpcError.from_data(sent))
     assert type(back) is kind
     assert vars(back) == vars(error)
 

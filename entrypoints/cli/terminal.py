@@ -90,13 +90,16 @@ def _redraw(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> No
 
     last: list[Any] = []
 
-    def drawn() -> Group:
+    def draw_last() -> Group:
         lines = draw(last[-1]) if last else []
         return Group(*(_text(line) for line in _fit_height(lines)))
 
     console = _console()
     with Live(
-        console=console, screen=True, get_renderable=drawn, refresh_per_second=REDRAWS_PER_SECOND
+        console=console,
+        screen=True,
+        get_renderable=draw_last,
+        refresh_per_second=REDRAWS_PER_SECOND,
     ) as screen:
         for answer in answers:
             last[:] = [answer]

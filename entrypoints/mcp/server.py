@@ -76,7 +76,7 @@ def create_server(caller: Caller, version: str) -> MCPServer[Any]:
 def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
     waiting = anyio.CapacityLimiter(MOST_WAITING) if tool.waits else None
 
-    async def answered(arguments: dict[str, Any]) -> CallToolResult:
+    async def run(arguments: dict[str, Any]) -> CallToolResult:
         gone = Event()
         try:
             return _result(
@@ -97,7 +97,7 @@ def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
             gone.set()
 
     return _Tool(
-        fn=answered,
+        fn=run,
         name=tool.name,
         title=tool.title,
         description=tool.description,

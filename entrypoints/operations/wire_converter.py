@@ -51,7 +51,7 @@ def check_row_type(type_: type) -> None:
         raise InvalidValue("entity", f"{type_.__name__} is no kind of rows that Herdbook keeps")
 
 
-def _unchanged(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -71,7 +71,7 @@ def _configure() -> None:
     _ROWS.register_unstructure_hook(datetime, moment)
     _ROWS.register_unstructure_hook(Stamp, str)
     _ROWS.register_unstructure_hook(bytes, len)
-    _ROWS.register_unstructure_hook_func(_is_document, _unchanged)
+    _ROWS.register_unstructure_hook_func(_is_document, _identity)
     _VALUES.register_unstructure_hook(datetime, datetime.isoformat)
     _VALUES.register_unstructure_hook_factory(is_namedtuple, namedtuple_dict_unstructure_factory)
     _VALUES.register_unstructure_hook_factory(

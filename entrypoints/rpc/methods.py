@@ -86,7 +86,7 @@ class Method:
     def arguments(self, params: Any) -> dict[str, Any]:
         """What the handler is called with; RpcError lists every parameter that does not fit."""
         problems: list[tuple[str, str]] = []
-        given = self._given(params, problems)
+        given = self._by_table_name(params, problems)
         values, unfit = convert_all(self._all, given, RPC)
         problems += [(each.field, each.reason) for each in unfit]
         for parameter in self._all:
@@ -106,7 +106,7 @@ class Method:
             answer = list(islice(answer, arguments.get("limit") or MOST_ANSWERS))
         return _to_json(answer)
 
-    def _given(self, params: Any, problems: list[tuple[str, str]]) -> dict[str, Any]:
+    def _by_table_name(self, params: Any, problems: list[tuple[str, str]]) -> dict[str, Any]:
         """The values by the names of the table, from values by name or by position."""
         if params is None:
             return {}

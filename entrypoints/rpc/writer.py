@@ -81,7 +81,7 @@ class MessageWriter:
 
     def notify(self, method: str, params: Any) -> None:
         """Send a notification."""
-        self.send({"jsonrpc": "2.0", "method": method, **_given(params)})
+        self.send({"jsonrpc": "2.0", "method": method, **_params_member(params)})
 
     def request(self, method: str, params: Any) -> "Future[Any]":
         """Send a request."""
@@ -92,7 +92,7 @@ class MessageWriter:
             self._counted += 1
             own = f"herdbook-{self._counted}"
             self._asked[own] = future
-        self.send({"jsonrpc": "2.0", "id": own, "method": method, **_given(params)})
+        self.send({"jsonrpc": "2.0", "id": own, "method": method, **_params_member(params)})
         if self.gone:
             self.cancel_requests()
         return future
@@ -117,6 +117,6 @@ class MessageWriter:
             future.cancel()
 
 
-def _given(params: Any) -> dict[str, Any]:
+def _params_member(params: Any) -> dict[str, Any]:
     """The member `params` of a message; nothing where there are none."""
     return {} if params is None else {"params": params}

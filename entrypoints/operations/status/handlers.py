@@ -2,7 +2,7 @@
 
 import os
 from datetime import datetime
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import known_stores
@@ -17,20 +17,6 @@ from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
 from herdbook.services.plan.status import Row, Status
 from herdbook.services.plan.status import status as status_of
-
-
-class EntryAnswer(TypedDict):
-    """What is told of an entry of the journal."""
-
-    seq: int
-    at: datetime
-    op: str
-    entity: str
-    key: str
-    agent: str | None
-    person: str | None
-    worktree_id: str | None
-    note: str | None
 
 
 class RowAnswer(TypedDict):
@@ -49,17 +35,7 @@ class RowAnswer(TypedDict):
     lease_until: datetime | None
     lease_seconds: float | None
     waiting_for: list[str]
-    last_entry: EntryAnswer | None
-
-
-class WorktreeAnswer(TypedDict):
-    """A worktree of a space."""
-
-    worktree_id: str
-    path: str
-    branch: str | None
-    is_main: bool
-    last_seen_at: datetime
+    last_entry: dict[str, Any] | None
 
 
 class TaskCounts(TypedDict):
@@ -75,11 +51,11 @@ class SpaceAnswer(TypedDict):
 
     space: str
     url: str
-    worktrees: list[WorktreeAnswer]
+    worktrees: list[dict[str, Any]]
     rows: list[RowAnswer]
     tasks: TaskCounts
-    last_entry: EntryAnswer | None
-    noted: list[EntryAnswer]
+    last_entry: dict[str, Any] | None
+    noted: list[dict[str, Any]]
 
 
 class StatusAnswer(TypedDict):
@@ -221,7 +197,7 @@ def _row(row: Row, found: Status, worktrees: dict[str, Worktree]) -> RowAnswer:
     }
 
 
-def _entry(entry: JournalEntry) -> EntryAnswer:
+def _entry(entry: JournalEntry) -> dict[str, Any]:
     return {
         "seq": entry.seq,
         "at": entry.time,

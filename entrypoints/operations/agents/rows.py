@@ -1,6 +1,14 @@
 """The crew: agents, the accounts they run on, what they print, and the journal of it all."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, an_id, does, id_option, noun
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    argument,
+    crud_operations,
+    id_argument,
+    id_option,
+    use_case_operation,
+)
 
 _ACTING = "acting agent"
 _AGENT = id_option("agent_id", _ACTING, "its name or id; default: the acting agent")
@@ -27,8 +35,8 @@ ROWS: tuple[Operation, ...] = (
             Parameter("prompt", "its prompt; - reads it from standard input"),
         ),
     ),
-    *noun("agent", "agents", "name", "", add=False),
-    does(
+    *crud_operations("agent", "agents", "name", "", add=False),
+    use_case_operation(
         "agent.wait",
         "pause an agent until a person answers",
         "agents.agent_lifecycle:wait",
@@ -36,14 +44,14 @@ ROWS: tuple[Operation, ...] = (
         _AGENT,
         Parameter("questions", "its questions, as JSON", kind="json"),
     ),
-    does(
+    use_case_operation(
         "agent.resume",
         "resume an agent",
         "agents.agent_lifecycle:resume",
         "agent resume --agent brisk-otter",
         _AGENT,
     ),
-    does(
+    use_case_operation(
         "agent.stop",
         "record that an agent has ended",
         "agents.agent_lifecycle:stop",
@@ -52,12 +60,12 @@ ROWS: tuple[Operation, ...] = (
         Parameter("exit_code", "the exit code of its process", kind="number"),
         Parameter("result", "its result, as JSON", kind="json"),
     ),
-    does(
+    use_case_operation(
         "agent.dismiss",
         "hide a crashed agent",
         "agents.agent_lifecycle:dismiss",
         "agent dismiss brisk-otter",
-        an_id("agent_id", "agents"),
+        id_argument("agent_id", "agents"),
     ),
     Operation(
         "agent.waiting",
@@ -73,8 +81,8 @@ ROWS: tuple[Operation, ...] = (
         "crud.views:many",
         "herdbook agent crashed",
     ),
-    *noun("account", "accounts", "email", "me@example.com --credentials -"),
-    does(
+    *crud_operations("account", "accounts", "email", "me@example.com --credentials -"),
+    use_case_operation(
         "account.take",
         "take the next account in turn",
         "agents.accounts:take",
@@ -82,29 +90,29 @@ ROWS: tuple[Operation, ...] = (
         Parameter("provider", "the provider", default="claude"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "account.exhaust",
         "mark an account as exhausted",
         "agents.accounts:exhaust",
         "account exhaust a1b2 --until 2026-05-01T12:00Z",
-        an_id("account_id", "accounts"),
+        id_argument("account_id", "accounts"),
         Parameter("until", "when it is available again", kind="moment"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "account.free",
         "mark an exhausted account as available",
         "agents.accounts:free",
         "account free a1b2",
-        an_id("account_id", "accounts"),
+        id_argument("account_id", "accounts"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "log.add",
         "append to an agent's log",
         "agents.logs:append",
         "log add 'all tests pass' --agent brisk-otter",
-        Parameter("content", "the output; - reads it from standard input", positional=True),
+        argument("content", "the output; - reads it from standard input"),
         _AGENT,
         Parameter("session_number", "the number of the session", kind="number"),
     ),
@@ -123,12 +131,12 @@ ROWS: tuple[Operation, ...] = (
         alias="log",
         follows=True,
     ),
-    does(
+    use_case_operation(
         "log.rm",
         "remove an agent's log",
         "agents.logs:remove",
         "log rm brisk-otter",
-        an_id("agent_id", "agents"),
+        id_argument("agent_id", "agents"),
     ),
     Operation(
         "journal.list",

@@ -1,6 +1,13 @@
 """What agents and people say to one another."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, an_id, does, id_option, noun
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    crud_operations,
+    id_argument,
+    id_option,
+    use_case_operation,
+)
 
 _ACTING = "acting agent"
 _FROM = id_option("from_agent_id", _ACTING, "the agent that asks; default: the acting agent")
@@ -8,7 +15,7 @@ _LISTENER = id_option("agent_id", _ACTING, "its name or id; default: the acting 
 _TEXT = "the text; - reads it from standard input"
 
 ROWS: tuple[Operation, ...] = (
-    does(
+    use_case_operation(
         "message.add",
         "send a message to an agent or to the person",
         "messaging:send",
@@ -19,24 +26,24 @@ ROWS: tuple[Operation, ...] = (
         id_option("parent_message_id", "messages", "the message that it replies to"),
         Parameter("requires_response", "a reply is required", kind="flag"),
     ),
-    *noun("message", "messages", "content", "", add=False),
-    does(
+    *crud_operations("message", "messages", "content", "", add=False),
+    use_case_operation(
         "message.reply",
         "reply to a message",
         "messaging:reply",
         "message reply a1b2 yes",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
         Parameter("content", _TEXT, positional=True, required=True),
         Parameter("requires_response", "a reply is required", kind="flag"),
     ),
-    does(
+    use_case_operation(
         "message.read",
         "show a message and mark it as read",
         "messaging:read",
         "message read a1b2",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
     ),
-    does(
+    use_case_operation(
         "message.inbox",
         "list the unread messages of an agent or of the person",
         "messaging:inbox",
@@ -46,12 +53,12 @@ ROWS: tuple[Operation, ...] = (
         id_option("after", "messages", "start after this message"),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "message.thread",
         "print the thread of a message",
         "messaging:thread",
         "message thread a1b2",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
         reads=True,
     ),
     Operation(
@@ -68,7 +75,7 @@ ROWS: tuple[Operation, ...] = (
             Parameter("wait", "how long to wait for the answer", kind="duration"),
         ),
     ),
-    *noun("conversation", "conversations", "question", "", add=False),
+    *crud_operations("conversation", "conversations", "question", "", add=False),
     Operation(
         "conversation.listen",
         "print the oldest unanswered question to an agent, and optionally wait for one",
@@ -80,15 +87,15 @@ ROWS: tuple[Operation, ...] = (
             Parameter("wait", "how long to wait for one", kind="duration"),
         ),
     ),
-    does(
+    use_case_operation(
         "conversation.answer",
         "answer a question",
         "messaging:answer",
         "conversation answer a1b2 8080",
-        an_id("conversation_id", "conversations"),
+        id_argument("conversation_id", "conversations"),
         Parameter("text", _TEXT, positional=True, required=True),
     ),
-    does(
+    use_case_operation(
         "chat.add",
         "open a chat about a phase or a task, or return the open one",
         "messaging:open_chat",
@@ -103,13 +110,13 @@ ROWS: tuple[Operation, ...] = (
         Parameter("target_id", "its full id", positional=True, required=True),
         id_option("agent_id", "agents", "the participating agent"),
     ),
-    *noun("chat", "chat_sessions", "", "", add=False),
-    does(
+    *crud_operations("chat", "chat_sessions", "", "", add=False),
+    use_case_operation(
         "chat.post",
         "post to an open chat",
         "messaging:say",
         "chat post a1b2 user 'make it shorter'",
-        an_id("chat_session_id", "chat_sessions"),
+        id_argument("chat_session_id", "chat_sessions"),
         Parameter(
             "role",
             "the author",
@@ -119,20 +126,20 @@ ROWS: tuple[Operation, ...] = (
         ),
         Parameter("content", _TEXT, positional=True, required=True),
     ),
-    does(
+    use_case_operation(
         "chat.history",
         "print the messages of a chat",
         "messaging:said",
         "chat history a1b2",
-        an_id("chat_session_id", "chat_sessions"),
+        id_argument("chat_session_id", "chat_sessions"),
         Parameter("limit", "the maximum number of rows", kind="number", default=100),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "chat.close",
         "close a chat",
         "messaging:close_chat",
         "chat close a1b2",
-        an_id("chat_session_id", "chat_sessions"),
+        id_argument("chat_session_id", "chat_sessions"),
     ),
 )

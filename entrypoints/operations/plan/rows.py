@@ -3,11 +3,12 @@
 from herdbook.entrypoints.operations.model import (
     Operation,
     Parameter,
-    an_id,
-    does,
+    argument,
+    crud_operations,
     flag,
+    id_argument,
     id_option,
-    noun,
+    use_case_operation,
 )
 
 _TASK = Parameter(
@@ -54,26 +55,26 @@ ROWS: tuple[Operation, ...] = (
             flag("dot", "as a DOT graph, for Graphviz"),
         ),
     ),
-    *noun("initiative", "initiatives", "name", "'ship the login'"),
-    *noun("phase", "phases", "name", "schema --initiative a1b2"),
-    does(
+    *crud_operations("initiative", "initiatives", "name", "'ship the login'"),
+    *crud_operations("phase", "phases", "name", "schema --initiative a1b2"),
+    use_case_operation(
         "phase.after",
         "add dependencies to a phase",
         "plan.dependencies:phase_after",
         "phase after a1b2 c3d4",
-        an_id("phase_id", "phases"),
-        an_id("others", "phases", "what it depends on", many=True),
+        id_argument("phase_id", "phases"),
+        id_argument("others", "phases", "what it depends on", many=True),
     ),
-    does(
+    use_case_operation(
         "phase.not-after",
         "remove dependencies of a phase",
         "plan.dependencies:phase_not_after",
         "phase not-after a1b2 c3d4",
-        an_id("phase_id", "phases"),
-        an_id("others", "phases", "what it no longer depends on", many=True),
+        id_argument("phase_id", "phases"),
+        id_argument("others", "phases", "what it no longer depends on", many=True),
     ),
-    *noun("task", "tasks", "name", "'write the parser' --priority high"),
-    does(
+    *crud_operations("task", "tasks", "name", "'write the parser' --priority high"),
+    use_case_operation(
         "task.ready",
         "list the tasks that can be claimed now, most urgent first",
         "plan.claims:ready",
@@ -135,38 +136,38 @@ ROWS: tuple[Operation, ...] = (
         "herdbook task release a1b2",
         (_TASK, _FENCE),
     ),
-    does(
+    use_case_operation(
         "task.retry",
         "reset a task that failed too often, so that it can be claimed again",
         "plan.claims:retry",
         "task retry a1b2",
-        an_id("task_id", "tasks"),
+        id_argument("task_id", "tasks"),
     ),
-    does(
+    use_case_operation(
         "task.after",
         "add dependencies to a task",
         "plan.dependencies:task_after",
         "task after a1b2 c3d4 e5f6",
-        an_id("task_id", "tasks"),
-        an_id("others", "tasks", "what it depends on", many=True),
+        id_argument("task_id", "tasks"),
+        id_argument("others", "tasks", "what it depends on", many=True),
     ),
-    does(
+    use_case_operation(
         "task.not-after",
         "remove dependencies of a task",
         "plan.dependencies:task_not_after",
         "task not-after a1b2 c3d4",
-        an_id("task_id", "tasks"),
-        an_id("others", "tasks", "what it no longer depends on", many=True),
+        id_argument("task_id", "tasks"),
+        id_argument("others", "tasks", "what it no longer depends on", many=True),
     ),
-    does(
+    use_case_operation(
         "task.waits-for",
         "list the dependencies of a task, finished or not",
         "plan.dependencies:task_waits_for",
         "task waits-for a1b2",
-        an_id("task_id", "tasks"),
+        id_argument("task_id", "tasks"),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.order",
         "list unfinished tasks in dependency order",
         "plan.schedule:order",
@@ -175,7 +176,7 @@ ROWS: tuple[Operation, ...] = (
         _PHASE,
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.waves",
         "group unfinished tasks into sets that can run in parallel",
         "plan.schedule:waves",
@@ -184,7 +185,7 @@ ROWS: tuple[Operation, ...] = (
         _PHASE,
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.critical-path",
         "list the longest chain of dependent unfinished tasks",
         "plan.schedule:critical_path",
@@ -193,9 +194,9 @@ ROWS: tuple[Operation, ...] = (
         _PHASE,
         reads=True,
     ),
-    *noun("page", "pages", "title", "notes --initiative a1b2"),
-    *noun("project", "projects", "name", "app --url https://example.com/app.git"),
-    does(
+    *crud_operations("page", "pages", "title", "notes --initiative a1b2"),
+    *crud_operations("project", "projects", "name", "app --url https://example.com/app.git"),
+    use_case_operation(
         "errand.add",
         "start an errand: a small change to a project outside any initiative",
         "plan.errands:start",
@@ -208,13 +209,13 @@ ROWS: tuple[Operation, ...] = (
         ),
         id_option("agent_id", "agents"),
     ),
-    *noun("errand", "errands", "", "", add=False),
-    does(
+    *crud_operations("errand", "errands", "", "", add=False),
+    use_case_operation(
         "errand.move",
         "change the status of an errand",
         "plan.errands:move",
         "errand move a1b2 pending_review",
-        an_id("errand_id", "errands"),
+        id_argument("errand_id", "errands"),
         Parameter(
             "status",
             "its new status",
@@ -223,69 +224,69 @@ ROWS: tuple[Operation, ...] = (
             choices=("active", "pending_review", "conflict", "merged", "abandoned"),
         ),
     ),
-    *noun(
+    *crud_operations(
         "proposal",
         "proposals",
         "title",
         "'split it' --target-type task --agent otter --initiative a1b2 --summary s --content -",
     ),
-    does(
+    use_case_operation(
         "proposal.accept",
         "accept a proposal into the plan",
         "plan.proposals:accept",
         "proposal accept a1b2",
-        an_id("proposal_id", "proposals"),
+        id_argument("proposal_id", "proposals"),
     ),
-    does(
+    use_case_operation(
         "proposal.dismiss",
         "dismiss a proposal",
         "plan.proposals:dismiss",
         "proposal dismiss a1b2",
-        an_id("proposal_id", "proposals"),
+        id_argument("proposal_id", "proposals"),
     ),
-    *noun("change-set", "change_sets", "summary", "", add=False),
-    does(
+    *crud_operations("change-set", "change_sets", "summary", "", add=False),
+    use_case_operation(
         "change-set.revert",
         "undo a change set, if nothing it changed has changed since",
         "journal.undo:revert",
         "change-set revert a1b2",
-        an_id("change_set_id", "change_sets"),
+        id_argument("change_set_id", "change_sets"),
     ),
-    *noun(
+    *crud_operations(
         "review",
         "review_comments",
         "body",
         "'why?' --phase a1b2 --file-path a.py --line-number 7 --line-type added",
     ),
-    does(
+    use_case_operation(
         "review.reply",
         "reply to a review comment",
         "plan.reviews:reply",
         "review reply a1b2 'because'",
-        an_id("comment_id", "review_comments"),
-        Parameter("body", "the text; - reads it from standard input", positional=True),
+        id_argument("comment_id", "review_comments"),
+        argument("body", "the text; - reads it from standard input"),
         Parameter("author", "the author", default="you"),
     ),
-    does(
+    use_case_operation(
         "review.resolve",
         "mark the thread of a review comment as resolved",
         "plan.reviews:resolve",
         "review resolve a1b2",
-        an_id("comment_id", "review_comments"),
+        id_argument("comment_id", "review_comments"),
     ),
-    does(
+    use_case_operation(
         "review.unresolve",
         "mark the thread of a review comment as unresolved",
         "plan.reviews:unresolve",
         "review unresolve a1b2",
-        an_id("comment_id", "review_comments"),
+        id_argument("comment_id", "review_comments"),
     ),
-    does(
+    use_case_operation(
         "review.threads",
         "list the review threads of a phase, oldest first",
         "plan.reviews:threads",
         "review threads a1b2",
-        an_id("phase_id", "phases"),
+        id_argument("phase_id", "phases"),
         Parameter("resolved", "only resolved threads, or only unresolved ones", kind="yesno"),
         reads=True,
     ),

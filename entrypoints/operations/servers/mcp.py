@@ -83,13 +83,13 @@ def _away() -> None:
 
 def _server(caller: "Caller", version: str) -> Any:
     try:
-        from herdbook.entrypoints.mcp.server import server  # noqa: PLC0415
+        from herdbook.entrypoints.mcp.server import create_server  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("herdbook"):
             raise
         reason = "tools for agents need the package mcp: `pip install 'herdbook[mcp]'` brings it"
         raise StoreUnavailable("mcp", reason) from error
-    return server(caller, version)
+    return create_server(caller, version)
 
 
 def _farewell(here: Here, caller: "Caller") -> None:

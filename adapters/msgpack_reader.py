@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from struct import unpack
 from typing import Any, NamedTuple
 
-DEEPEST = 100
+MAX_DEPTH = 100
 _NUMBERS = {
     0xCA: (4, ">f"),
     0xCB: (8, ">d"),
@@ -28,11 +28,11 @@ _WIDTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 
 _ARRAYS, _MAPS, _EXTENSIONS = (0xDC, 0xDD), (0xDE, 0xDF), (0xC7, 0xC8, 0xC9)
 
 
-class Unreadable(ValueError):
+class UnreadableValue(ValueError):
     """Some bytes are no MessagePack; the reason says why."""
 
 
-class Reader:
+class MsgpackReader:
     """Reads one value after another; what maps and extensions become is up to its heirs."""
 
     def __init__(self, data: bytes) -> None:
@@ -42,15 +42,15 @@ class Reader:
     def take(self, count: int) -> bytes:
         """The next bytes."""
         if count > len(self.data) - self.at:
-            raise Unreadable(f"{count} bytes should follow, and {len(self.data) - self.at} do")
+            raise UnreadableValue(f"{count} bytes should follow, and {len(self.data) - self.at} do")
         self.at += count
         return self.data[self.at - count : self.at]
 
-    def only(self) -> Any:
+    def read_single(self) -> Any:
         """The value that all the bytes stand for; Unreadable if they stand for more than one."""
         value = self.value(0)
         if self.at != len(self.data):
-            raise Unreadable(f"{len(self.data) - self.at} bytes are left behind the value")
+            raise UnreadableValue(f"{len(self.data) - self.at} bytes are left behind the value")
         return value
 
     def value(self, depth: int) -> Any:
@@ -70,8 +70,8 @@ class Reader:
 
     def refuse_deep(self, depth: int) -> None:
         """Unreadable if this is nested too deep."""
-        if depth > DEEPEST:
-            raise Unreadable(f"it is nested deeper than {DEEPEST} levels")
+        if depth > MAX_DEPTH:
+            raise UnreadableValue(f"it is nested deeper than {MAX_DEPTH} levels")
 
     def mapping(self, pairs: list[tuple[Any, Any]]) -> Any:
         """What a map becomes."""
@@ -79,7 +79,7 @@ class Reader:
 
     def extension(self, kind: int, body: bytes, depth: int) -> Any:  # noqa: ARG002 - for heirs
         """What a value of a kind of its own becomes."""
-        raise Unreadable(f"it holds a value of the kind {kind:#x}, which is not understood")
+        raise UnreadableValue(f"it holds a value of the kind {kind:#x}, which is not understood")
 
     def _number(self, width: int) -> int:
         return int.from_bytes(self.take(width), "big")
@@ -105,28 +105,30 @@ class Reader:
                 return read(self._number(_WIDTHS[token]), depth)
         if 0xD4 <= token <= 0xD8:  # noqa: PLR2004
             return self._extension(1 << (token - 0xD4), depth)
-        raise Unreadable(f"nothing begins with the byte {token:#x}")
+        raise UnreadableValue(f"nothing begins with the byte {token:#x}")
 
     def _text(self, size: int, _: int) -> str:
         try:
             return self.take(size).decode()
         except UnicodeDecodeError as error:
-            raise Unreadable("a text in it is not Unicode") from error
+            raise UnreadableValue("a text in it is not Unicode") from error
 
     def _bytes(self, size: int, _: int) -> bytes:
         return self.take(size)
 
     def _array(self, size: int, depth: int) -> list[Any]:
-        self._fits(size)
+        self._check_fits(size)
         return [self.value(depth + 1) for _ in range(size)]
 
     def _map(self, size: int, depth: int) -> Any:
-        self._fits(size)
+        self._check_fits(size)
         return self.mapping([(self.value(depth + 1), self.value(depth + 1)) for _ in range(size)])
 
-    def _fits(self, size: int) -> None:
+    def _check_fits(self, size: int) -> None:
         if size > len(self.data) - self.at:
-            raise Unreadable(f"{size} values should follow in {len(self.data) - self.at} bytes")
+            raise UnreadableValue(
+                f"{size} values should follow in {len(self.data) - self.at} bytes"
+            )
 
     def _extension(self, size: int, depth: int) -> Any:
         kind = self._number(1)
@@ -170,10 +172,10 @@ def end_of(data: bytes, at: int) -> int:
     left, size = 1, len(data)
     while left:
         if at >= size:
-            raise Unreadable("it is cut off")
+            raise UnreadableValue("it is cut off")
         shape = _SHAPES[data[at]]
         if shape is None:
-            raise Unreadable(f"nothing begins with the byte {data[at]:#x}")
+            raise UnreadableValue(f"nothing begins with the byte {data[at]:#x}")
         skipped, values, width, bytes_each, values_each = shape
         at += 1
         if width:
@@ -183,11 +185,11 @@ def end_of(data: bytes, at: int) -> int:
         at += skipped
         left += values - 1
     if at > size:
-        raise Unreadable("it is cut off")
+        raise UnreadableValue("it is cut off")
     return at
 
 
-def entries_of(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+def split_map(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     """The keys and the values of a map that is all these bytes stand for, as bytes."""
     token = data[0] if data else 0
     width = _WIDTHS[token] if token in _MAPS else 0
@@ -196,7 +198,7 @@ def entries_of(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     elif 0x80 <= token <= 0x8F:  # noqa: PLR2004
         count = token & 0x0F
     else:
-        raise Unreadable("it is no map")
+        raise UnreadableValue("it is no map")
     at = 1 + width
     for _ in range(count):
         middle = end_of(data, at)
@@ -204,10 +206,10 @@ def entries_of(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield data[at:middle], data[middle:end]
         at = end
     if at != len(data):
-        raise Unreadable(f"{len(data) - at} bytes are left behind the value")
+        raise UnreadableValue(f"{len(data) - at} bytes are left behind the value")
 
 
-def map_of(entries: list[tuple[bytes, bytes]]) -> bytes:
+def join_map(entries: list[tuple[bytes, bytes]]) -> bytes:
     """A map whose keys and values are bytes already; `entries_of` takes it apart."""
     count = len(entries)
     if count < 0x10:  # noqa: PLR2004

@@ -53,7 +53,7 @@ def merge_once(here: "Here", store: "Store") -> None:
     for source in dict.fromkeys(
         each.resolve()
         for folder in (here.folder, root)
-        for each in locate.databases(folder, Path.home())
+        for each in locate.find_databases(folder, Path.home())
     ):
         mark = _folder() / sha256(f"{store.uuid} {source}".encode()).hexdigest()[:32]
         before, changed_at = _read(mark), _changed_at(source)

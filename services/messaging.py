@@ -175,7 +175,7 @@ def answer(uow: UnitOfWork, conversation_id: str, text: str) -> Conversation:
     return uow.conversations.answer(conversation_id, text)
 
 
-def answered(uow: UnitOfWork, conversation_id: str) -> Conversation | None:
+def find_answer(uow: UnitOfWork, conversation_id: str) -> Conversation | None:
     """A question with its answer; None as long as it has none."""
     asked = uow.conversations.get(conversation_id)
     return asked if asked.status is ConversationStatus.ANSWERED else None
@@ -203,7 +203,7 @@ def open_chat(
     return uow.chat_sessions.save(evolve(chat, agent_id=agent_id))
 
 
-def say(
+def post_to_chat(
     uow: UnitOfWork,
     chat_session_id: str,
     role: ChatRole,
@@ -225,7 +225,7 @@ def say(
     )
 
 
-def said(
+def chat_history(
     uow: UnitOfWork, chat_session_id: str, *, limit: int = PAGE, after: str | None = None
 ) -> list[ChatMessage]:
     """What was said in a chat, in order, a page at a time."""

@@ -1,5 +1,5 @@
 """How the reader says that bytes do not make sense."""
 
 
-class Unreadable(ValueError):
+class MalformedTracker(ValueError):
     """Some bytes are not what they should be; the reason says which and why."""

@@ -12,13 +12,13 @@ KNOWN_WORDS = "7ce5943f129acb0603ee487a1f45b358b8ddf829a6814be32e42286d31928104"
 """The digest of the word list that lmdb-js has had since its version 2.0."""
 
 
-def databases(folder: Path, home: Path) -> list[Path]:
+def find_databases(folder: Path, home: Path) -> list[Path]:
     """The databases there are: one that a defect put below a folder called `~`, and the user's."""
     places = (folder / "~" / DATABASE, home / DATABASE)
-    return [place for place in places if _is_there(place)]
+    return [place for place in places if _exists(place)]
 
 
-def word_list(
+def find_word_list(
     database: Path, home: Path, variables: Mapping[str, str] | None = None
 ) -> bytes | None:
     """The word list of an lmdb package near the database or OpenCode's own, if there is one.
@@ -32,7 +32,7 @@ def word_list(
     return None
 
 
-def named_word_list(path: Path) -> bytes:
+def read_word_list(path: Path) -> bytes:
     """The word list that somebody named; StoreUnavailable if it cannot be read."""
     found = _bytes(path)
     if found is None:
@@ -52,7 +52,7 @@ def _places(database: Path, home: Path, variables: Mapping[str, str]) -> Iterato
             yield from sorted(root.glob(f"packages/*/{WORD_LIST}"))
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from herdbook.adapters import msgpack_reader
-from herdbook.adapters.agent_tracker.errors import Unreadable
+from herdbook.adapters.agent_tracker.errors import MalformedTracker
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TIMESTAMP, _UNDEFINED, _DEFINITION = 0xFF, 0x00, 0x72
@@ -15,12 +15,12 @@ _FIRST_RECORD, _LAST_RECORD = 0x40, 0x7F
 def decode(data: bytes, structures: Sequence[Sequence[str]] = ()) -> Any:
     """The value these bytes stand for; Unreadable if they stand for none, or for more than one."""
     try:
-        return _Reader(data, structures).only()
-    except msgpack_reader.Unreadable as error:
-        raise Unreadable(str(error)) from error
+        return _MsgpackrReader(data, structures).read_single()
+    except msgpack_reader.UnreadableValue as error:
+        raise MalformedTracker(str(error)) from error
 
 
-class _Reader(msgpack_reader.Reader):
+class _MsgpackrReader(msgpack_reader.MsgpackReader):
     def __init__(self, data: bytes, structures: Sequence[Sequence[str]]) -> None:
         super().__init__(data)
         self._records = {_FIRST_RECORD + at: list(names) for at, names in enumerate(structures)}
@@ -41,31 +41,31 @@ class _Reader(msgpack_reader.Reader):
     def extension(self, kind: int, body: bytes, depth: int) -> Any:
         """A time, nothing, or a record that defines itself."""
         if kind == _TIMESTAMP:
-            return _moment(body)
+            return _timestamp(body)
         if kind == _UNDEFINED and len(body) == 1:
             return None
         if kind == _DEFINITION and len(body) == 1:
-            return self._defined(body[0], depth)
+            return self._define_record(body[0], depth)
         return super().extension(kind, body, depth)
 
     def _record(self, token: int, depth: int) -> dict[str, Any]:
         return {name: self.value(depth + 1) for name in self._records[token]}
 
-    def _defined(self, token: int, depth: int) -> dict[str, Any]:
+    def _define_record(self, token: int, depth: int) -> dict[str, Any]:
         """A record that brings its field names along, for itself and for those behind it."""
         names = self.value(depth + 1)
-        if not _FIRST_RECORD <= token <= _LAST_RECORD or not is_names(names):
-            raise Unreadable("a record in it has no field names")
+        if not _FIRST_RECORD <= token <= _LAST_RECORD or not are_field_names(names):
+            raise MalformedTracker("a record in it has no field names")
         self._records[token] = names
         return self._record(token, depth)
 
 
-def is_names(value: object) -> bool:
+def are_field_names(value: object) -> bool:
     """Whether this can be the field names of a record."""
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def _moment(body: bytes) -> datetime:
+def _timestamp(body: bytes) -> datetime:
     """A point in time in one of its three widths."""
     match len(body):
         case 4:
@@ -77,8 +77,8 @@ def _moment(body: bytes) -> datetime:
             nanoseconds = int.from_bytes(body[:4], "big")
             seconds = int.from_bytes(body[4:], "big", signed=True)
         case _:
-            raise Unreadable(f"no time has {len(body)} bytes")
+            raise MalformedTracker(f"no time has {len(body)} bytes")
     try:
         return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
     except OverflowError as error:
-        raise Unreadable("a time in it lies outside the years 1 to 9999") from error
+        raise MalformedTracker("a time in it lies outside the years 1 to 9999") from error

@@ -6,8 +6,8 @@ from stat import S_ISREG
 from typing import Any
 
 from herdbook.adapters.agent_tracker import lz4, msgpack
-from herdbook.adapters.agent_tracker.errors import Unreadable
-from herdbook.adapters.agent_tracker.pages import Entry, Pages, newest
+from herdbook.adapters.agent_tracker.errors import MalformedTracker
+from herdbook.adapters.agent_tracker.pages import PageReader, TreeEntry, newest_meta
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker, Untold
 
@@ -37,12 +37,12 @@ def read(path: Path, dictionary: bytes | None = None) -> Tracker:
     """
     try:
         data = _copy(path / _DATA_FILE if path.is_dir() else path)
-        return _contents(Pages(data), dictionary)
+        return _contents(PageReader(data), dictionary)
     except StoreUnavailable:
         raise
     except OSError as error:
         raise StoreUnavailable(str(path), error.strerror or str(error)) from error
-    except Unreadable as error:
+    except MalformedTracker as error:
         raise InvalidValue(
             _FIELD, f"{path} cannot be read: {error}. Nothing was changed; keep the file as it is"
         ) from error
@@ -59,7 +59,7 @@ def _copy(file: Path) -> bytes:
         with file.open("rb") as opened:
             data = opened.read(LARGEST_FILE)
             opened.seek(0)
-            again = opened.read(_front(data))
+            again = opened.read(_meta_size(data))
         if again and data.startswith(again):
             return data
         if not data:
@@ -67,29 +67,29 @@ def _copy(file: Path) -> bytes:
     raise StoreUnavailable(str(file), "it is being written all the time; try again")
 
 
-def _front(data: bytes) -> int:
+def _meta_size(data: bytes) -> int:
     """How long the part of the file is in which every commit shows."""
     try:
-        return _METAS * newest(data).page_size
-    except Unreadable:
+        return _METAS * newest_meta(data).page_size
+    except MalformedTracker:
         return len(data)
 
 
-def _contents(pages: Pages, dictionary: bytes | None) -> Tracker:
+def _contents(pages: PageReader, dictionary: bytes | None) -> Tracker:
     top = list(pages.entries(pages.meta.root))
-    told = list(_told(None, (each for each in top if each.root is None), dictionary))
+    told = list(_read_records(None, (each for each in top if each.root is None), dictionary))
     for entry in top:
         kind = DATABASES.get(entry.key.rstrip(b"\0"))
         if entry.root is not None and kind is not None:
-            told += _told(kind, pages.entries(entry.root), dictionary)
+            told += _read_records(kind, pages.entries(entry.root), dictionary)
     return Tracker(
         tuple(each for each in told if isinstance(each, Tracked)),
         tuple(each for each in told if isinstance(each, Untold)),
     )
 
 
-def _told(
-    kind: TrackedKind | None, entries: Iterable[Entry], dictionary: bytes | None
+def _read_records(
+    kind: TrackedKind | None, entries: Iterable[TreeEntry], dictionary: bytes | None
 ) -> Iterator[Tracked | Untold]:
     """The records of a database; at the top of the first layout, of all kinds by their prefixes."""
     every = list(entries)
@@ -97,20 +97,20 @@ def _told(
     for entry in every:
         if entry.key.startswith(_SYMBOL):
             continue
-        own, key = _named(kind, entry.key)
+        own, key = _kind_and_key(kind, entry.key)
         if own is None:
             continue
         try:
             fields = _value(entry, structures, dictionary)
             if not isinstance(fields, dict):
-                raise Unreadable("it is no record")  # noqa: TRY301 - one more thing it can be
-        except Unreadable as error:
+                raise MalformedTracker("it is no record")  # noqa: TRY301 - one more thing it can be
+        except MalformedTracker as error:
             yield Untold(own, key, str(error))
         else:
             yield Tracked(own, key, fields)
 
 
-def _named(kind: TrackedKind | None, key: bytes) -> tuple[TrackedKind | None, str]:
+def _kind_and_key(kind: TrackedKind | None, key: bytes) -> tuple[TrackedKind | None, str]:
     """Of which kind a record is, and its key without the prefix of the first layout."""
     text = key.rstrip(b"\0").decode(errors="backslashreplace")
     prefix, colon, rest = text.partition(":")
@@ -119,26 +119,26 @@ def _named(kind: TrackedKind | None, key: bytes) -> tuple[TrackedKind | None, st
     return kind, text
 
 
-def _structures(entries: Iterable[Entry], dictionary: bytes | None) -> list[list[str]]:
+def _structures(entries: Iterable[TreeEntry], dictionary: bytes | None) -> list[list[str]]:
     """The field names of a database's records; without them, its records cannot be told."""
     for entry in entries:
         if entry.key.startswith(_SYMBOL + b"structures"):
             try:
                 found = _value(entry, (), dictionary)
-            except Unreadable:
+            except MalformedTracker:
                 return []
-            if isinstance(found, list) and all(msgpack.is_names(each) for each in found):
+            if isinstance(found, list) and all(msgpack.are_field_names(each) for each in found):
                 return found
     return []
 
 
-def _value(entry: Entry, structures: Sequence[Sequence[str]], dictionary: bytes | None) -> Any:
+def _value(entry: TreeEntry, structures: Sequence[Sequence[str]], dictionary: bytes | None) -> Any:
     if entry.reason:
-        raise Unreadable(entry.reason)
-    return msgpack.decode(_plain(entry.value, dictionary), structures)
+        raise MalformedTracker(entry.reason)
+    return msgpack.decode(_decompress(entry.value, dictionary), structures)
 
 
-def _plain(value: bytes, dictionary: bytes | None) -> bytes:
+def _decompress(value: bytes, dictionary: bytes | None) -> bytes:
     """The value's own bytes, where long ones are compressed."""
     match value[:1]:
         case b"\xfe":
@@ -148,18 +148,18 @@ def _plain(value: bytes, dictionary: bytes | None) -> bytes:
         case _:
             return value
     if size > LARGEST_VALUE:
-        raise Unreadable(f"it claims {size} bytes")
+        raise MalformedTracker(f"it claims {size} bytes")
     try:
-        return lz4.decompress(value[head:], size, _aligned(dictionary))
+        return lz4.decompress(value[head:], size, _align(dictionary))
     except lz4.NeedsDictionary as error:
         if dictionary is not None:
             raise
-        raise Unreadable(
+        raise MalformedTracker(
             "it is compressed with the word list of the npm package lmdb, which was not found; "
             "name the package's file dict/dict.txt"
         ) from error
 
 
-def _aligned(dictionary: bytes | None) -> bytes:
+def _align(dictionary: bytes | None) -> bytes:
     """The part of a dictionary that lmdb-js uses: whole words of eight bytes."""
     return b"" if dictionary is None else dictionary[: len(dictionary) // 8 * 8]

@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from stat import S_ISDIR, S_ISREG
 from typing import Final, NamedTuple
 
-from herdbook.adapters.git.config import Unsure, entries, truth
+from herdbook.adapters.git.config import NeedsGit, parse_boolean, parse_config
 from herdbook.adapters.git.git_files import (
-    MUCH,
+    SIZE_LIMIT,
     common_dir_of,
-    contents,
+    git_dir_named_in,
     is_git_dir,
     mode_of,
-    pointed_to,
+    read_small_file,
 )
-from herdbook.adapters.git.ownership import check_owner, leads_to, objection
+from herdbook.adapters.git.ownership import check_owner, leads_to, worktree_mismatch
 
 # Set by hooks and by people who know what they do: git has rules for each.
-_DECIDES: Final = (
+_DECIDING_VARIABLES: Final = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_COMMON_DIR",
@@ -37,7 +37,7 @@ _BARE: Final = "core.bare"
 _WORKTREE: Final = "core.worktree"
 
 
-class Place(NamedTuple):
+class GitDirectories(NamedTuple):
     """The directories git works with from some folder; all are real paths."""
 
     git_dir: str
@@ -47,13 +47,13 @@ class Place(NamedTuple):
     doubt: str | None = None  # why the worktree that git would use is not taken for one
 
 
-class Bare(NamedTuple):
+class BareCandidate(NamedTuple):
     """A folder that git would take for a bare repository because one stands inside it."""
 
     path: str
 
 
-class Settings(NamedTuple):
+class RepositorySettings(NamedTuple):
     """What a repository's own config files say of it, without what they include."""
 
     bare: bool | None
@@ -63,37 +63,37 @@ class Settings(NamedTuple):
     plain: bool  # no version or extension that could change how git reads the repository
 
 
-def found(folder: str, environment: Mapping[str, str]) -> Place | Bare | None:
+def discover(folder: str, environment: Mapping[str, str]) -> GitDirectories | BareCandidate | None:
     """The place of a folder given by its real path; None outside any repository.
 
     Raises Unsure where only git can tell, also where somebody else owns the worktree, its `.git` or
     the git directory: these are the paths whose owners git compares with the user.
     """
-    if any(name in environment for name in _DECIDES):
-        raise Unsure
+    if any(name in environment for name in _DECIDING_VARIABLES):
+        raise NeedsGit
     device = _device(folder)
     here = folder
     while True:
         dot_git = os.path.join(here, ".git")
         mode = mode_of(dot_git)
         if mode is not None and S_ISREG(mode):
-            git_dir = pointed_to(dot_git, here)
+            git_dir = git_dir_named_in(dot_git, here)
             check_owner(dot_git, here, git_dir)
-            return _place(git_dir, here)
+            return _directories(git_dir, here)
         if mode is not None and not S_ISDIR(mode):
-            raise Unsure
+            raise NeedsGit
         if mode is not None and is_git_dir(dot_git):
             check_owner(here, dot_git)
-            return _place(dot_git, here)
+            return _directories(dot_git, here)
         if is_git_dir(here):
-            return Bare(here)
+            return BareCandidate(here)
         above = os.path.dirname(here)
         if above == here or _device(above) != device:
             return None
         here = above
 
 
-def holder_above(path: str) -> str | None:
+def repository_above(path: str) -> str | None:
     """The nearest folder above a path that holds a `.git`, whatever lies between; None if none."""
     device = _device(path)
     here = path
@@ -120,15 +120,15 @@ def main_worktree(common_dir: str, named: str | None) -> str | None:
     return folder if name == ".git" else None
 
 
-def settings(common_dir: str) -> Settings:
+def settings(common_dir: str) -> RepositorySettings:
     """What the repository's own config file says, and that of its main worktree."""
     said = _entries(common_dir, "config")
     last = dict(said)
     if "extensions.worktreeconfig" in last:
         own = dict(_entries(common_dir, "config.worktree"))
         last.update({key: own[key] for key in (_BARE, _WORKTREE) if key in own})
-    return Settings(
-        bare=truth(last[_BARE]) if _BARE in last else None,
+    return RepositorySettings(
+        bare=parse_boolean(last[_BARE]) if _BARE in last else None,
         worktree=last.get(_WORKTREE),
         origin_urls=[value or "" for key, value in said if key == "remote.origin.url"],
         includes=any(key.startswith(("include.", "includeif.")) for key in last),
@@ -146,37 +146,37 @@ def _is_plain(key: str, value: str | None) -> bool:
 
 
 def _entries(folder: str, name: str) -> list[tuple[str, str | None]]:
-    return entries(contents(os.path.join(folder, name), limit=4 * MUCH) or b"")
+    return parse_config(read_small_file(os.path.join(folder, name), limit=4 * SIZE_LIMIT) or b"")
 
 
-def _place(git_dir: str, here: str) -> Place:
+def _directories(git_dir: str, here: str) -> GitDirectories:
     """The place of a git directory that the `.git` of a folder is or names."""
     real = os.path.realpath(git_dir)
     common = os.path.realpath(common_dir_of(real))
     said = settings(common)
     if not said.plain:
-        raise Unsure
+        raise NeedsGit
     worktree: str | None = here
     # A linked worktree has its own .git file; these two speak of the main worktree alone.
     if real == common:
         if said.worktree is not None:
             path = os.path.join(real, said.worktree)
             if said.bare or not os.path.isdir(path):
-                raise Unsure
+                raise NeedsGit
             worktree = os.path.realpath(path)
         elif said.bare:
             worktree = None
-    return believed(Place(real, common, worktree, here), said.worktree)
+    return drop_doubtful_worktree(GitDirectories(real, common, worktree, here), said.worktree)
 
 
-def believed(place: Place, named: str | None) -> Place:
+def drop_doubtful_worktree(place: GitDirectories, named: str | None) -> GitDirectories:
     """A place that nobody named, without its worktree if that and the repository disagree.
 
     `named` is what its config calls its worktree.
     """
     if place.top_level is None:
         return place
-    doubt = objection(place.top_level, place.git_dir, place.common_dir, named)
+    doubt = worktree_mismatch(place.top_level, place.git_dir, place.common_dir, named)
     return place if doubt is None else place._replace(top_level=None, doubt=doubt)
 
 
@@ -184,4 +184,4 @@ def _device(path: str) -> int:
     try:
         return os.stat(path).st_dev
     except OSError as error:
-        raise Unsure from error
+        raise NeedsGit from error

@@ -8,12 +8,12 @@ import os
 from collections.abc import Mapping
 
 from herdbook.adapters.git import discovery
-from herdbook.adapters.git.config import Unsure, truth
-from herdbook.adapters.git.discovery import Place
+from herdbook.adapters.git.config import NeedsGit, parse_boolean
+from herdbook.adapters.git.discovery import GitDirectories
 from herdbook.adapters.git.git_files import branch_of
 from herdbook.adapters.git.identity_files import pinned_repository_id, pinned_worktree_id
 from herdbook.adapters.git.machine_id import machine_id
-from herdbook.adapters.git.ownership import Distrusted, leads_to, within
+from herdbook.adapters.git.ownership import UntrustedRepository, is_within, leads_to
 from herdbook.domain.location.identity import GitFacts
 from herdbook.ports.world.git import Finding
 
@@ -33,22 +33,22 @@ def find(
 ) -> Finding:
     """The facts about a folder, and why there are none where a repository is not to be trusted."""
     variables = os.environ if environment is None else environment
-    here = _real(folder)
+    here = _real_path(folder)
     try:
-        place = _place(here, variables)
+        place = _directories(here, variables)
         if place is None:
             return Finding(None)
         return Finding(_facts(place, variables), place.doubt)
-    except Distrusted as error:
+    except UntrustedRepository as error:
         return Finding(None, error.sentence)
 
 
-def _facts(place: Place, variables: Mapping[str, str]) -> GitFacts:
+def _facts(place: GitDirectories, variables: Mapping[str, str]) -> GitFacts:
     bare, origin_url = _settings(place, variables)
     repository_pin = pinned_repository_id(place.common_dir)
     roots: tuple[str, ...] = ()
     if origin_url is None and repository_pin is None:
-        roots = _roots(place, variables)
+        roots = _root_commits(place, variables)
     return GitFacts(
         origin_url=origin_url,
         root_commits=roots,
@@ -72,7 +72,10 @@ def repository_root(facts: GitFacts) -> str:
     """
     if facts.is_bare:
         return facts.common_dir
-    return discovery.main_worktree(facts.common_dir, _named(facts.common_dir)) or facts.common_dir
+    return (
+        discovery.main_worktree(facts.common_dir, _configured_worktree(facts.common_dir))
+        or facts.common_dir
+    )
 
 
 def folder_for_git(facts: GitFacts) -> str:
@@ -83,17 +86,17 @@ def folder_for_git(facts: GitFacts) -> str:
     return facts.git_dir
 
 
-def _named(common_dir: str) -> str | None:
+def _configured_worktree(common_dir: str) -> str | None:
     """What `core.worktree` says."""
     try:
         return discovery.settings(common_dir).worktree
-    except Unsure:
-        from herdbook.adapters.git.git_cli import worktree_asked  # noqa: PLC0415 - seldom needed
+    except NeedsGit:
+        from herdbook.adapters.git.git_cli import worktree_from_git  # noqa: PLC0415 - seldom needed
 
-        return worktree_asked(common_dir, os.environ)
+        return worktree_from_git(common_dir, os.environ)
 
 
-def _place(folder: str, environment: Mapping[str, str]) -> Place | None:
+def _directories(folder: str, environment: Mapping[str, str]) -> GitDirectories | None:
     """The place of a folder; raises Distrusted where git would not use what is there.
 
     A folder that looks like a bare repository may have come with a clone, as ordinary files. Inside
@@ -101,48 +104,48 @@ def _place(folder: str, environment: Mapping[str, str]) -> Place | None:
     """
     answer = None
     try:
-        found = discovery.found(folder, environment)
-    except Unsure:
-        answer = _asked(folder, environment)
-        if answer is None or "GIT_DIR" in environment or not within(folder, answer.git_dir):
+        found = discovery.discover(folder, environment)
+    except NeedsGit:
+        answer = _ask_git(folder, environment)
+        if answer is None or "GIT_DIR" in environment or not is_within(folder, answer.git_dir):
             return answer
         bare = answer.git_dir
     else:
-        if not isinstance(found, discovery.Bare):
+        if not isinstance(found, discovery.BareCandidate):
             return found
         bare = found.path
-    outer = _place_around(bare, environment)
-    return outer or answer or _asked(folder, environment)
+    outer = _directories_around(bare, environment)
+    return outer or answer or _ask_git(folder, environment)
 
 
-def _place_around(bare: str, environment: Mapping[str, str]) -> Place | None:
+def _directories_around(bare: str, environment: Mapping[str, str]) -> GitDirectories | None:
     """The place in whose worktree a bare repository lies, if it does and is no part of its `.git`.
 
     It may be part of that: the git directories of worktrees and submodules look like bare ones.
     """
     try:
-        holder = discovery.holder_above(bare)
-    except Unsure:
+        holder = discovery.repository_above(bare)
+    except NeedsGit:
         return None
     if holder is None or leads_to(holder, bare):
         return None
-    outer = _place(holder, environment)
-    if outer is None or outer.top_level is None or not within(bare, outer.top_level):
+    outer = _directories(holder, environment)
+    if outer is None or outer.top_level is None or not is_within(bare, outer.top_level):
         return None
     for git_dir in (outer.git_dir, outer.common_dir):
         # Worktrees may be put into the folder of a bare repository; what is in them is theirs.
-        if within(bare, git_dir) and not within(outer.top_level, git_dir):
+        if is_within(bare, git_dir) and not is_within(outer.top_level, git_dir):
             return None
     return outer
 
 
-def _asked(folder: str, environment: Mapping[str, str]) -> Place | None:
-    from herdbook.adapters.git.git_cli import asked  # noqa: PLC0415 - seldom needed
+def _ask_git(folder: str, environment: Mapping[str, str]) -> GitDirectories | None:
+    from herdbook.adapters.git.git_cli import discover_with_git  # noqa: PLC0415 - seldom needed
 
-    return asked(folder, environment)
+    return discover_with_git(folder, environment)
 
 
-def _real(folder: str | os.PathLike[str]) -> str:
+def _real_path(folder: str | os.PathLike[str]) -> str:
     path = os.fspath(folder)
     if "\0" not in path and os.path.isdir(path):
         return os.path.realpath(path)
@@ -151,27 +154,29 @@ def _real(folder: str | os.PathLike[str]) -> str:
     raise InvalidValue("folder", f"{path!r} is no folder that can be entered")
 
 
-def _settings(place: Place, environment: Mapping[str, str]) -> tuple[bool | None, str | None]:
+def _settings(
+    place: GitDirectories, environment: Mapping[str, str]
+) -> tuple[bool | None, str | None]:
     """Whether the repository says that it is bare, and where it says that it comes from."""
     try:
         said = discovery.settings(place.common_dir)
         if not said.includes:
             return said.bare, _origin(said.origin_urls)
         bare = said.bare
-    except Unsure:
+    except NeedsGit:
         bare = None
-    from herdbook.adapters.git.git_cli import settings_asked  # noqa: PLC0415 - seldom needed
+    from herdbook.adapters.git.git_cli import settings_from_git  # noqa: PLC0415 - seldom needed
 
-    word, urls = settings_asked(place.folder, environment)
+    word, urls = settings_from_git(place.folder, environment)
     if bare is None and word is not None:
-        bare = _truth(word)
+        bare = _parse_boolean(word)
     return bare, _origin(urls)
 
 
-def _truth(word: str) -> bool:
+def _parse_boolean(word: str) -> bool:
     try:
-        return truth(word)
-    except Unsure:
+        return parse_boolean(word)
+    except NeedsGit:
         return word.strip("0") not in {"", "-", "+"}
 
 
@@ -182,23 +187,23 @@ def _origin(urls: list[str]) -> str | None:
     return urls[0] if urls else None
 
 
-def _is_bare(place: Place) -> bool:
+def _is_bare(place: GitDirectories) -> bool:
     """What to think of a repository that does not say, the same from inside `.git` as outside."""
     if place.git_dir == place.common_dir and place.top_level is not None:
         return False
     return os.path.basename(place.common_dir) != ".git"
 
 
-def _branch(place: Place, environment: Mapping[str, str]) -> str | None:
+def _branch(place: GitDirectories, environment: Mapping[str, str]) -> str | None:
     try:
         return branch_of(place.git_dir)
-    except Unsure:
-        from herdbook.adapters.git.git_cli import branch_asked  # noqa: PLC0415 - seldom needed
+    except NeedsGit:
+        from herdbook.adapters.git.git_cli import branch_from_git  # noqa: PLC0415 - seldom needed
 
-        return branch_asked(place.folder, environment)
+        return branch_from_git(place.folder, environment)
 
 
-def _roots(place: Place, environment: Mapping[str, str]) -> tuple[str, ...]:
+def _root_commits(place: GitDirectories, environment: Mapping[str, str]) -> tuple[str, ...]:
     """The root commits; none of a shallow clone, whose history begins anywhere."""
     if os.path.exists(os.path.join(place.common_dir, "shallow")):
         return ()

@@ -8,21 +8,26 @@ import os
 from collections.abc import Mapping
 from typing import NoReturn
 
-from herdbook.adapters.git.config import Unsure
-from herdbook.adapters.git.discovery import Place, believed, settings
-from herdbook.adapters.git.git_process import ask_git, distrust, elsewhere, refuse
-from herdbook.adapters.git.ownership import Distrusted
+from herdbook.adapters.git.config import NeedsGit
+from herdbook.adapters.git.discovery import GitDirectories, drop_doubtful_worktree, settings
+from herdbook.adapters.git.git_process import (
+    ask_git,
+    raise_complaint,
+    trust_refusal,
+    without_repository_variables,
+)
+from herdbook.adapters.git.ownership import UntrustedRepository
 
 HISTORY_PATIENCE = 60.0
 """For how many seconds git may look for the first commits of a repository."""
-_NOWHERE = "not a git repository (or any "
-_OURS = r"^(core\.bare|remote\.origin\.url)$"
+_NO_REPOSITORY = "not a git repository (or any "
+_WANTED_KEYS = r"^(core\.bare|remote\.origin\.url)$"
 # What somebody who sets it means for every question; the rest of a hook's variables are for its
 # own index and objects.
-_NAMED = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
+_LOCATION_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_CEILING_DIRECTORIES")
 
 
-def asked(folder: str, environment: Mapping[str, str]) -> Place | None:
+def discover_with_git(folder: str, environment: Mapping[str, str]) -> GitDirectories | None:
     """The place of a folder in one process; None outside any repository."""
     # Paths may hold newlines, so a word that nobody can know beforehand stands between them.
     mark = f"--herdbook-{os.urandom(16).hex()}"
@@ -30,11 +35,11 @@ def asked(folder: str, environment: Mapping[str, str]) -> Place | None:
     status, told, complaint = ask_git(["-C", folder, "rev-parse", *wanted], environment)
     parts = os.fsdecode(told).split(f"\n{mark}\n")
     if len(parts) < 3:  # noqa: PLR2004 - git said no before it came to the worktree
-        if complaint.startswith(_NOWHERE):
+        if complaint.startswith(_NO_REPOSITORY):
             return None
         _refuse(status, complaint)
     git_dir, common_dir, top_level = parts
-    place = Place(
+    place = GitDirectories(
         git_dir=os.path.realpath(git_dir),
         common_dir=os.path.realpath(os.path.join(folder, common_dir)),
         top_level=os.path.realpath(top_level.removesuffix("\n")) if status == 0 else None,
@@ -43,12 +48,12 @@ def asked(folder: str, environment: Mapping[str, str]) -> Place | None:
     # What variables name is the user's own word. With GIT_DIR alone the worktree is the folder.
     if "GIT_WORK_TREE" in environment or ("GIT_DIR" in environment and place.top_level == folder):
         return place
-    return believed(place, _worktree_named(place.common_dir))
+    return drop_doubtful_worktree(place, _configured_worktree(place.common_dir))
 
 
-def settings_asked(folder: str, environment: Mapping[str, str]) -> tuple[str | None, list[str]]:
+def settings_from_git(folder: str, environment: Mapping[str, str]) -> tuple[str | None, list[str]]:
     """`core.bare` and the origin's URLs, as the repository's config and what it includes say."""
-    wanted = ["config", "--local", "--includes", "-z", "--get-regexp", _OURS]
+    wanted = ["config", "--local", "--includes", "-z", "--get-regexp", _WANTED_KEYS]
     status, told, complaint = ask_git(["-C", folder, *wanted], environment)
     if status not in {0, 1}:
         _refuse(status, complaint)
@@ -63,7 +68,7 @@ def settings_asked(folder: str, environment: Mapping[str, str]) -> tuple[str | N
     return bare, urls
 
 
-def branch_asked(folder: str, environment: Mapping[str, str]) -> str | None:
+def branch_from_git(folder: str, environment: Mapping[str, str]) -> str | None:
     """The branch that HEAD names; None when it is detached."""
     wanted = ["-C", folder, "symbolic-ref", "--quiet", "HEAD"]
     status, told, complaint = ask_git(wanted, environment)
@@ -78,8 +83,8 @@ def root_commits(folder: str, environment: Mapping[str, str]) -> tuple[str, ...]
 
     Nothing is fetched for them: a partial clone that lacks some is refused.
     """
-    named = {name: environment[name] for name in _NAMED if name in environment}
-    variables = {**elsewhere(environment), **named}
+    named = {name: environment[name] for name in _LOCATION_VARIABLES if name in environment}
+    variables = {**without_repository_variables(environment), **named}
     git = ["-C", folder, "--no-replace-objects"]
     head = "main-worktree/HEAD"  # what all worktrees call the main one's
     status, told, complaint = ask_git(
@@ -93,25 +98,27 @@ def root_commits(folder: str, environment: Mapping[str, str]) -> tuple[str, ...]
     return ()
 
 
-def worktree_asked(common_dir: str, environment: Mapping[str, str]) -> str | None:
+def worktree_from_git(common_dir: str, environment: Mapping[str, str]) -> str | None:
     """What `core.worktree` says in a repository's own config file; None if it says nothing."""
     file = os.path.join(common_dir, "config")
     wanted = ["config", "--file", file, "--no-includes", "-z", "--get", "core.worktree"]
-    status, told, complaint = ask_git(["-C", "/", *wanted], elsewhere(environment))
+    status, told, complaint = ask_git(
+        ["-C", "/", *wanted], without_repository_variables(environment)
+    )
     if status not in {0, 1}:
-        refuse("git", status, complaint)
+        raise_complaint("git", status, complaint)
     return os.fsdecode(told).removesuffix("\0") if status == 0 else None
 
 
-def _worktree_named(common_dir: str) -> str | None:
+def _configured_worktree(common_dir: str) -> str | None:
     try:
         return settings(common_dir).worktree
-    except Unsure:
+    except NeedsGit:
         return None
 
 
 def _refuse(status: int, complaint: str) -> NoReturn:
-    sentence = distrust(complaint)
+    sentence = trust_refusal(complaint)
     if sentence is not None:
-        raise Distrusted(sentence)
-    refuse("git", status, complaint)
+        raise UntrustedRepository(sentence)
+    raise_complaint("git", status, complaint)

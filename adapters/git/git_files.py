@@ -9,9 +9,9 @@ import re
 from stat import S_ISREG
 from typing import Final
 
-from herdbook.adapters.git.config import Unsure
+from herdbook.adapters.git.config import NeedsGit
 
-MUCH: Final = 1 << 20
+SIZE_LIMIT: Final = 1 << 20
 _HEAD: Final = re.compile(rb"ref:[ \t\n\r]*refs/|[0-9a-fA-F]{40}")
 
 
@@ -22,7 +22,7 @@ def is_git_dir(path: str) -> bool:
         data = os.fsencode(os.readlink(head))
         looks_right = data.startswith(b"refs/")
     except OSError:
-        data = contents(head) or b""
+        data = read_small_file(head) or b""
         looks_right = _HEAD.match(data) is not None
     if not looks_right:
         return False
@@ -33,11 +33,11 @@ def is_git_dir(path: str) -> bool:
 
 def common_dir_of(git_dir: str) -> str:
     """The git directory that a linked worktree's own one leans on; itself in all other cases."""
-    data = contents(os.path.join(git_dir, "commondir"))
+    data = read_small_file(os.path.join(git_dir, "commondir"))
     if data is None:
         return git_dir
     if b"\0" in data:
-        raise Unsure
+        raise NeedsGit
     return os.path.join(git_dir, os.fsdecode(data.rstrip(b"\r\n")))
 
 
@@ -47,21 +47,21 @@ def branch_of(git_dir: str) -> str | None:
     try:
         data = os.fsencode(os.readlink(head))
     except OSError:
-        data = contents(head) or b""
+        data = read_small_file(head) or b""
         if not data.startswith(b"ref:"):
             return None
         data = data[len(b"ref:") :].strip(b" \t\r\n")
     name = data.decode("utf-8", "surrogateescape")
     if name == "refs/heads/.invalid":
-        raise Unsure  # what a newer way to keep refs leaves for older programs to read
+        raise NeedsGit  # what a newer way to keep refs leaves for older programs to read
     return name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else None
 
 
 def registered_worktree(git_dir: str) -> str | None:
     """The real path where a repository expects the linked worktree of this git directory."""
     try:
-        data = contents(os.path.join(git_dir, "gitdir"))
-    except Unsure:
+        data = read_small_file(os.path.join(git_dir, "gitdir"))
+    except NeedsGit:
         return None  # git says of such a one that it is prunable
     if data is None or b"\0" in data:
         return None
@@ -69,13 +69,13 @@ def registered_worktree(git_dir: str) -> str | None:
     return os.path.realpath(os.path.dirname(dot_git))
 
 
-def pointed_to(dot_git: str, here: str) -> str:
+def git_dir_named_in(dot_git: str, here: str) -> str:
     """The git directory that a `.git` file names."""
-    data = contents(dot_git) or b""
+    data = read_small_file(dot_git) or b""
     path = data.rstrip(b"\r\n").removeprefix(b"gitdir: ")
     git_dir = os.path.join(here, os.fsdecode(path))
     if not data.startswith(b"gitdir: ") or not path or b"\0" in path or not is_git_dir(git_dir):
-        raise Unsure
+        raise NeedsGit
     return git_dir
 
 
@@ -86,16 +86,16 @@ def mode_of(path: str) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Unsure from error
+        raise NeedsGit from error
 
 
-def contents(path: str, limit: int = MUCH) -> bytes | None:
+def read_small_file(path: str, limit: int = SIZE_LIMIT) -> bytes | None:
     """All of a small file; None when there is none. Raises Unsure for what is no file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             if not S_ISREG(os.fstat(descriptor).st_mode):
-                raise Unsure
+                raise NeedsGit
             data = os.read(descriptor, limit + 1)
             while more := os.read(descriptor, limit + 1 - len(data)):
                 data += more
@@ -104,7 +104,7 @@ def contents(path: str, limit: int = MUCH) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Unsure from error
+        raise NeedsGit from error
     if len(data) > limit:
-        raise Unsure
+        raise NeedsGit
     return data

@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from herdbook.adapters.git.ownership import shown
+from herdbook.adapters.git.ownership import printable
 
 if TYPE_CHECKING:
     import subprocess
@@ -26,10 +26,10 @@ PATIENCE: Final = 15.0
 """For how many seconds git may think about a question, unless the caller says otherwise."""
 LONGEST: Final = 3_600.0
 """For how many seconds git may work on what it was told to do: a checkout may be large."""
-_FAREWELL: Final = 5.0
+_END_PATIENCE: Final = 5.0
 
 # What git itself calls local to one repository, but for its settings of the moment (`git -c`).
-_OF_ANOTHER_PLACE: Final = frozenset(
+_REPOSITORY_VARIABLES: Final = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_CEILING_DIRECTORIES",
@@ -51,7 +51,7 @@ _OF_ANOTHER_PLACE: Final = frozenset(
 )
 HOOKS_PATH: Final = "core.hooksPath"
 # Settings given on the command line count more than those of any file.
-_NEUTRAL: Final = {
+_SAFE_SETTINGS: Final = {
     "core.fsmonitor": "false",
     HOOKS_PATH: os.devnull,
     "core.pager": "cat",
@@ -73,7 +73,7 @@ _NEUTRAL: Final = {
 }
 # A repository's `protocol.NAME.allow` counts more than `protocol.allow` of the command line, and
 # its remotes have names we do not know. No setting counts more than variables.
-_UNREACHABLE: Final = {
+_SAFE_VARIABLES: Final = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_ASKPASS": "",
@@ -81,7 +81,9 @@ _UNREACHABLE: Final = {
     "GIT_PAGER": "cat",
     "GIT_SSH_COMMAND": "false",
 }
-_PROGRAMS: Final = frozenset({"GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "GIT_SSH", "SSH_ASKPASS"})
+_PROGRAM_VARIABLES: Final = frozenset(
+    {"GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "GIT_SSH", "SSH_ASKPASS"}
+)
 _ADVICE: Final = re.compile(r"[;,] use .*|;$")
 _OF_ANOTHER_ACCOUNT: Final = re.compile(
     r"detected dubious ownership in repository at '(.*?)'?$"
@@ -89,12 +91,12 @@ _OF_ANOTHER_ACCOUNT: Final = re.compile(
 )
 _IMPLICITLY_BARE: Final = re.compile(r"cannot use bare repository '(.*)' \(safe\.bareRepository is")
 # The system's troubles, which are none of the caller's: git ends its sentence with their names.
-_TROUBLES: Final = ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EIO", "EMFILE", "ENFILE")
+_SYSTEM_ERRORS: Final = ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EIO", "EMFILE", "ENFILE")
 
 
-def elsewhere(environment: Mapping[str, str]) -> dict[str, str]:
+def without_repository_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without what names a hook's own repository."""
-    return {name: value for name, value in environment.items() if name not in _OF_ANOTHER_PLACE}
+    return {name: value for name, value in environment.items() if name not in _REPOSITORY_VARIABLES}
 
 
 def ask_git(
@@ -112,15 +114,15 @@ def ask_git(
     only for questions about them. Raises StoreBusy for a git that takes longer than `patience`,
     which is ended together with all it started; StoreUnavailable where git cannot be started.
     """
-    neutral = {**_NEUTRAL, **(settings or {})}
+    neutral = {**_SAFE_SETTINGS, **(settings or {})}
     words = [
         word
         for name, value in neutral.items()
         if name not in except_for
         for word in ("-c", f"{name}={value}")
     ]
-    variables = {name: each for name, each in environment.items() if name not in _PROGRAMS}
-    variables |= _UNREACHABLE
+    variables = {name: each for name, each in environment.items() if name not in _PROGRAM_VARIABLES}
+    variables |= _SAFE_VARIABLES
     # The only transport that is allowed is one that nobody knows: a repository can call one of its
     # own `none`, and git finds the program for it among the repository's aliases.
     variables["GIT_ALLOW_PROTOCOL"] = f"none-{os.urandom(8).hex()}"
@@ -211,47 +213,47 @@ def _end(process: "subprocess.Popen[bytes] | None", *, of_its_own: bool) -> None
         with suppress(ProcessLookupError):  # it has ended meanwhile, and is only to be waited for
             (os.killpg if of_its_own else os.kill)(process.pid, number)
         try:
-            process.wait(_FAREWELL)
+            process.wait(_END_PATIENCE)
         except subprocess.TimeoutExpired:
             continue
         return
 
 
-def refuse(field: str, status: int, complaint: str) -> NoReturn:
+def raise_complaint(field: str, status: int, complaint: str) -> NoReturn:
     """Raise what git complained of: InvalidValue, or StoreUnavailable for the system's troubles."""
     from herdbook.domain.errors import InvalidValue, StoreUnavailable  # noqa: PLC0415 - brings attrs
 
     if status < 0:
         raise StoreUnavailable("git", f"it was ended by signal {-status}")
-    reason = distrust(complaint) or complaint or f"git gave no reason (exit status {status})"
-    if any(reason.endswith(name) for name in _trouble_names()):
+    reason = trust_refusal(complaint) or complaint or f"git gave no reason (exit status {status})"
+    if any(reason.endswith(name) for name in _system_error_texts()):
         raise StoreUnavailable("git", reason)
     raise InvalidValue(field, reason)
 
 
-def distrust(complaint: str) -> str | None:
+def trust_refusal(complaint: str) -> str | None:
     """Why git would not use a repository that it found, if that is what it complained of.
 
     The sentence may be followed by what comes of it; None for any other complaint.
     """
     if match := _OF_ANOTHER_ACCOUNT.search(complaint):
-        path = shown(match[1] or match[2] or "")
+        path = printable(match[1] or match[2] or "")
         return (
             f"the repository at {path} belongs to another account "
             "(git's `safe.directory` setting can name it)"
         )
     if match := _IMPLICITLY_BARE.search(complaint):
         return (
-            f"the bare repository at {shown(match[1])} is not used "
+            f"the bare repository at {printable(match[1])} is not used "
             "(git's `safe.bareRepository` setting is `explicit`)"
         )
     return None
 
 
-def _trouble_names() -> list[str]:
+def _system_error_texts() -> list[str]:
     import errno  # noqa: PLC0415 - only where something went wrong
 
-    return [os.strerror(getattr(errno, name)) for name in _TROUBLES if hasattr(errno, name)]
+    return [os.strerror(getattr(errno, name)) for name in _SYSTEM_ERRORS if hasattr(errno, name)]
 
 
 def _complaint(text: str) -> str:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from herdbook.adapters.git.git_process import ask_git, elsewhere
+from herdbook.adapters.git.git_process import ask_git, without_repository_variables
 
-MANY = 2_000
+MAX_MOVES = 2_000
 """How far back the moves of a head are read."""
 
 
@@ -16,7 +16,7 @@ class Revision(NamedTuple):
     subject: str
 
 
-class Move(NamedTuple):
+class HeadMove(NamedTuple):
     """A move of the head: when, in seconds since 1970, and to which commit; new ones are `made`."""
 
     at: int
@@ -24,9 +24,9 @@ class Move(NamedTuple):
     made: bool
 
 
-def named(folder: str, name: str, environment: Mapping[str, str]) -> Revision | None:
+def find_revision(folder: str, name: str, environment: Mapping[str, str]) -> Revision | None:
     """The commit that is called so in the repository of a folder; None if there is none."""
-    found = _asked(
+    found = _ask(
         folder, ["log", "-1", "--format=%H%x00%s", "--end-of-options", name, "--"], environment
     )
     for line in found:
@@ -35,11 +35,11 @@ def named(folder: str, name: str, environment: Mapping[str, str]) -> Revision | 
     return None
 
 
-def moves(folder: str, environment: Mapping[str, str]) -> list[Move]:
+def head_moves(folder: str, environment: Mapping[str, str]) -> list[HeadMove]:
     """Where the head of a worktree has been, the latest first, as far as git remembers."""
     form = "--format=%gd%x00%H%x00%gs%x00%s"
-    lines = _asked(
-        folder, ["log", "-g", f"-{MANY}", "--date=unix", form, "HEAD", "--"], environment
+    lines = _ask(
+        folder, ["log", "-g", f"-{MAX_MOVES}", "--date=unix", form, "HEAD", "--"], environment
     )
     found = []
     for line in lines:
@@ -47,11 +47,11 @@ def moves(folder: str, environment: Mapping[str, str]) -> list[Move]:
         seconds = place.partition("@{")[2].rstrip("}")
         if seconds.isdecimal():
             revision = Revision(commit_hash, subject)
-            found.append(Move(int(seconds), revision, made=action.startswith("commit")))
+            found.append(HeadMove(int(seconds), revision, made=action.startswith("commit")))
     return found
 
 
-def told_of(moves: Sequence[Move], seconds: Sequence[int]) -> list[Revision | None]:
+def match_commits(moves: Sequence[HeadMove], seconds: Sequence[int]) -> list[Revision | None]:
     """The commits that hooks told of, which ran in this order and at these times.
 
     Git counts whole seconds, and a hook comes a little later than its commit. So the last hook told
@@ -66,6 +66,6 @@ def told_of(moves: Sequence[Move], seconds: Sequence[int]) -> list[Revision | No
     return found[::-1]
 
 
-def _asked(folder: str, words: list[str], environment: Mapping[str, str]) -> list[str]:
-    status, told, _ = ask_git(["-C", folder, *words], elsewhere(environment))
+def _ask(folder: str, words: list[str], environment: Mapping[str, str]) -> list[str]:
+    status, told, _ = ask_git(["-C", folder, *words], without_repository_variables(environment))
     return told.decode("utf-8", "replace").splitlines() if status == 0 else []

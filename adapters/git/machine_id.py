@@ -5,7 +5,7 @@ import re
 import sys
 from typing import Final
 
-from herdbook.adapters.git.write_once import keep, kept
+from herdbook.adapters.git.write_once import read_text, write_once
 
 _FILES: Final = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 _ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -15,14 +15,14 @@ _PLATFORM_UUID: Final = re.compile(r'"IOPlatformUUID" = "([0-9A-Fa-f-]{36})"')
 def machine_id(files: tuple[str, ...] = _FILES, platform: str = sys.platform) -> str:
     """The machine's id. It may identify a person, so it goes into facts and nowhere else."""
     for file in files:
-        text = (kept(file) or "").strip()
+        text = (read_text(file) or "").strip()
         if _ID.fullmatch(text):
             return text
     if platform == "darwin":
-        uuid = platform_uuid(_registry())
+        uuid = platform_uuid(_read_registry())
         if uuid is not None:
             return uuid
-    return _made_up()
+    return _own_id()
 
 
 def platform_uuid(registry: str) -> str | None:
@@ -31,7 +31,7 @@ def platform_uuid(registry: str) -> str | None:
     return match[1].replace("-", "").lower() if match else None
 
 
-def _registry() -> str:
+def _read_registry() -> str:
     import subprocess  # noqa: PLC0415 - only where no file tells
 
     command = ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"]
@@ -44,7 +44,7 @@ def _registry() -> str:
     return ended.stdout.decode("utf-8", "replace")
 
 
-def _made_up() -> str:
+def _own_id() -> str:
     """An id of our own, made once and kept with the user's state."""
     from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing else tells
 
@@ -55,4 +55,4 @@ def _made_up() -> str:
         from herdbook.domain.errors import StoreUnavailable  # noqa: PLC0415 - brings attrs
 
         raise StoreUnavailable(folder, f"it could not be made ({error.strerror})") from error
-    return keep(os.path.join(folder, "machine-id"), os.urandom(16).hex())
+    return write_once(os.path.join(folder, "machine-id"), os.urandom(16).hex())

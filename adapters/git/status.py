@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from herdbook.adapters.git.git_process import ask_git
 
-_OF_THE_USER = frozenset({"system", "global", "command"})
+_USER_SCOPES = frozenset({"system", "global", "command"})
 _UNKNOWN_OPTION = 129
 _REFUSED = 128
 
@@ -51,15 +51,15 @@ def _without_filters(
     foreign: list[str] = []
     for scope, entry in zip(fields[::2], fields[1::2], strict=True):
         key, has_value, value = entry.partition("\n")
-        if scope in _OF_THE_USER:
+        if scope in _USER_SCOPES:
             own[key] = value if has_value else "true"
         else:
             foreign.append(key)
     if any("=" in key for key in foreign):
         # Git takes what stands before the first `=` for the name, so this one cannot be undone.
         raise ValueError("a filter of the repository has a name with `=`, so nothing was compared")
-    return {key: own.get(key, _nothing(key)) for key in foreign}
+    return {key: own.get(key, _neutral_value(key)) for key in foreign}
 
 
-def _nothing(key: str) -> str:
+def _neutral_value(key: str) -> str:
     return "false" if key.endswith(".required") else ""

@@ -18,7 +18,7 @@ NAME = "herdbook-worktrees.lock"
 
 
 @contextmanager
-def locked(common_dir: str, patience: float) -> Iterator[None]:
+def worktree_lock(common_dir: str, patience: float) -> Iterator[None]:
     """Hold the lock of a repository's worktrees, or raise StoreBusy after `patience` seconds."""
     path = os.path.join(common_dir, NAME)
     begun = monotonic()
@@ -29,7 +29,7 @@ def locked(common_dir: str, patience: float) -> Iterator[None]:
         reason = f"it is needed as a lock and could not be opened ({error.strerror})"
         raise StoreUnavailable(path, reason) from error
     try:
-        arrived = _Wait(descriptor).arrives(patience)
+        arrived = _LockWait(descriptor).acquire(patience)
     except OSError as error:
         os.close(descriptor)
         reason = f"it is needed as a lock and cannot be locked ({error.strerror})"
@@ -42,7 +42,7 @@ def locked(common_dir: str, patience: float) -> Iterator[None]:
         os.close(descriptor)
 
 
-class _Wait:
+class _LockWait:
     """One place in the queue. A thread does the blocking, because `flock` cannot be called off."""
 
     def __init__(self, descriptor: int) -> None:
@@ -51,7 +51,7 @@ class _Wait:
         self._ended = threading.Event()
         self._wanted = True
 
-    def arrives(self, patience: float) -> bool:
+    def acquire(self, patience: float) -> bool:
         """Whether the lock came in time; if not, it is let go as soon as it does come."""
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -11,15 +11,20 @@ from collections.abc import Mapping
 
 from herdbook.adapters.git.facts import facts as facts_of
 from herdbook.adapters.git.facts import folder_for_git, repository_root
-from herdbook.adapters.git.git_process import ask_git, elsewhere, refuse, run_git
+from herdbook.adapters.git.git_process import (
+    ask_git,
+    raise_complaint,
+    run_git,
+    without_repository_variables,
+)
 from herdbook.adapters.git.status import status as status_of
-from herdbook.adapters.git.worktree_list import admin_dirs, listed
-from herdbook.adapters.git.worktree_lock import locked
+from herdbook.adapters.git.worktree_list import admin_dirs, list_worktrees
+from herdbook.adapters.git.worktree_lock import worktree_lock
 from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
 from herdbook.domain.location.identity import GitFacts
 from herdbook.ports.world.git import PATIENCE
 
-__all__ = ["add", "is_clean", "listed", "prune", "remove"]
+__all__ = ["add", "is_clean", "list_worktrees", "prune", "remove"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -35,21 +40,21 @@ def add(
     patience: float = PATIENCE,
 ) -> GitFacts:
     """Check a branch out into a new worktree; the facts about that."""
-    environment = elsewhere(os.environ)
+    environment = without_repository_variables(os.environ)
     folder = _absolute(path)
     _check_name(facts, branch, environment)
-    with locked(facts.common_dir, patience):
+    with worktree_lock(facts.common_dir, patience):
         _check_free(folder)
-        begin = _begin(facts, branch, base, environment)
+        begin = _start_commit(facts, branch, base, environment)
         # Named by its hash, so that no other name can be meant and no upstream gets set.
         what = [folder, branch] if begin is None else ["-b", branch, folder, begin]
         above = _missing_above(folder)
 
         def undo() -> None:
-            _take_back(facts, folder, environment)
+            _undo_worktree(facts, folder, environment)
             _remove_empty(above)
             if begin is not None:
-                _take_branch_back(facts, branch, begin, environment)
+                _undo_branch(facts, branch, begin, environment)
 
         git = ["-C", folder_for_git(facts), "worktree", "add"]
         try:
@@ -58,9 +63,9 @@ def add(
             undo()
             raise
         if status != 0:
-            if not _stands(facts, folder):
+            if not _was_added(facts, folder):
                 undo()
-                refuse("worktree", status, complaint)
+                raise_complaint("worktree", status, complaint)
             _LOG.warning("git has added %r, but a hook of the repository failed", folder)
     added = facts_of(folder, environment=environment)
     if added is None:
@@ -74,35 +79,35 @@ def remove(
     """Remove a worktree and what the repository knows of it; its branch stays."""
     how = ["--force"] if force else []
     folder = _absolute(path)
-    git = [*_beside(facts, folder), "worktree", "remove", *how, "--", folder]
-    with locked(facts.common_dir, patience):
-        status, _, complaint = run_git(git, elsewhere(os.environ))
+    git = [*_git_outside(facts, folder), "worktree", "remove", *how, "--", folder]
+    with worktree_lock(facts.common_dir, patience):
+        status, _, complaint = run_git(git, without_repository_variables(os.environ))
     if status != 0:
-        refuse("worktree", status, complaint)
+        raise_complaint("worktree", status, complaint)
 
 
 def prune(facts: GitFacts, *, patience: float = PATIENCE) -> list[str]:
     """Forget worktrees whose folders are gone; the paths where those were."""
-    with locked(facts.common_dir, patience):
+    with worktree_lock(facts.common_dir, patience):
         before = admin_dirs(facts.common_dir)
         git = ["-C", folder_for_git(facts), "worktree", "prune"]
-        status, _, complaint = run_git(git, elsewhere(os.environ))
+        status, _, complaint = run_git(git, without_repository_variables(os.environ))
         if status != 0:
-            refuse("worktree", status, complaint)
+            raise_complaint("worktree", status, complaint)
         after = admin_dirs(facts.common_dir)
     return sorted(path for path in before if path not in after)
 
 
 def is_clean(path: _Path) -> bool:
     """Whether the worktree holds no change and no untracked file that git does not ignore."""
-    environment = elsewhere(os.environ)
+    environment = without_repository_variables(os.environ)
     status, told, complaint = status_of(_absolute(path), environment, PATIENCE, untracked="normal")
     if status != 0:
-        refuse("path", status, complaint)
+        raise_complaint("path", status, complaint)
     return not told
 
 
-def _beside(facts: GitFacts, folder: str) -> list[str]:
+def _git_outside(facts: GitFacts, folder: str) -> list[str]:
     """How to start git in a folder of the repository that stays when this worktree goes."""
     if facts.top_level != folder:
         return ["-C", folder_for_git(facts)]
@@ -163,7 +168,7 @@ def _remove_empty(folders: list[str]) -> None:
             return  # somebody has put something there in the meantime
 
 
-def _begin(
+def _start_commit(
     facts: GitFacts, branch: str, base: str | None, environment: Mapping[str, str]
 ) -> str | None:
     """The commit where a new branch begins; None for a branch that exists already."""
@@ -191,33 +196,31 @@ def _commit(facts: GitFacts, name: str, environment: Mapping[str, str]) -> str |
     if status == 0:
         return told.decode("ascii").strip()
     if status != 1 and name == "HEAD":
-        refuse("git", status, complaint)
+        raise_complaint("git", status, complaint)
     return None
 
 
-def _stands(facts: GitFacts, folder: str) -> bool:
+def _was_added(facts: GitFacts, folder: str) -> bool:
     """Whether it was added all the same: git also reports a hook that failed when all was done."""
-    found = [each for each in listed(facts) if each.path == folder]
+    found = [each for each in list_worktrees(facts) if each.path == folder]
     return any(each.locked is None and each.prunable is None for each in found)
 
 
-def _take_back(facts: GitFacts, folder: str, environment: Mapping[str, str]) -> None:
+def _undo_worktree(facts: GitFacts, folder: str, environment: Mapping[str, str]) -> None:
     """Undo what git leaves behind only when it was killed: a worktree locked as `initializing`."""
-    if any(each.path == folder and each.locked == "initializing" for each in listed(facts)):
-        git = [*_beside(facts, folder), "worktree", "remove", "--force", "--force"]
+    if any(each.path == folder and each.locked == "initializing" for each in list_worktrees(facts)):
+        git = [*_git_outside(facts, folder), "worktree", "remove", "--force", "--force"]
         status, _, complaint = run_git([*git, "--", folder], environment)
         if status != 0:
-            refuse("worktree", status, complaint)
+            raise_complaint("worktree", status, complaint)
 
 
-def _take_branch_back(
-    facts: GitFacts, branch: str, begin: str, environment: Mapping[str, str]
-) -> None:
+def _undo_branch(facts: GitFacts, branch: str, begin: str, environment: Mapping[str, str]) -> None:
     """Undo the branch that `git worktree add` leaves behind when it fails, if nobody uses it."""
     ref = f"refs/heads/{branch}"
     unmoved = _commit(facts, ref, environment) == begin
-    if unmoved and not any(each.branch == branch for each in listed(facts)):
+    if unmoved and not any(each.branch == branch for each in list_worktrees(facts)):
         git = ["-C", folder_for_git(facts), "update-ref", "-d", ref, begin]
         status, _, complaint = run_git(git, environment)
         if status != 0:
-            refuse("branch", status, complaint)
+            raise_complaint("branch", status, complaint)

@@ -2,15 +2,15 @@
 
 import os
 
-_TOO_LONG = 4_096
+_MAX_BYTES = 4_096
 
 
-def kept(path: str) -> str | None:
+def read_text(path: str) -> str | None:
     """The text kept there, without the newline that ends it; None when nothing is."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            data = os.read(descriptor, _TOO_LONG)
+            data = os.read(descriptor, _MAX_BYTES)
         finally:
             os.close(descriptor)
     except FileNotFoundError:
@@ -22,12 +22,12 @@ def kept(path: str) -> str | None:
     return data.decode("utf-8", "replace").removesuffix("\n")
 
 
-def keep(path: str, text: str) -> str:
+def write_once(path: str, text: str) -> str:
     """Keep a text there unless one stands there already; what is kept there now.
 
     The file appears whole and on the disk or not at all, also when many processes do this at once.
     """
-    standing = kept(path)
+    standing = read_text(path)
     if standing is not None:
         return standing
     draft = f"{path}.{os.urandom(8).hex()}"
@@ -38,7 +38,7 @@ def keep(path: str, text: str) -> str:
 
         reason = f"it could not be written ({error.strerror}); nothing was changed"
         raise StoreUnavailable(path, reason) from error
-    standing = kept(path)
+    standing = read_text(path)
     return text if standing is None else standing
 
 

@@ -12,7 +12,7 @@ from herdbook.ports.repositories.checkpoints import Checkpoints, Held
 PAGE = 20
 
 
-class Listing:
+class CheckpointListing:
     """Checkpoints from the newest on, a few at a time: no transaction stays open in between.
 
     What is wanted of the metadata is compared as data, value by value, and never becomes part of a
@@ -41,9 +41,9 @@ class Listing:
         self._before = (get_checkpoint_id(before) or None) if before else None
         self._left = limit
         self._last: Checkpoint | None = None
-        self.over = limit is not None and limit < 1
+        self.finished = limit is not None and limit < 1
 
-    def next(self, kept: Checkpoints, metadata: Callable[[Typed], Any]) -> list[Held]:
+    def next_page(self, kept: Checkpoints, metadata: Callable[[Typed], Any]) -> list[Held]:
         """The next ones, some or none; `over` says whether there may be more."""
         size = PAGE if self._left is None or self._wanted else min(PAGE, self._left)
         rows = kept.page(
@@ -60,7 +60,7 @@ class Listing:
         self._last = rows[-1] if rows else None
         if self._left is not None:
             self._left -= len(found)
-        self.over = len(rows) < size or self._left == 0
+        self.finished = len(rows) < size or self._left == 0
         return found
 
     def _admits(self, row: Checkpoint, metadata: Callable[[Typed], Any]) -> bool:

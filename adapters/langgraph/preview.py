@@ -3,17 +3,17 @@
 import json
 from typing import Any
 
-from herdbook.adapters.msgpack_reader import DEEPEST, Reader, Unreadable
+from herdbook.adapters.msgpack_reader import MAX_DEPTH, MsgpackReader, UnreadableValue
 from herdbook.domain.checkpoints.model import Typed
 from herdbook.domain.checkpoints.preview import Blob, Thing, blob
 from herdbook.domain.secret import HIDDEN
 
-SECRETS = frozenset({"SecretStr", "SecretBytes"})
+SECRET_CLASSES = frozenset({"SecretStr", "SecretBytes"})
 ARRAY, SNAPSHOT = 6, 7
 """The kinds that do not name a class: an array of numbers, and a value with all its history."""
 
 
-def picture(value: Typed) -> Any:
+def preview(value: Typed) -> Any:
     """What a value is, as plain data; what cannot be read is told by its size and a digest."""
     try:
         match value.tag:
@@ -24,8 +24,8 @@ def picture(value: Typed) -> Any:
                 _refuse_deep(found)
                 return found
             case "msgpack":
-                return _Reader(value.data).only()
-    except (Unreadable, ValueError, RecursionError):
+                return _PreviewReader(value.data).read_single()
+    except (UnreadableValue, ValueError, RecursionError):
         return blob(value.tag, value.data)
     return blob(value.tag, value.data)
 
@@ -35,7 +35,7 @@ def is_opaque(shown: Any) -> bool:
     return isinstance(shown, Blob)
 
 
-class _Reader(Reader):
+class _PreviewReader(MsgpackReader):
     """Leaves the names of classes as names: LangGraph would look them up and call them."""
 
     def mapping(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
@@ -49,10 +49,10 @@ class _Reader(Reader):
 
     def extension(self, kind: int, body: bytes, depth: int) -> Any:
         """An object: its class, and what it would be made of."""
-        inner = _Reader(body)
+        inner = _PreviewReader(body)
         try:
             content = inner.value(depth + 1)
-        except Unreadable:
+        except UnreadableValue:
             return Thing(f"kind {kind}", blob("bytes", body))
         if kind == SNAPSHOT:
             return Thing("snapshot", content)
@@ -60,7 +60,7 @@ class _Reader(Reader):
             return Thing("array", content)
         match content:
             case [str(module), str(name), made_of, *_]:
-                return Thing(f"{module}.{name}", HIDDEN if name in SECRETS else made_of)
+                return Thing(f"{module}.{name}", HIDDEN if name in SECRET_CLASSES else made_of)
         return Thing(f"kind {kind}", content)
 
 
@@ -73,7 +73,7 @@ def _key(key: Any) -> Any:
 def _refuse_deep(value: Any) -> None:
     """Unreadable if JSON is nested deeper than anybody can look."""
     level = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         if not level:
             return
         level = [
@@ -82,4 +82,4 @@ def _refuse_deep(value: Any) -> None:
             if isinstance(outer, dict | list)
             for each in (outer.values() if isinstance(outer, dict) else outer)
         ]
-    raise Unreadable(f"it is nested deeper than {DEEPEST} levels")
+    raise UnreadableValue(f"it is nested deeper than {MAX_DEPTH} levels")

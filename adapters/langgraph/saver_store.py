@@ -22,23 +22,23 @@ R = TypeVar("R")
 
 _log = logging.getLogger("herdbook")
 
-Found = tuple[Store, str]
+StoreAndSpace = tuple[Store, str]
 
 
-class Home:
+class SaverStore:
     """Where checkpoints are kept; copies of a saver share one."""
 
-    def __init__(self, find: Callable[[ExitStack], Found], room: int) -> None:
+    def __init__(self, find: Callable[[ExitStack], StoreAndSpace], room: int) -> None:
         self.shelf = Shelf(room)
         self._recent = Recent()
         self._find = find
         self._lock = Lock()
         self._stack = ExitStack()
-        self._found: Found | None = None
+        self._found: StoreAndSpace | None = None
         self._closed = False
 
     @property
-    def found(self) -> Found:
+    def store_and_space(self) -> StoreAndSpace:
         """The store and the space."""
         if self._found is None:
             with self._lock:
@@ -53,7 +53,7 @@ class Home:
 
         It may be repeated even when nobody knows whether it had happened: done twice is done once.
         """
-        store, space = self.found
+        store, space = self.store_and_space
 
         def attempt() -> R:
             with unit_of_work(store, space) as uow:
@@ -69,7 +69,7 @@ class Home:
 
     def read(self, question: Callable[[Checkpoints], R]) -> R:
         """Ask something in a read transaction of its own."""
-        store, space = self.found
+        store, space = self.store_and_space
         asking = getattr(store, "asking", None)
 
         def attempt() -> R:
@@ -85,11 +85,11 @@ class Home:
             self._stack.close()
 
 
-def home(place: str | Store | None, space: str | None, room: int) -> Home:
+def saver_store(place: str | Store | None, space: str | None, room: int) -> SaverStore:
     """The home that a place and a space stand for; what is not said is that of this folder."""
     folder = Path.cwd()
 
-    def find(stack: ExitStack) -> Found:
+    def find(stack: ExitStack) -> StoreAndSpace:
         from herdbook.adapters.workspace import Whereabouts  # noqa: PLC0415 - if needed at all
 
         here = Whereabouts(folder, os.environ)
@@ -110,4 +110,4 @@ def home(place: str | Store | None, space: str | None, room: int) -> Home:
             here.pin()
         return store, space or here.space(Area.CHECKPOINTS)
 
-    return Home(find, room)
+    return SaverStore(find, room)

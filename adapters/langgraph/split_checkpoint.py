@@ -7,7 +7,7 @@ classes that nobody has here come along like any other.
 import json
 from typing import Any
 
-from herdbook.adapters.msgpack_reader import Reader, Unreadable, entries_of, map_of
+from herdbook.adapters.msgpack_reader import MsgpackReader, UnreadableValue, join_map, split_map
 from herdbook.domain.checkpoints.model import Typed
 from herdbook.ports.checkpoint_storage.value_store import Version
 
@@ -25,7 +25,7 @@ def split(tag: str, data: bytes) -> Split:
         return _split_json(data)
     if tag == "msgpack":
         return _split_msgpack(data)
-    raise Unreadable(
+    raise UnreadableValue(
         f"it was written as {tag!r}, which cannot be taken apart here without running code or "
         "knowing a key"
     )
@@ -35,9 +35,9 @@ def _split_json(data: bytes) -> Split:
     try:
         whole = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Unreadable("it is no JSON that could be read") from error
+        raise UnreadableValue("it is no JSON that could be read") from error
     if not isinstance(whole, dict) or not isinstance(whole.get(VALUES), dict):
-        raise Unreadable(f"it has no {VALUES}")
+        raise UnreadableValue(f"it has no {VALUES}")
     versions = whole.get(VERSIONS)
     values = {
         name: (_version(versions, name), Typed("json", json.dumps(value).encode()))
@@ -48,25 +48,25 @@ def _split_json(data: bytes) -> Split:
 
 def _split_msgpack(data: bytes) -> Split:
     rest, found = [], {}
-    for key, value in entries_of(data):
+    for key, value in split_map(data):
         name = _name(key)
         found[name] = value
         if name != VALUES:
             rest.append((key, value))
     if VALUES not in found:
-        raise Unreadable(f"it has no {VALUES}")
-    versions = Reader(found[VERSIONS]).only() if VERSIONS in found else None
+        raise UnreadableValue(f"it has no {VALUES}")
+    versions = MsgpackReader(found[VERSIONS]).read_single() if VERSIONS in found else None
     values = {}
-    for key, value in entries_of(found[VALUES]):
+    for key, value in split_map(found[VALUES]):
         name = _name(key)
         values[name] = _version(versions, name), Typed("msgpack", value)
-    return Typed("msgpack", map_of(rest)), values
+    return Typed("msgpack", join_map(rest)), values
 
 
 def _name(key: bytes) -> str:
-    name = Reader(key).only()
+    name = MsgpackReader(key).read_single()
     if not isinstance(name, str):
-        raise Unreadable("a name in it is no text")
+        raise UnreadableValue("a name in it is no text")
     return name
 
 

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from herdbook.adapters.langgraph.split_checkpoint import split
-from herdbook.adapters.msgpack_reader import Unreadable
+from herdbook.adapters.msgpack_reader import UnreadableValue
 from herdbook.domain.checkpoints.model import Typed
 from herdbook.domain.errors import StoreBusy, StoreUnavailable
 from herdbook.ports.repositories.checkpoints import Done
@@ -34,7 +34,7 @@ COLUMNS = {
 
 
 @contextmanager
-def opened(file: Path) -> Iterator["SqliteCheckpoints"]:
+def open_database(file: Path) -> Iterator["SqliteCheckpoints"]:
     """A database as it is now; StoreUnavailable if there is none, or if it is another one."""
     path = file.resolve()
     if not path.is_file():
@@ -42,8 +42,8 @@ def opened(file: Path) -> Iterator["SqliteCheckpoints"]:
         raise StoreUnavailable(str(file), what)
     try:
         with TemporaryDirectory(prefix="herdbook-") as folder:
-            size = _copied(path, Path(folder))
-            connection = _connected(Path(folder, path.name))
+            size = _copy(path, Path(folder))
+            connection = _connect(Path(folder, path.name))
         # The copy is open and has no name any more: it goes with this process, however that ends.
         with closing(connection):
             yield SqliteCheckpoints(file, connection, size)
@@ -57,7 +57,7 @@ def opened(file: Path) -> Iterator["SqliteCheckpoints"]:
         raise StoreUnavailable(str(file), reason) from error
 
 
-def _copied(path: Path, folder: Path) -> int:
+def _copy(path: Path, folder: Path) -> int:
     """Copy a database with its log or journal; how many bytes that are."""
     beside = [path.with_name(path.name + end) for end in ("", "-wal", "-journal")]
     start = time.monotonic()
@@ -92,7 +92,7 @@ def _state(path: Path) -> Any:
     return found
 
 
-def _connected(copy: Path) -> sqlite3.Connection:
+def _connect(copy: Path) -> sqlite3.Connection:
     """Open a copy, the log put back into it, so that it needs no other file any more."""
     with closing(sqlite3.connect(copy)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -155,7 +155,7 @@ class SqliteCheckpoints:
             untold: list[Untold] = []
             try:
                 found = self._foreign(row, key, untold)
-            except Unreadable as error:
+            except UnreadableValue as error:
                 yield Untold(key, str(error))
                 continue
             yield found
@@ -193,17 +193,17 @@ class SqliteCheckpoints:
                     _text(channel, "its channel"),
                     Typed(_text(tag, "the word for how it is written"), _bytes(data)),
                 )
-            except Unreadable as error:
+            except UnreadableValue as error:
                 untold.append(Untold(f"write {task_id!r} {number!r} of {key}", str(error)))
 
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise Unreadable(f"{what} is no text")
+        raise UnreadableValue(f"{what} is no text")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise Unreadable(f"{what} is no Unicode") from error
+        raise UnreadableValue(f"{what} is no Unicode") from error
     return value
 
 
@@ -213,13 +213,13 @@ def _bytes(value: Any) -> bytes:
     if value is None:
         return b""
     if not isinstance(value, bytes):
-        raise Unreadable("what it holds are no bytes")
+        raise UnreadableValue("what it holds are no bytes")
     return value
 
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int):
-        raise Unreadable("its number is none")
+        raise UnreadableValue("its number is none")
     return value
 
 
@@ -229,7 +229,7 @@ def _metadata(value: Any) -> Typed:
     try:
         said = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Unreadable("what is said of it is no JSON") from error
+        raise UnreadableValue("what is said of it is no JSON") from error
     if not isinstance(said, dict):
-        raise Unreadable("what is said of it is no JSON object")
+        raise UnreadableValue("what is said of it is no JSON object")
     return Typed("json", data)

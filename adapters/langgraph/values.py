@@ -14,18 +14,18 @@ import ormsgpack
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from herdbook.adapters.langgraph.extensions import Doubts, ExtensionDecoder
+from herdbook.adapters.langgraph.extensions import DecodingProblems, ExtensionDecoder
 from herdbook.domain.checkpoints.model import Typed
 from herdbook.domain.errors import DecodingRefused
 from herdbook.ports.checkpoint_storage.byte_lru import Shelf
 
 Allowed = type | tuple[str, str]
 
-LONG = (b"\xda", b"\xdb")
+LONG_TEXT_TOKENS = (b"\xda", b"\xdb")
 """How msgpack begins a text of 256 bytes and more."""
-TEXTS = 16 * 2**20
+TEXT_CACHE_BYTES = 16 * 2**20
 """How many bytes of such texts are remembered as they were decoded."""
-PLAIN = frozenset({"null", "bytes", "bytearray"})
+PLAIN_TAGS = frozenset({"null", "bytes", "bytearray"})
 _NAMES = frozenset(
     name
     for module, name in (each for each in SAFE_MSGPACK_TYPES if len(each) == 2)  # noqa: PLR2004
@@ -38,7 +38,7 @@ _read_json = json.JSONDecoder().raw_decode
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-_doubts = Doubts()
+_problems = DecodingProblems()
 
 
 class GuardedSerializer(JsonPlusSerializer):
@@ -51,9 +51,11 @@ class GuardedSerializer(JsonPlusSerializer):
             allowed_json_modules=[tuple(f"{m}.{n}".split(".")) for m, n in names] or None,
             allowed_msgpack_modules=names or None,
         )
-        self._unpack_ext_hook = ExtensionDecoder(names, _doubts)
+        self._unpack_ext_hook = ExtensionDecoder(names, _problems)
         self._named = frozenset(names)
-        self._texts = Shelf(TEXTS)  # nobody can change a text, so all who ask get the same one
+        self._texts = Shelf(
+            TEXT_CACHE_BYTES
+        )  # nobody can change a text, so all who ask get the same one
 
     def with_msgpack_allowlist(
         self, extra_allowlist: Iterable[tuple[str, ...] | type]
@@ -63,28 +65,28 @@ class GuardedSerializer(JsonPlusSerializer):
         if isinstance(wider, GuardedSerializer) and wider is not self:
             allowed = wider._allowed_msgpack_modules  # noqa: SLF001 - a copy of this one
             names = allowed if isinstance(allowed, set) else ()
-            wider._unpack_ext_hook = ExtensionDecoder(names, _doubts)  # noqa: SLF001
+            wider._unpack_ext_hook = ExtensionDecoder(names, _problems)  # noqa: SLF001
         return wider
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """The value behind the bytes; DecodingRefused if it takes more than is allowed."""
         tag, raw = data
-        if tag in PLAIN:
+        if tag in PLAIN_TAGS:
             return super().loads_typed(data)
         if tag not in ("json", "msgpack"):
             raise DecodingRefused(tag, ())
-        _doubts.clear()
+        _problems.clear()
         try:
             if tag == "json":
-                value = json.loads(raw, object_hook=self._made)
+                value = json.loads(raw, object_hook=self._construct_json)
             else:
                 value = ormsgpack.unpackb(
                     raw, ext_hook=self._unpack_ext_hook, option=ormsgpack.OPT_NON_STR_KEYS
                 )
         except (ValueError, TypeError, LookupError, RecursionError) as error:
-            raise _refusal(tag) from error
-        if _doubts.there_are:
-            raise _refusal(tag)
+            raise _decoding_refused(tag) from error
+        if _problems.any:
+            raise _decoding_refused(tag)
         return value
 
     def loads_all(self, values: Mapping[str, Typed]) -> dict[str, Any]:
@@ -92,12 +94,12 @@ class GuardedSerializer(JsonPlusSerializer):
         unpack, hook, known = ormsgpack.unpackb, self._unpack_ext_hook, self._texts.glimpse
         option = ormsgpack.OPT_NON_STR_KEYS
         found: dict[str, Any] = {}
-        _doubts.clear()
+        _problems.clear()
         try:
             for name, (tag, data) in values.items():
                 if tag != "msgpack":
                     continue
-                if data[:1] not in LONG:
+                if data[:1] not in LONG_TEXT_TOKENS:
                     found[name] = unpack(data, ext_hook=hook, option=option)
                     continue
                 text = known(data)
@@ -106,9 +108,9 @@ class GuardedSerializer(JsonPlusSerializer):
                     self._texts.put(data, text, len(data))
                 found[name] = text
         except (ValueError, TypeError, LookupError, RecursionError) as error:
-            raise _refusal("msgpack") from error
-        if _doubts.there_are:
-            raise _refusal("msgpack")
+            raise _decoding_refused("msgpack") from error
+        if _problems.any:
+            raise _decoding_refused("msgpack")
         if len(found) == len(values):
             return found
         return {
@@ -116,7 +118,7 @@ class GuardedSerializer(JsonPlusSerializer):
             for name, each in values.items()
         }
 
-    def _made(self, value: dict[str, Any]) -> Any:
+    def _construct_json(self, value: dict[str, Any]) -> Any:
         """What a JSON object stands for: itself, or an object of a class that is allowed."""
         path = value.get("id")
         if value.get("lc") not in (1, 2) or "type" not in value or not isinstance(path, list):
@@ -126,20 +128,20 @@ class GuardedSerializer(JsonPlusSerializer):
         known = names[:1] in (["langchain"], ["langchain_core"]) and name in _NAMES
         safe = (module, name) in SAFE_MSGPACK_TYPES or (module, name) in self._named
         if value["type"] != "constructor" or not (known if value["lc"] == 1 else safe):
-            _doubts.block(module, name)
+            _problems.add_blocked(module, name)
             return value
         try:
             made = self._reviver(value)
         except Exception:  # noqa: BLE001 - classes may raise anything, and all means the same
             made = None
         if made is None:  # it says so in a log, and would go on with nothing
-            _doubts.fail()
+            _problems.add_failure()
         return made
 
 
-def _refusal(tag: str) -> DecodingRefused:
+def _decoding_refused(tag: str) -> DecodingRefused:
     """The error of a value that was not decoded, with the names of what it asked for."""
-    return DecodingRefused(tag, tuple(dict.fromkeys(_doubts.blocked)))
+    return DecodingRefused(tag, tuple(dict.fromkeys(_problems.blocked)))
 
 
 def _name(allowed: Allowed) -> tuple[str, str]:
@@ -149,7 +151,7 @@ def _name(allowed: Allowed) -> tuple[str, str]:
     return module, name
 
 
-def metadata_written(metadata: Mapping[str, Any], serializer: Any) -> Typed:
+def encode_metadata(metadata: Mapping[str, Any], serializer: Any) -> Typed:
     """Metadata as JSON, which everybody can read, or as the serializer writes it."""
     try:
         return Typed("json", _write_json(metadata).encode("utf-8", "surrogatepass"))
@@ -158,7 +160,7 @@ def metadata_written(metadata: Mapping[str, Any], serializer: Any) -> Typed:
         return Typed(tag, bytes(data))
 
 
-def metadata_read(metadata: Typed, serializer: Any) -> Any:
+def decode_metadata(metadata: Typed, serializer: Any) -> Any:
     """The metadata behind `metadata_written`."""
     if metadata.tag == "json":
         return _read_json(metadata.data.decode("utf-8", "surrogatepass").strip())[0]

@@ -7,13 +7,13 @@ from typing import Final
 
 from herdbook.domain.errors import StoreUnavailable
 
-_GONE: Final = ("Z", "X", "x")
+_ENDED_STATES: Final = ("Z", "X", "x")
 """The states of a process that has ended: nobody has asked how yet."""
-_START: Final = 19
+_START_FIELD: Final = 19
 """Where the kernel says when it began, counted from its state on."""
 
 
-def started_at(pid: int, /, *, platform: str = sys.platform) -> datetime | None:
+def process_start(pid: int, /, *, platform: str = sys.platform) -> datetime | None:
     """When the process with this number was started; None if there is none or it has ended."""
     if pid < 1:
         return None  # to the system, numbers below that stand for groups or for anybody
@@ -27,20 +27,20 @@ def _from_proc(pid: int) -> datetime | None:
         return None
     except OSError as error:
         raise StoreUnavailable(f"/proc/{pid}/stat", error.strerror or "it was refused") from error
-    since_boot = ticks_in(said)
+    since_boot = parse_start_ticks(said)
     if since_boot is None:
         return None
-    return _boot() + timedelta(seconds=since_boot / os.sysconf("SC_CLK_TCK"))
+    return _boot_time() + timedelta(seconds=since_boot / os.sysconf("SC_CLK_TCK"))
 
 
-def ticks_in(said: str) -> int | None:
+def parse_start_ticks(said: str) -> int | None:
     """The ticks from boot to start in what /proc says of a process; None of one that has ended."""
     # Its name stands in brackets and may hold anything, brackets and spaces too.
     fields = said.rpartition(")")[2].split()
-    return None if fields[0] in _GONE else int(fields[_START])
+    return None if fields[0] in _ENDED_STATES else int(fields[_START_FIELD])
 
 
-def _boot() -> datetime:
+def _boot_time() -> datetime:
     for line in _read("/proc/stat").splitlines():
         name, _, value = line.partition(" ")
         if name == "btime":
@@ -67,13 +67,13 @@ def _from_ps(pid: int) -> datetime | None:
         )
     except OSError as error:
         raise StoreUnavailable("ps", f"it could not be started ({error.strerror})") from error
-    return start_in(ended.stdout.decode("utf-8", "replace"))
+    return parse_ps_start(ended.stdout.decode("utf-8", "replace"))
 
 
-def start_in(said: str) -> datetime | None:
+def parse_ps_start(said: str) -> datetime | None:
     """The time in what `ps` says of a process; None where it says nothing or that it has ended."""
     state, *lstart = said.split()[:6] or [""]
-    if not state or state.startswith(_GONE):
+    if not state or state.startswith(_ENDED_STATES):
         return None
     try:
         return datetime.strptime(" ".join(lstart), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)

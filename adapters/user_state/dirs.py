@@ -59,7 +59,7 @@ def write_private(path: Path, text: str) -> None:
         raise
 
 
-def ignore_itself(folder: Path) -> None:
+def add_gitignore(folder: Path) -> None:
     """Keep a folder out of git's sight without a word in the repository's own files."""
     mark = folder / ".gitignore"
     if mark.exists():

@@ -20,26 +20,26 @@ def folder() -> Path:
     return state_folder() / "halted"
 
 
-def marker(session: str) -> str:
+def marker_name(session: str) -> str:
     """The name of a session's marker; a test holds it to what `hook.py` looks for."""
     data = session.encode("utf-8", "backslashreplace")
     return "".join(chr(each) if each in _PLAIN else f"%{each:02X}" for each in data)[:_LONGEST]
 
 
-def agent_marker(agent: str) -> str:
+def agent_marker_name(agent: str) -> str:
     """The name of an agent's marker, which no session's can be."""
-    return "agent=" + marker(agent)
+    return "agent=" + marker_name(agent)
 
 
-def halt_only(
+def set_halts(
     record: str, sessions: Mapping[str, str], agents: Mapping[str, str] | None = None
 ) -> None:
     """Let a record halt these sessions and agents, each for its reason, and no others.
 
     `record` is the uuid of its store. Markers of other records stay as they are.
     """
-    wanted = {marker(session): reason for session, reason in sessions.items() if session}
-    wanted |= {agent_marker(agent): reason for agent, reason in (agents or {}).items()}
+    wanted = {marker_name(session): reason for session, reason in sessions.items() if session}
+    wanted |= {agent_marker_name(agent): reason for agent, reason in (agents or {}).items()}
     there = folder()
     if wanted:
         make_private(there)
@@ -48,11 +48,11 @@ def halt_only(
     for each in there.iterdir() if there.is_dir() else ():
         if each.name in wanted or each.name.startswith("."):  # another's draft
             continue
-        if set_by(each) in (record, None):
+        if read_owner(each) in (record, None):
             each.unlink(missing_ok=True)
 
 
-def set_by(path: Path) -> str | None:
+def read_owner(path: Path) -> str | None:
     """The uuid of the record that set a marker; None where it does not say."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

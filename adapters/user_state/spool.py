@@ -18,12 +18,12 @@ from herdbook.adapters.user_state.dirs import make_private, state_folder, write_
 from herdbook.domain.errors import StoreUnavailable
 
 EVENTS, ASIDE = "events.jsonl", "aside.jsonl"
-QUIET = 60.0
+QUIET_SECONDS = 60.0
 """After how many seconds nobody is expected to write to a file that was taken away."""
 _FIELDS = {"id": str, "at": int, "event": str, "cwd": str, "env": dict, "raw": object}
 
 
-class Event(NamedTuple):
+class SpooledEvent(NamedTuple):
     """What a hook was told, when (in microseconds since 1970), where and by whom."""
 
     id: str
@@ -34,7 +34,7 @@ class Event(NamedTuple):
     raw: Any
 
 
-class Aside(NamedTuple):
+class RejectedLine(NamedTuple):
     """A line that is no event, where it stood, and why."""
 
     place: str
@@ -42,7 +42,7 @@ class Aside(NamedTuple):
     reason: str
 
 
-class Waiting(NamedTuple):
+class SpoolBacklog(NamedTuple):
     """How much is in the spool, and since when (seconds since 1970; None if nothing is)."""
 
     size: int
@@ -58,27 +58,30 @@ class _Part(NamedTuple):
     quiet: bool
 
 
-class Taken:
+class SpoolBatch:
     """What one reading found: its events in the order they were written, and what was no event."""
 
     def __init__(self, spool: Path, files: list[Path], now: float) -> None:
         self._spool = spool
         self._parts: list[_Part] = []
-        self.events: list[Event] = []
-        self.aside: list[Aside] = []
+        self.events: list[SpooledEvent] = []
+        self.aside: list[RejectedLine] = []
         for path in files:
             self._read(path, now)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[SpooledEvent]:
         return iter(self.events)
 
     def _read(self, path: Path, now: float) -> None:
-        begin = _confirmed(path)
+        begin = _confirmed_offset(path)
         try:
             with path.open("rb") as file:
                 file.seek(begin)
                 data = file.read()
-                quiet = path.name != EVENTS and now - max(_taken_at(path), _written(file)) > QUIET
+                quiet = (
+                    path.name != EVENTS
+                    and now - max(_taken_at(path), _modified_at(file)) > QUIET_SECONDS
+                )
         except FileNotFoundError:
             return  # another flush has confirmed it
         # What follows the last newline may be still being written, until all is quiet.
@@ -86,16 +89,16 @@ class Taken:
         at = begin
         for line in data[:end].split(b"\n"):
             if line.strip():
-                self._sort(f"{path.name}:{at}", line)
+                self._parse_line(f"{path.name}:{at}", line)
             at += len(line) + 1
         self._parts.append(_Part(path, begin, begin + end, quiet))
 
-    def _sort(self, place: str, line: bytes) -> None:
+    def _parse_line(self, place: str, line: bytes) -> None:
         try:
-            self.events.append(_event(line))
+            self.events.append(_parse_event(line))
         except ValueError as error:
             text = line.decode("utf-8", "backslashreplace")
-            self.aside.append(Aside(place, text, str(error)))
+            self.aside.append(RejectedLine(place, text, str(error)))
 
     def confirm(self) -> None:
         """Let go of what was read: the store has it. What is no event is kept in `aside.jsonl`."""
@@ -105,14 +108,14 @@ class Taken:
                 _append(self._spool / ASIDE, "".join(f"\n{line}\n" for line in lines).encode())
             for part in self._parts:
                 if part.path.name != EVENTS:
-                    self._let_go(part)
+                    self._release_file(part)
         except OSError as error:
-            raise _trouble(self._spool, error) from error
+            raise _unavailable(self._spool, error) from error
 
-    def _let_go(self, part: _Part) -> None:
+    def _release_file(self, part: _Part) -> None:
         if not part.quiet:
             if part.end > part.begin:
-                _confirm(part.path, part.end)
+                _write_offset(part.path, part.end)
             return
         try:
             with part.path.open("rb") as file:
@@ -132,7 +135,7 @@ def folder() -> Path:
     return state_folder() / "spool"
 
 
-def taken() -> Taken:
+def take_batch() -> SpoolBatch:
     """Take what the hooks have left so far; it stays in the spool until it is confirmed."""
     spool = folder()
     now = time.time()
@@ -143,16 +146,16 @@ def taken() -> Taken:
     except FileNotFoundError:
         pass  # another flush was quicker
     except OSError as error:
-        raise _trouble(spool, error) from error
-    return _reading(spool, now)
+        raise _unavailable(spool, error) from error
+    return _read_batch(spool, now)
 
 
-def buffered() -> Taken:
+def read_buffered() -> SpoolBatch:
     """Read what waits in the spool and leave it as it is; not to be confirmed."""
-    return _reading(folder(), time.time())
+    return _read_batch(folder(), time.time())
 
 
-def waiting() -> Waiting:
+def backlog() -> SpoolBacklog:
     """How much waits to be flushed, and since when, without reading it."""
     size, since = 0, None
     for path in _files(folder()):
@@ -160,39 +163,39 @@ def waiting() -> Waiting:
             status = path.stat()
         except FileNotFoundError:
             continue
-        rest = status.st_size - _confirmed(path)
+        rest = status.st_size - _confirmed_offset(path)
         if rest > 0:
             size += rest
             # A file is not older than its first line; of a taken one the name says when it ended.
             begun = min(status.st_mtime, _taken_at(path) or status.st_mtime)
             since = begun if since is None else min(begun, since)
-    return Waiting(size, since)
+    return SpoolBacklog(size, since)
 
 
-def set_aside() -> list[Aside]:
+def read_rejected() -> list[RejectedLine]:
     """What was set aside so far; each line once, also where a flush was killed and came again."""
     try:
         lines = (folder() / ASIDE).read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise _trouble(folder(), error) from error
-    found: dict[Aside, None] = {}
+        raise _unavailable(folder(), error) from error
+    found: dict[RejectedLine, None] = {}
     for line in lines:
         if line.strip():
             try:
-                each = Aside(**json.loads(line))
+                each = RejectedLine(**json.loads(line))
             except (ValueError, TypeError):
-                each = Aside(ASIDE, line.decode("utf-8", "backslashreplace"), "was cut off")
+                each = RejectedLine(ASIDE, line.decode("utf-8", "backslashreplace"), "was cut off")
             found[each] = None
     return list(found)
 
 
-def _reading(spool: Path, now: float) -> Taken:
+def _read_batch(spool: Path, now: float) -> SpoolBatch:
     try:
-        return Taken(spool, _files(spool), now)
+        return SpoolBatch(spool, _files(spool), now)
     except OSError as error:
-        raise _trouble(spool, error) from error
+        raise _unavailable(spool, error) from error
 
 
 def _files(spool: Path) -> list[Path]:
@@ -200,7 +203,7 @@ def _files(spool: Path) -> list[Path]:
     return [*sorted(spool.glob("taken-*.jsonl")), *spool.glob(EVENTS)]
 
 
-def _event(line: bytes) -> Event:
+def _parse_event(line: bytes) -> SpooledEvent:
     try:
         told = json.loads(line)
     except json.JSONDecodeError as error:
@@ -217,7 +220,7 @@ def _event(line: bytes) -> Event:
             raise ValueError(f"{name} is not of its kind")  # noqa: TRY004 - of the line, not of ours
     if not told["id"] or not all(isinstance(each, str) for each in told["env"].values()):
         raise ValueError("id or env is not of its kind")
-    return Event(**told)
+    return SpooledEvent(**told)
 
 
 def _taken_at(path: Path) -> float:
@@ -226,7 +229,7 @@ def _taken_at(path: Path) -> float:
     return int(digits) / 1_000_000 if digits.isdecimal() else 0.0
 
 
-def _written(file: Any) -> float:
+def _modified_at(file: Any) -> float:
     return os.fstat(file.fileno()).st_mtime
 
 
@@ -234,7 +237,7 @@ def _mark(path: Path) -> Path:
     return path.with_suffix(".confirmed")
 
 
-def _confirmed(path: Path) -> int:
+def _confirmed_offset(path: Path) -> int:
     """Up to which byte the store has a file; a mark that cannot be read only costs time."""
     try:
         text = _mark(path).read_text()
@@ -243,7 +246,7 @@ def _confirmed(path: Path) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _confirm(path: Path, end: int) -> None:
+def _write_offset(path: Path, end: int) -> None:
     write_private(_mark(path), str(end))
 
 
@@ -257,6 +260,6 @@ def _append(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _trouble(spool: Path, error: OSError) -> StoreUnavailable:
+def _unavailable(spool: Path, error: OSError) -> StoreUnavailable:
     reason = f"{error.strerror}. What the hooks left there is safe and will be read again"
     return StoreUnavailable(str(spool), reason)

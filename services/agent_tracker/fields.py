@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATED = re.compile(r"(?P<agent>.*):(?P<at>\d{4}-\d\d-\d\d.*)", re.DOTALL)
 
 
-class Who(NamedTuple):
+class TrackedAgent(NamedTuple):
     """An agent as the record knows it, and as the agent-tracker does."""
 
     id: str
@@ -26,7 +26,7 @@ class Who(NamedTuple):
     model: str | None = None
 
 
-def whole(fields: Mapping[str, Any], name: str, default: int | None = None) -> int:
+def whole_number(fields: Mapping[str, Any], name: str, default: int | None = None) -> int:
     """A whole number, as JavaScript keeps them."""
     value = fields.get(name)
     if value is None and default is not None:
@@ -49,7 +49,7 @@ def text(fields: Mapping[str, Any], *names: str, default: str = "") -> str:
     return default
 
 
-def moment(name: str, value: object) -> datetime:
+def parse_time(name: str, value: object) -> datetime:
     """A time that was kept as one, as text, or in milliseconds."""
     try:
         if isinstance(value, str):
@@ -74,11 +74,11 @@ def time_of(record: Tracked, *names: str) -> datetime:
     """When it happened: its own word, else that of its key."""
     for name in names:
         if record.fields.get(name) is not None:
-            return moment(name, record.fields[name])
+            return parse_time(name, record.fields[name])
     dated = _DATED.fullmatch(record.key)
     if record.kind is TrackedKind.COMMUNICATION and record.key.rpartition(":")[2].isdigit():
-        return moment("timestamp", int(record.key.rpartition(":")[2]))
-    return moment("timestamp", dated["at"] if dated else None)
+        return parse_time("timestamp", int(record.key.rpartition(":")[2]))
+    return parse_time("timestamp", dated["at"] if dated else None)
 
 
 def agent_of(record: Tracked) -> str:
@@ -114,21 +114,25 @@ def project_of(record: Tracked) -> str:
     return record.key.rpartition(":")[0]
 
 
-def who_is(record: Tracked) -> Who:
+def parse_agent(record: Tracked) -> TrackedAgent:
     """The agent that a record is about, as it is called there."""
     key = text(record.fields, "id", default=record.key)
-    return Who(key, text(record.fields, "name", default=key), text(record.fields, "model") or None)
+    return TrackedAgent(
+        key, text(record.fields, "name", default=key), text(record.fields, "model") or None
+    )
 
 
-def crew_of(agents: Iterable[Who]) -> dict[str, Who]:
+def agents_by_id(agents: Iterable[TrackedAgent]) -> dict[str, TrackedAgent]:
     """The agents by their ids; one is called by its name where that means no other agent."""
     read = {who.id: who for who in agents}
     names = Counter(who.name for who in read.values())
     return {
-        who.id: who if _is_own(who, names, read) else who._replace(name=who.id)
+        who.id: who if _has_unique_name(who, names, read) else who._replace(name=who.id)
         for who in read.values()
     }
 
 
-def _is_own(who: Who, names: Counter[str], read: Mapping[str, Who]) -> bool:
+def _has_unique_name(
+    who: TrackedAgent, names: Counter[str], read: Mapping[str, TrackedAgent]
+) -> bool:
     return names[who.name] == 1 and read.get(who.name, who) is who

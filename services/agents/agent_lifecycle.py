@@ -58,15 +58,15 @@ def register(
         "output_file_path": output_file_path,
     }
     said = {field: value for field, value in given.items() if value is not None}
-    known = _of_session(uow, session_id) if name is None else uow.agents.by_name(name)
+    known = _agent_of_session(uow, session_id) if name is None else uow.agents.by_name(name)
     if known is None:
         name = _new_name(uow, taken) if name is None else name
-        said |= _process(None, host, pid, process_started_at)
-        return uow.agents.add(_running(Agent(name=name), **said))
+        said |= _process_fields(None, host, pid, process_started_at)
+        return uow.agents.add(_mark_running(Agent(name=name), **said))
     if known.status in AT_WORK and (session_id is None or known.session_id != session_id):
         raise AlreadyExists(AGENTS.title, known.id, ("name",))
     return uow.agents.save(
-        _running(known, **said, **_process(known, host, pid, process_started_at))
+        _mark_running(known, **said, **_process_fields(known, host, pid, process_started_at))
     )
 
 
@@ -91,8 +91,8 @@ def resume(
     is known.
     """
     agent = uow.agents.get(agent_id)
-    process = _process(agent, host, pid, process_started_at)
-    return uow.agents.save(_running(agent, **process))
+    process = _process_fields(agent, host, pid, process_started_at)
+    return uow.agents.save(_mark_running(agent, **process))
 
 
 def stop(
@@ -150,7 +150,7 @@ def find_crashed(
     return uow.agents.save_all([evolve(agent, status=AgentStatus.CRASHED) for agent in gone])
 
 
-def acting(
+def find_acting_agent(
     uow: UnitOfWork,
     variable: str | None = None,
     session_id: str | None = None,
@@ -160,7 +160,7 @@ def acting(
 
     A name that nobody has here stands for nobody, and not for somebody else.
     """
-    session = _of_session(uow, session_id)
+    session = _agent_of_session(uow, session_id)
     running = AgentStatus.RUNNING
     here = [] if worktree_id is None else uow.agents.of_worktree(worktree_id, running)
     of_session = None if session is None else session.name
@@ -173,7 +173,7 @@ def acting(
     return named
 
 
-def _process(
+def _process_fields(
     agent: Agent | None, host: str | None, pid: int | None, started_at: datetime | None
 ) -> dict[str, object]:
     """What is known of the process an agent goes on in: the one it had, if nothing else is said."""
@@ -183,7 +183,7 @@ def _process(
     return {"host": known, "pid": pid, "process_started_at": started_at}
 
 
-def _running(agent: Agent, **changes: object) -> Agent:
+def _mark_running(agent: Agent, **changes: object) -> Agent:
     """An agent at work, with nothing left of how it stood before."""
     return evolve(
         agent,
@@ -195,7 +195,7 @@ def _running(agent: Agent, **changes: object) -> Agent:
     )
 
 
-def _of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
+def _agent_of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
     """The agent of a session: its only one, or the only one of several that is at work."""
     agents = [] if session_id is None else uow.agents.by_session(session_id)
     if len(agents) > 1:
@@ -203,7 +203,7 @@ def _of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
     return agents[0] if len(agents) == 1 else None
 
 
-class _Names(Container[str]):
+class _UsedNames(Container[str]):
     """The names that agents have, each asked for when it is proposed."""
 
     def __init__(self, uow: UnitOfWork, elsewhere: Container[str]) -> None:
@@ -216,7 +216,7 @@ class _Names(Container[str]):
 
 def _new_name(uow: UnitOfWork, taken: Container[str]) -> str:
     # The transaction's own name is the chance in it: the same ids propose the same names.
-    return propose(Random(uow.tx), _Names(uow, taken))  # noqa: S311 - a name is no secret
+    return propose(Random(uow.tx), _UsedNames(uow, taken))  # noqa: S311 - a name is no secret
 
 
 def _free_work(uow: UnitOfWork, agent_ids: Iterable[str], max_retries: int) -> None:

@@ -26,7 +26,7 @@ def append(
     agent = uow.agents.get(agent_id)
     last_session = uow.log_chunks.session_count(agent_id)
     number = max(last_session, 1) if session_number is None else session_number
-    last = uow.log_chunks.first(_backwards(agent_id, number))
+    last = uow.log_chunks.first(_last_first(agent_id, number))
     if last is None and number != last_session + 1:
         reason = f"agent {agent_id!r} has no session {number}; its next one is {last_session + 1}"
         raise InvalidValue("session_number", reason)
@@ -56,6 +56,6 @@ def remove(uow: UnitOfWork, agent_id: str) -> dict[str, int]:
     return {"removed": uow.log_chunks.remove_of_agent(uow.agents.get(agent_id).id)}
 
 
-def _backwards(agent_id: str, session_number: int) -> Query[LogChunk]:
+def _last_first(agent_id: str, session_number: int) -> Query[LogChunk]:
     where = {"agent_id": agent_id, "session_number": session_number}
     return find(LOG_CHUNKS, where, descending=True, limit=1)

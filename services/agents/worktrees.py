@@ -10,11 +10,11 @@ from herdbook.ports.engine.dictionary import AGENTS, TASKS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-SEEN_AGAIN = timedelta(hours=1)
+REFRESH_AFTER = timedelta(hours=1)
 """How old the last sight of a worktree may be before it is written down again."""
 
 
-class Inhabitants(NamedTuple):
+class WorktreeOccupants(NamedTuple):
     """The agents of a worktree, and the tasks they hold."""
 
     agents: tuple[Agent, ...]
@@ -26,7 +26,7 @@ class Inhabitants(NamedTuple):
         return tuple(agent for agent in self.agents if agent.status in AT_WORK)
 
 
-def see(
+def record_worktree(
     uow: UnitOfWork, worktree_id: str, path: str, *, branch: str | None, is_main: bool
 ) -> Worktree:
     """Write down that somebody works in a worktree; what is known and fresh is left alone."""
@@ -42,12 +42,12 @@ def see(
     if known is None:
         return uow.worktrees.add(seen)
     unchanged = (known.path, known.branch, known.is_main) == (path, branch, is_main)
-    if unchanged and uow.now - known.last_seen_at < SEEN_AGAIN:
+    if unchanged and uow.now - known.last_seen_at < REFRESH_AFTER:
         return known
     return uow.worktrees.save(evolve(seen, version=known.version))
 
 
-def inhabitants(uow: UnitOfWork, worktree_id: str) -> Inhabitants:
+def worktree_occupants(uow: UnitOfWork, worktree_id: str) -> WorktreeOccupants:
     """Who is in a worktree, and at what."""
     where = {"worktree_id": worktree_id, "status": any_of(AgentStatus)}
     agents = uow.agents.select(find(AGENTS, where))
@@ -55,4 +55,4 @@ def inhabitants(uow: UnitOfWork, worktree_id: str) -> Inhabitants:
     if agents:
         held = find(TASKS, {"assignee_id": any_of([agent.id for agent in agents])})
         tasks = [task for task in uow.tasks.select(held) if not task.finished]
-    return Inhabitants(tuple(agents), tuple(tasks))
+    return WorktreeOccupants(tuple(agents), tuple(tasks))

@@ -28,10 +28,10 @@ from herdbook.ports.world.foreign_checkpoints import Foreign, Source, Untold
 
 PORTION, HEAVIEST = 50, 8 * 2**20
 """A portion has at most so many checkpoints, and not many more bytes than that."""
-ROOM = 64 * 2**20
+CACHE_BYTES = 64 * 2**20
 
 
-class Counted(NamedTuple):
+class ImportCounts(NamedTuple):
     """How many checkpoints and writes came, and how many were there already."""
 
     added: int = 0
@@ -39,35 +39,35 @@ class Counted(NamedTuple):
     writes_added: int = 0
     writes_kept: int = 0
 
-    def plus(self, other: "Counted") -> "Counted":
+    def plus(self, other: "ImportCounts") -> "ImportCounts":
         """Both together."""
-        return Counted(*(one + more for one, more in zip(self, other, strict=True)))
+        return ImportCounts(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 @define
-class Taken:
+class CheckpointImport:
     """What has come of an import so far."""
 
-    counted: Counted = field(factory=Counted)
+    counted: ImportCounts = field(factory=ImportCounts)
     threads: dict[str, None] = field(factory=dict)
     failed: list[Untold] = field(factory=list)
     bytes: int = 0
 
 
 @long_work()
-def take_over(
+def import_checkpoints(
     source: Source, store: Store, space: str, *, actor: Actor = NOBODY, progress: Progress = silent
-) -> Taken:
+) -> CheckpointImport:
     """Bring all checkpoints and writes of a source into a space, those that it lacks.
 
     What cannot come is told one by one and holds up nothing else. `bytes` is what the threads take
     here in the end.
     """
-    taken, shelf, done = Taken(), Shelf(ROOM), 0
-    for portion in _portions(source):
+    taken, shelf, done = CheckpointImport(), Shelf(CACHE_BYTES), 0
+    for portion in _batches(source):
         fresh = [each for each in portion if isinstance(each, Foreign)]
         taken.failed += [each for each in portion if isinstance(each, Untold)]
-        bring = partial(_bring, store, space, fresh, shelf, actor)
+        bring = partial(_import_batch, store, space, fresh, shelf, actor)
         counted, failed = insist(bring, store.patience)
         taken.counted = taken.counted.plus(counted)
         taken.failed += failed
@@ -79,7 +79,7 @@ def take_over(
     return taken
 
 
-def _portions(source: Source) -> Iterator[list[Foreign | Untold]]:
+def _batches(source: Source) -> Iterator[list[Foreign | Untold]]:
     portion: list[Foreign | Untold] = []
     weight = 0
     for each in source.checkpoints():
@@ -92,19 +92,19 @@ def _portions(source: Source) -> Iterator[list[Foreign | Untold]]:
         yield portion
 
 
-def _bring(
+def _import_batch(
     store: Store, space: str, portion: Sequence[Foreign], shelf: Shelf, actor: Actor
-) -> tuple[Counted, list[Untold]]:
+) -> tuple[ImportCounts, list[Untold]]:
     """Bring a portion in one transaction; done twice it is done once."""
     failed: list[Untold] = []
-    counted = Counted()
+    counted = ImportCounts()
     with unit_of_work(store, space, actor=actor) as uow:
         kept = Keeping(uow, shelf)
-        there = _there(uow, CHECKPOINTS, [_key(each) for each in portion])
-        writes = _there(uow, WRITES, [key for each in portion for key in _write_keys(each)])
+        there = _existing_ids(uow, CHECKPOINTS, [_key(each) for each in portion])
+        writes = _existing_ids(uow, WRITES, [key for each in portion for key in _write_keys(each)])
         for each in portion:
             try:
-                counted = counted.plus(_one(kept, each, there, writes))
+                counted = counted.plus(_import_checkpoint(kept, each, there, writes))
             except InvalidValue as error:
                 ids = (each.thread_id, each.namespace, each.checkpoint_id)
                 failed.append(Untold("checkpoint " + " ".join(map(repr, ids)), str(error)))
@@ -113,7 +113,9 @@ def _bring(
     return counted, failed
 
 
-def _one(kept: Keeping, each: Foreign, there: set[str], writes: set[str]) -> Counted:
+def _import_checkpoint(
+    kept: Keeping, each: Foreign, there: set[str], writes: set[str]
+) -> ImportCounts:
     """Bring a checkpoint and its writes, as far as they are not there."""
     is_there = _key(each) in there
     if not is_there:
@@ -123,10 +125,10 @@ def _one(kept: Keeping, each: Foreign, there: set[str], writes: set[str]) -> Cou
     ]
     if lacking:
         kept.put_writes(each.thread_id, each.namespace, each.checkpoint_id, lacking)
-    return Counted(not is_there, is_there, len(lacking), len(each.writes) - len(lacking))
+    return ImportCounts(not is_there, is_there, len(lacking), len(each.writes) - len(lacking))
 
 
-def _there(uow: UnitOfWork, kind: Kind[Any], keys: list[str]) -> set[str]:
+def _existing_ids(uow: UnitOfWork, kind: Kind[Any], keys: list[str]) -> set[str]:
     return {row.id for row in uow.get(kind, keys) if row is not None} if keys else set()
 
 

@@ -9,7 +9,7 @@ from herdbook.ports.engine.codec import decode, encode
 from herdbook.ports.engine.kinds import Dictionary, Kind
 
 Values = dict[str, Any]
-STAMPED = frozenset({"id", "created_at", "updated_at", "version"})
+STAMP_FIELDS = frozenset({"id", "created_at", "updated_at", "version"})
 """What follows from a save itself."""
 
 
@@ -67,7 +67,7 @@ def _effect(kind: Kind[Any], key: str, entries: list[JournalEntry]) -> Effect | 
     )
 
 
-def refuse_untold(effect: Effect) -> None:
+def refuse_unrecoverable(effect: Effect) -> None:
     """Raise InvalidValue for what the journal does not tell enough of to bring it back."""
     if effect.op is Op.ADD:
         return
@@ -91,20 +91,20 @@ def refuse_changed(effect: Effect, row: object) -> None:
         # As it is read today: fields that came since have their defaults.
         left = encode(effect.kind, decode(effect.kind, left))
     names = effect.kind.columns if effect.op is Op.ADD else left
-    changed = tuple(n for n in names if n not in STAMPED and held.get(n) != left.get(n))
+    changed = tuple(n for n in names if n not in STAMP_FIELDS and held.get(n) != left.get(n))
     if changed:
         version = effect.became.get("version", 0)
         current = held.get("version", 0)
         raise StaleWrite(effect.kind.title, effect.key, version, current, changed)
 
 
-def brought_back(effect: Effect) -> object:
+def restore_removed(effect: Effect) -> object:
     """The row that was removed, as it was."""
     return decode(effect.kind, {n: each for n, each in effect.was.items() if each is not None})
 
 
-def put_back(effect: Effect, row: object) -> object:
+def restore_changed(effect: Effect, row: object) -> object:
     """A row with what the transaction changed as it was before."""
     values = encode(effect.kind, row, revealed=True)
-    values |= {name: each for name, each in effect.was.items() if name not in STAMPED}
+    values |= {name: each for name, each in effect.was.items() if name not in STAMP_FIELDS}
     return decode(effect.kind, {n: each for n, each in values.items() if each is not None})

@@ -16,18 +16,18 @@ from herdbook.ports.unit_of_work.changes import Reads
 from herdbook.ports.unit_of_work.integrity import to_remove
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.journal.journal_effects import (
-    STAMPED,
+    STAMP_FIELDS,
     Effect,
-    brought_back,
     effects,
-    put_back,
     refuse_changed,
-    refuse_untold,
+    refuse_unrecoverable,
+    restore_changed,
+    restore_removed,
 )
 
 E = TypeVar("E")
 
-NAMED = 3
+MAX_NAMED_ROWS = 3
 """How many rows a refusal names."""
 ByKind = dict[Kind[Any], dict[str, Effect]]
 
@@ -44,24 +44,24 @@ def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
     if change_set.status is ChangeSetStatus.REVERTED:
         reason = f"change set {change_set.id!r} is reverted already. Nothing was written"
         raise InvalidValue("status", reason)
-    told = _told(uow, change_set)
+    told = _effects_of(uow, change_set)
     for effect in told:
-        refuse_untold(effect)
-    saved = _saved_and_there(uow, change_set, told)
-    added = _added_and_there(uow, told)
-    _refuse_company(uow, change_set, saved, added)
+        refuse_unrecoverable(effect)
+    saved = _changed_rows(uow, change_set, told)
+    added = _added_rows(uow, told)
+    _refuse_cascades(uow, change_set, saved, added)
     # What was moved under a new row must be moved back before that goes. Any other new row goes
     # first, because it may stand in the way of what comes back.
-    _take_out(uow, added, lambda kind: not _going_along(uow, uow, added, kind))
-    _bring_back(uow, [effect for effect in told if effect.op is Op.REMOVE])
-    _put_back(uow, saved)
-    _take_out(uow, added, lambda _: True)
+    _remove_added(uow, added, lambda kind: not _cascading_rows(uow, uow, added, kind))
+    _insert_removed(uow, [effect for effect in told if effect.op is Op.REMOVE])
+    _save_changed(uow, saved)
+    _remove_added(uow, added, lambda _: True)
     _keep_begun(uow, change_set, saved.get(PHASES, ()))
     reverted = evolve(uow.change_sets.get(change_set.id), status=ChangeSetStatus.REVERTED)
     return uow.change_sets.save(reverted)
 
 
-def _told(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
+def _effects_of(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
     """What the transaction did, but for the change set itself."""
     entries = uow.journal.of_tx(change_set.tx)
     if not entries:
@@ -73,11 +73,11 @@ def _told(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
     return [each for each in told if (each.kind, each.key) != (CHANGE_SETS, change_set.id)]
 
 
-def _saved_and_there(uow: UnitOfWork, change_set: ChangeSet, told: Iterable[Effect]) -> ByKind:
+def _changed_rows(uow: UnitOfWork, change_set: ChangeSet, told: Iterable[Effect]) -> ByKind:
     """What it changed, none of which may have changed since."""
     found: ByKind = {}
     for effect in told:
-        if effect.op is not Op.SAVE or effect.was.keys() <= STAMPED:
+        if effect.op is not Op.SAVE or effect.was.keys() <= STAMP_FIELDS:
             continue
         (row,) = uow.get(effect.kind, [effect.key])
         if row is not None:
@@ -89,7 +89,7 @@ def _saved_and_there(uow: UnitOfWork, change_set: ChangeSet, told: Iterable[Effe
     return found
 
 
-def _added_and_there(uow: UnitOfWork, told: Iterable[Effect]) -> ByKind:
+def _added_rows(uow: UnitOfWork, told: Iterable[Effect]) -> ByKind:
     """What it added and nobody removed, none of which may have changed since."""
     found: ByKind = {}
     for effect in told:
@@ -103,13 +103,13 @@ def _added_and_there(uow: UnitOfWork, told: Iterable[Effect]) -> ByKind:
     return found
 
 
-def _still_there(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> list[Any]:
+def _existing_rows(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> list[Any]:
     return [row for row in uow.get(kind, list(keys)) if row is not None]
 
 
-def _going_along(uow: UnitOfWork, read: Reads, added: ByKind, kind: Kind[Any]) -> list[str]:
+def _cascading_rows(uow: UnitOfWork, read: Reads, added: ByKind, kind: Kind[Any]) -> list[str]:
     """What the transaction did not add and would go with what it did, as a person names it."""
-    rows = _still_there(uow, kind, added[kind])
+    rows = _existing_rows(uow, kind, added[kind])
     removed, _ = to_remove(read, uow.dictionary, kind, rows)
     return [
         f"{each.title} {key!r}"
@@ -119,13 +119,15 @@ def _going_along(uow: UnitOfWork, read: Reads, added: ByKind, kind: Kind[Any]) -
     ]
 
 
-class _PutBack:
+class _RevertedView:
     """The space as if all that was changed were as it was."""
 
     def __init__(self, uow: UnitOfWork, saved: ByKind) -> None:
         self._uow = uow
         self._rows = {
-            kind: {key: put_back(own[key], row) for key, row in _by_key(uow, kind, own).items()}
+            kind: {
+                key: restore_changed(own[key], row) for key, row in _by_key(uow, kind, own).items()
+            }
             for kind, own in saved.items()
         }
 
@@ -143,45 +145,45 @@ class _PutBack:
 
 
 def _by_key(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> dict[str, Any]:
-    return {kind.key_of(row): row for row in _still_there(uow, kind, keys)}
+    return {kind.key_of(row): row for row in _existing_rows(uow, kind, keys)}
 
 
-def _refuse_company(uow: UnitOfWork, change_set: ChangeSet, saved: ByKind, added: ByKind) -> None:
+def _refuse_cascades(uow: UnitOfWork, change_set: ChangeSet, saved: ByKind, added: ByKind) -> None:
     """Nobody but the change set itself may lose anything by what it added going."""
-    view = _PutBack(uow, saved)
+    view = _RevertedView(uow, saved)
     going = [kind for kind in added if not kind.append_only]
-    found = (name for kind in going for name in _going_along(uow, view, added, kind))
+    found = (name for kind in going for name in _cascading_rows(uow, view, added, kind))
     along = list(dict.fromkeys(found))
     if along:
-        more = f" and {len(along) - NAMED} more" if len(along) > NAMED else ""
+        more = f" and {len(along) - MAX_NAMED_ROWS} more" if len(along) > MAX_NAMED_ROWS else ""
         raise InvalidValue(
             "change_set_id",
-            f"{change_set.id!r} cannot be taken back: {', '.join(along[:NAMED])}{more} would go "
-            "with what it added. Nothing was written",
+            f"{change_set.id!r} cannot be taken back: {', '.join(along[:MAX_NAMED_ROWS])}{more} "
+            "would go with what it added. Nothing was written",
         )
 
 
-def _take_out(uow: UnitOfWork, added: ByKind, may_go: Callable[[Kind[Any]], bool]) -> None:
+def _remove_added(uow: UnitOfWork, added: ByKind, may_go: Callable[[Kind[Any]], bool]) -> None:
     """Remove what was added, what refers to others first; what was said stays said."""
     for kind in uow.dictionary.referrers_first:
         if kind in added and not kind.append_only and may_go(kind):
-            rows = _still_there(uow, kind, added[kind])
+            rows = _existing_rows(uow, kind, added[kind])
             if rows:
                 uow.remove(kind, [kind.key_of(row) for row in rows])
 
 
-def _bring_back(uow: UnitOfWork, removed: Sequence[Effect]) -> None:
+def _insert_removed(uow: UnitOfWork, removed: Sequence[Effect]) -> None:
     rows: dict[Kind[Any], list[Any]] = {}
     for effect in removed:
-        rows.setdefault(effect.kind, []).append(brought_back(effect))
+        rows.setdefault(effect.kind, []).append(restore_removed(effect))
     if rows:
         uow.adopt(rows)
 
 
-def _put_back(uow: UnitOfWork, saved: ByKind) -> None:
+def _save_changed(uow: UnitOfWork, saved: ByKind) -> None:
     for kind, own in saved.items():
         rows = uow.existing(kind, list(own))
-        uow.save(kind, [put_back(own[kind.key_of(row)], row) for row in rows])
+        uow.save(kind, [restore_changed(own[kind.key_of(row)], row) for row in rows])
 
 
 def _keep_begun(uow: UnitOfWork, change_set: ChangeSet, phases: Iterable[str]) -> None:

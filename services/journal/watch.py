@@ -28,7 +28,7 @@ LONGEST: Final = 0.5
 
 Stop = Callable[[], bool]
 Sleep = Callable[[float], object]
-Ends = dict[int, LogChunk]
+LogPositions = dict[int, LogChunk]
 """Of sessions of one agent, a piece of the log up to which it was read, or goes."""
 
 
@@ -37,7 +37,7 @@ def never() -> bool:
     return False
 
 
-def follow(
+def follow_journal(
     store: Store,
     space: str,
     since: int = 0,
@@ -63,7 +63,7 @@ def follow(
                 return
             since = entry.seq
             yield entry
-        pause = SHORTEST if page or end is not None else _longer(pause, sleep)
+        pause = SHORTEST if page or end is not None else _sleep_longer(pause, sleep)
 
 
 def follow_log(
@@ -81,24 +81,26 @@ def follow_log(
     What is added to an earlier session while a later one has begun is given as well. Once `stop`
     says so, what was printed until then is given, and it ends.
     """
-    seen: Ends = {} if after is None else read(store, space, _up_to, agent_id, after)
+    seen: LogPositions = {} if after is None else read(store, space, _positions_at, agent_id, after)
     pause = SHORTEST
-    ends: Ends | None = None
+    ends: LogPositions | None = None
     while True:
         stopping = stop() and ends is None
-        page, lasts = read(store, space, _pieces, agent_id, seen, limit, stopping=stopping)
+        page, lasts = read(store, space, _new_chunks, agent_id, seen, limit, stopping=stopping)
         ends = lasts if stopping else ends
         for chunk in page:
             number = chunk.session_number
             seen[number] = chunk
-            if ends is None or (number in ends and _place(chunk) <= _place(ends[number])):
+            if ends is None or (
+                number in ends and _position_key(chunk) <= _position_key(ends[number])
+            ):
                 yield chunk
-        if ends is not None and (not page or _have_come(seen, ends)):
+        if ends is not None and (not page or _have_reached(seen, ends)):
             return
-        pause = SHORTEST if page else _longer(pause, sleep)
+        pause = SHORTEST if page else _sleep_longer(pause, sleep)
 
 
-def until(
+def wait_until(
     store: Store,
     space: str,
     question: Callable[..., R | None],
@@ -113,10 +115,10 @@ def until(
         answer = read(store, space, question, *args)
         if answer is not None or stopping:
             return answer
-        pause = _longer(pause, sleep)
+        pause = _sleep_longer(pause, sleep)
 
 
-def _longer(pause: float, sleep: Sleep) -> float:
+def _sleep_longer(pause: float, sleep: Sleep) -> float:
     """Pause, and say for how long next time."""
     sleep(pause)
     return min(2 * pause, LONGEST)
@@ -126,9 +128,9 @@ def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry
     return uow.journal.since(since, limit=limit), uow.journal.last()
 
 
-def _pieces(
-    uow: UnitOfWork, agent_id: str, seen: Ends, limit: int, *, stopping: bool
-) -> tuple[list[LogChunk], Ends]:
+def _new_chunks(
+    uow: UnitOfWork, agent_id: str, seen: LogPositions, limit: int, *, stopping: bool
+) -> tuple[list[LogChunk], LogPositions]:
     """What is new in each session, and, when it is time to stop, how far each one goes."""
     newest = max(seen, default=None)
     page: list[LogChunk] = []
@@ -138,20 +140,20 @@ def _pieces(
             page += uow.log_chunks.select(find(LOG_CHUNKS, where, limit=limit, after=seen[number]))
     last = None if newest is None else seen[newest]
     page += uow.log_chunks.of_agent(agent_id, limit=limit, after=last)
-    return page, _ends(uow, agent_id) if stopping else {}
+    return page, _last_positions(uow, agent_id) if stopping else {}
 
 
-def _up_to(uow: UnitOfWork, agent_id: str, chunk_id: str) -> Ends:
+def _positions_at(uow: UnitOfWork, agent_id: str, chunk_id: str) -> LogPositions:
     """How far somebody has read who has read up to this piece."""
     chunk = uow.log_chunks.get(chunk_id)
     if chunk.agent_id != agent_id:
         raise InvalidValue("after", f"{chunk_id!r} is no piece of the log of agent {agent_id!r}")
-    return {**_ends(uow, agent_id, chunk.session_number), chunk.session_number: chunk}
+    return {**_last_positions(uow, agent_id, chunk.session_number), chunk.session_number: chunk}
 
 
-def _ends(uow: UnitOfWork, agent_id: str, before: int | None = None) -> Ends:
+def _last_positions(uow: UnitOfWork, agent_id: str, before: int | None = None) -> LogPositions:
     """The last piece of each session, or of each before this one."""
-    ends: Ends = {}
+    ends: LogPositions = {}
     where: dict[str, object] = {"agent_id": agent_id}
     while True:
         if before is not None:
@@ -163,9 +165,12 @@ def _ends(uow: UnitOfWork, agent_id: str, before: int | None = None) -> Ends:
         ends[before] = last
 
 
-def _place(chunk: LogChunk) -> tuple[datetime, str]:
+def _position_key(chunk: LogChunk) -> tuple[datetime, str]:
     return chunk.created_at, chunk.id
 
 
-def _have_come(seen: Ends, ends: Ends) -> bool:
-    return all(number in seen and _place(seen[number]) >= _place(ends[number]) for number in ends)
+def _have_reached(seen: LogPositions, ends: LogPositions) -> bool:
+    return all(
+        number in seen and _position_key(seen[number]) >= _position_key(ends[number])
+        for number in ends
+    )

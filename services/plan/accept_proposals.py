@@ -36,17 +36,17 @@ E = TypeVar("E")
 _PAGE, _PHASE, _TASK = ProposalTarget.PAGE, ProposalTarget.PHASE, ProposalTarget.TASK
 _KINDS: dict[ProposalTarget, Kind[Any]] = {_PAGE: PAGES, _PHASE: PHASES, _TASK: TASKS}
 
-KEYS = {
+NEW_KEYS = {
     _PAGE: ("parent_page_id",),
     _PHASE: ("depends_on",),
     _TASK: ("phase_id", "parent_task_id", "priority", "category", "depends_on"),
 }
 """What metadata may say of a new row."""
-CHANGED = {_PAGE: (), _PHASE: (), _TASK: ("priority", "category")}
+CHANGE_KEYS = {_PAGE: (), _PHASE: (), _TASK: ("priority", "category")}
 """What it may say of a row that is there already."""
 
 
-class Acceptance:
+class ProposalAcceptance:
     """What becomes of proposals, made up in full before any of it is written."""
 
     def __init__(self, uow: UnitOfWork, proposals: Sequence[Proposal]) -> None:
@@ -68,10 +68,10 @@ class Acceptance:
         for proposal in self._proposals:
             if proposal.target_id is None:
                 key = self._ids[proposal.id][1]
-                said = _said(proposal, KEYS[proposal.target_type])
-                {_PAGE: self._page, _PHASE: self._phase, _TASK: self._task}[proposal.target_type](
-                    proposal, key, said
-                )
+                said = _read_metadata(proposal, NEW_KEYS[proposal.target_type])
+                {_PAGE: self._new_page, _PHASE: self._new_phase, _TASK: self._new_task}[
+                    proposal.target_type
+                ](proposal, key, said)
             else:
                 self._change(proposal, proposal.target_id)
         parents = {page.id: [page.parent_page_id] for page in self._added[PAGES]}
@@ -98,8 +98,8 @@ class Acceptance:
         self._added[kind].append(stamped)
         return stamped
 
-    def _page(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
-        parent = self._named(proposal, "parent_page_id", said, PAGES)
+    def _new_page(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
+        parent = self._reference(proposal, "parent_page_id", said, PAGES)
         page = Page(
             initiative_id=self._initiative.id,
             parent_page_id=parent or self._root_page().id,
@@ -117,28 +117,28 @@ class Acceptance:
         self._root = root
         return root
 
-    def _phase(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
+    def _new_phase(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
         phase = Phase(
             initiative_id=self._initiative.id, name=proposal.title, content=proposal.content
         )
         self._add(PHASES, phase, key)
-        for other in self._several(proposal, said, PHASES):
+        for other in self._dependencies(proposal, said, PHASES):
             edge = PhaseDependency(phase_id=key, depends_on_phase_id=other)
             self._add(PHASE_DEPENDENCIES, edge)
 
-    def _task(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
-        phase_id = self._named(proposal, "phase_id", said, PHASES)
+    def _new_task(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
+        phase_id = self._reference(proposal, "phase_id", said, PHASES)
         task = Task(
             initiative_id=self._initiative.id,
             phase_id=phase_id,
-            parent_task_id=self._named(proposal, "parent_task_id", said, TASKS),
+            parent_task_id=self._reference(proposal, "parent_task_id", said, TASKS),
             name=proposal.title,
             description=proposal.content,
             order=proposal.sort_order,
-            **_chosen(said),
+            **_task_fields(said),
         )
         self._add(TASKS, task, key)
-        for other in self._several(proposal, said, TASKS):
+        for other in self._dependencies(proposal, said, TASKS):
             self._add(TASK_DEPENDENCIES, TaskDependency(task_id=key, depends_on_task_id=other))
         phase = None if phase_id is None else self._current(PHASES, phase_id)
         if phase is not None:  # else it is new as well
@@ -148,12 +148,12 @@ class Acceptance:
 
     def _change(self, proposal: Proposal, key: str) -> None:
         kind = _KINDS[proposal.target_type]
-        said = _said(proposal, CHANGED[proposal.target_type])
+        said = _read_metadata(proposal, CHANGE_KEYS[proposal.target_type])
         others = [each for each in self._proposals if each.target_id == key]
         if len(others) > 1:
             both = " and ".join(repr(each.id) for each in others)
             raise InvalidValue("target_id", f"{both} change the same {kind.title}; accept one")
-        self._existing(proposal, "target_id", key, kind)
+        self._check_exists(proposal, "target_id", key, kind)
         row = self._current(kind, key)
         if isinstance(row, Page):
             changed: Any = evolve(row, title=proposal.title, content=proposal.content)
@@ -161,7 +161,7 @@ class Acceptance:
             changed = evolve(row, name=proposal.title, content=proposal.content)
         else:
             texts = {"name": proposal.title, "description": proposal.content}
-            changed = evolve(row, **texts, **_chosen(said))
+            changed = evolve(row, **texts, **_task_fields(said))
         if changed != row:
             self._saved[kind][key] = changed
 
@@ -170,23 +170,25 @@ class Acceptance:
         row: E | None = self._saved[kind].get(key) or self._uow.get(kind, [key])[0]
         return row
 
-    def _named(
+    def _reference(
         self, proposal: Proposal, field: str, said: dict[str, Any], kind: Kind[Any]
     ) -> str | None:
         """The row that metadata names, if it names one."""
         if field not in said:
             return None
-        return self._id(proposal, field, said[field], kind, own=True)
+        return self._resolve_id(proposal, field, said[field], kind, own=True)
 
-    def _several(self, proposal: Proposal, said: dict[str, Any], kind: Kind[Any]) -> Iterable[str]:
+    def _dependencies(
+        self, proposal: Proposal, said: dict[str, Any], kind: Kind[Any]
+    ) -> Iterable[str]:
         """What the new row shall wait for, each once; it may be of another initiative."""
         field, named = "depends_on", said.get("depends_on", [])
         if not isinstance(named, list):
             raise InvalidValue(f"metadata.{field}", "must be a list of ids")
-        found = [self._id(proposal, field, each, kind, own=False) for each in named]
+        found = [self._resolve_id(proposal, field, each, kind, own=False) for each in named]
         return dict.fromkeys(found)
 
-    def _id(
+    def _resolve_id(
         self, proposal: Proposal, field: str, named: object, kind: Kind[Any], *, own: bool
     ) -> str:
         if not isinstance(named, str):
@@ -194,10 +196,10 @@ class Acceptance:
         made, key = self._ids.get(named, (None, named))
         if made is kind:
             return key
-        self._existing(proposal, f"metadata.{field}", named, kind, own=own)
+        self._check_exists(proposal, f"metadata.{field}", named, kind, own=own)
         return named
 
-    def _existing(
+    def _check_exists(
         self, proposal: Proposal, field: str, key: str, kind: Kind[Any], *, own: bool = True
     ) -> None:
         """Refuse what is not there, or is of another initiative where it must not be."""
@@ -212,7 +214,7 @@ class Acceptance:
             raise InvalidValue(field, f"{kind.title} {key!r} is of initiative {initiative_id!r}")
 
 
-def _said(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
+def _read_metadata(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
     """What metadata says, without what it leaves open."""
     said = {key: each for key, each in (proposal.metadata or {}).items() if each is not None}
     unknown = sorted(said.keys() - set(known))
@@ -228,5 +230,5 @@ def _said(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
     return said
 
 
-def _chosen(said: dict[str, Any]) -> dict[str, Any]:
+def _task_fields(said: dict[str, Any]) -> dict[str, Any]:
     return {name: said[name] for name in ("priority", "category") if name in said}

@@ -17,7 +17,7 @@ from herdbook.domain.plan.model import (
 from herdbook.domain.plan.readiness import Opening, OpeningState, phase_is_open
 
 
-class State(StrEnum):
+class BoardState(StrEnum):
     """What can be done about a task: take it, leave it to who holds it, wait, help, look at it."""
 
     READY = "ready"
@@ -28,7 +28,7 @@ class State(StrEnum):
     COMPLETED = "completed"
 
 
-class Awaited(NamedTuple):
+class Blocker(NamedTuple):
     """Something a task waits for: a `task`, a `phase` or an `initiative`."""
 
     kind: str
@@ -47,36 +47,36 @@ class Card(NamedTuple):
     holder: Agent | None = None
     for_review: bool = False
     lease_until: datetime | None = None
-    waits_for: tuple[Awaited, ...] = ()
+    waits_for: tuple[Blocker, ...] = ()
     more: int = 0
 
 
-class Lane(NamedTuple):
+class BoardLane(NamedTuple):
     """How many tasks are in a state, and the first of them."""
 
     total: int
     cards: tuple[Card, ...] = ()
 
 
-Lanes = dict[State, Lane]
+Lanes = dict[BoardState, BoardLane]
 
 
-def state_of(task: Task, opening: Opening | None) -> State:
+def state_of(task: Task, opening: Opening | None) -> BoardState:
     """What can be done about a task."""
     if task.finished:
-        return State.COMPLETED
+        return BoardState.COMPLETED
     if opening is not None and opening.state is OpeningState.HELD:
-        return State.HELD
+        return BoardState.HELD
     if task.status is TaskStatus.BLOCKED:
-        return State.BLOCKED
+        return BoardState.BLOCKED
     if task.status is TaskStatus.QUALITY_REVIEW:
-        return State.REVIEW
-    return State.WAITING if opening is None else State.READY
+        return BoardState.REVIEW
+    return BoardState.WAITING if opening is None else BoardState.READY
 
 
-def gate(
+def gate_blockers(
     initiative: Initiative | None, phase: Phase | None, ahead: Iterable[Phase]
-) -> tuple[Awaited, ...]:
+) -> tuple[Blocker, ...]:
     """What keeps work from starting, as far as initiative and phases go."""
     closed: list[tuple[str, Initiative | Phase]] = []
     if initiative is not None and initiative.status is not InitiativeStatus.ACTIVE:
@@ -84,4 +84,4 @@ def gate(
     if phase is not None and not phase_is_open(phase, initiative):
         closed.append(("phase", phase))
     closed += [("phase", each) for each in ahead if each.status is not PhaseStatus.COMPLETED]
-    return tuple(Awaited(kind, each.id, each.name, each.status) for kind, each in closed)
+    return tuple(Blocker(kind, each.id, each.name, each.status) for kind, each in closed)

@@ -7,7 +7,7 @@ from herdbook.domain.plan.model import Phase, Task
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
-def task_after(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
+def add_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
     """Let a task wait for others; CycleRefused names what would wait for one another.
 
     What it waits for already stays so.
@@ -18,7 +18,7 @@ def task_after(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
     return uow.tasks.get(task_id)
 
 
-def task_not_after(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
+def remove_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
     """Let a task no longer wait for others; NotFound if it did not."""
     for other in others:
         if not uow.tasks.remove_dependency(task_id, other):
@@ -26,12 +26,12 @@ def task_not_after(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task
     return uow.tasks.get(task_id)
 
 
-def task_waits_for(uow: UnitOfWork, task_id: str) -> list[Task]:
+def task_dependencies(uow: UnitOfWork, task_id: str) -> list[Task]:
     """What a task waits for, finished or not."""
     return uow.tasks.dependencies(task_id)
 
 
-def phase_after(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
+def add_phase_dependencies(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
     """Let a phase wait for others; CycleRefused names what would wait for one another."""
     there = {each.id for each in uow.phases.dependencies(phase_id)}
     for other in dict.fromkeys(others):
@@ -40,7 +40,7 @@ def phase_after(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
     return uow.phases.get(phase_id)
 
 
-def phase_not_after(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
+def remove_phase_dependencies(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
     """Let a phase no longer wait for others; NotFound if it did not."""
     for other in others:
         if not uow.phases.remove_dependency(phase_id, other):

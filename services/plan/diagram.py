@@ -13,42 +13,42 @@ from herdbook.ports.engine.dictionary import OPENINGS, PHASES, TASKS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import schedule
-from herdbook.services.plan.board_model import State, state_of
+from herdbook.services.plan.board_model import BoardState, state_of
 
-LARGEST = 5_000
+MAX_TASKS = 5_000
 """How many tasks one drawing holds at most."""
 _LEFT = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
 _GATE, _DONE = "gate:", "done:"
 
 
-class Node(NamedTuple):
+class DiagramNode(NamedTuple):
     """A task of a drawing; `after` has the ids of the drawn tasks and phases it waits for."""
 
     task: Task
     wave: int
-    state: State
+    state: BoardState
     critical: bool
     after: tuple[str, ...]
 
 
-class Stretch(NamedTuple):
+class DiagramPhase(NamedTuple):
     """A phase of a drawing; `after` has the ids of the drawn phases and tasks it waits for."""
 
     phase: Phase
     after: tuple[str, ...]
 
 
-class Drawing(NamedTuple):
+class Diagram(NamedTuple):
     """All nodes, the first wave first, and the phases they are in."""
 
-    nodes: tuple[Node, ...]
-    stretches: tuple[Stretch, ...]
+    nodes: tuple[DiagramNode, ...]
+    stretches: tuple[DiagramPhase, ...]
     critical_path: tuple[str, ...]
 
 
-def drawing(
+def build_diagram(
     uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
-) -> Drawing:
+) -> Diagram:
     """What is left to do of a space, an initiative or a phase.
 
     NotFound for an initiative or a phase that is not there, InvalidValue for more than one drawing
@@ -62,9 +62,9 @@ def drawing(
     openings = uow.get(OPENINGS, [task.id for task in tasks])
     wave_of = {task.id: at for at, wave in enumerate(found.waves, start=1) for task in wave}
     arrows = _Arrows(found.edges, wave_of, phase_ids)
-    return Drawing(
+    return Diagram(
         tuple(
-            Node(
+            DiagramNode(
                 task,
                 wave_of[task.id],
                 state_of(task, opening),
@@ -75,7 +75,7 @@ def drawing(
             for task, opening in zip(tasks, openings, strict=True)
         ),
         tuple(
-            Stretch(phase, arrows.of(f"{_GATE}{phase.id}"))
+            DiagramPhase(phase, arrows.of(f"{_GATE}{phase.id}"))
             for phase in uow.existing(PHASES, phase_ids)
         ),
         tuple(path),
@@ -116,7 +116,7 @@ def _refuse_too_much(uow: UnitOfWork, initiative_id: str | None, phase_id: str |
         count = sum(inside) + min(loose, uow.count(find(TASKS, {"initiative_id": initiative_id})))
     else:
         count = uow.count(find(TASKS, {"status": left}))
-    if count > LARGEST:
-        reason = f"has {count} unfinished tasks, more than the {LARGEST} of one drawing"
+    if count > MAX_TASKS:
+        reason = f"has {count} unfinished tasks, more than the {MAX_TASKS} of one drawing"
         narrower = "; ask for one initiative or one phase" if phase_id is None else ""
         raise InvalidValue("plan", reason + narrower)

@@ -5,7 +5,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import Errand, ErrandStatus
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-ENDED = (ErrandStatus.MERGED, ErrandStatus.ABANDONED)
+FINAL_STATUSES = (ErrandStatus.MERGED, ErrandStatus.ABANDONED)
 """Where an errand stays once it has come there."""
 
 
@@ -36,12 +36,12 @@ def start(
     )
 
 
-def move(uow: UnitOfWork, errand_id: str, status: ErrandStatus) -> Errand:
+def change_status(uow: UnitOfWork, errand_id: str, status: ErrandStatus) -> Errand:
     """Take an errand a step on or back; InvalidValue if it was merged or abandoned already."""
     errand = uow.errands.get(errand_id)
     if errand.status == status:
         return errand
-    if errand.status in ENDED:
+    if errand.status in FINAL_STATUSES:
         reason = f"errand {errand.id!r} is {errand.status} and stays so. Nothing was written"
         raise InvalidValue("status", reason)
     return uow.errands.save(evolve(errand, status=status))

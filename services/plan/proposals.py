@@ -6,7 +6,7 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import ChangeSet, Proposal, ProposalStatus
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan.accept_proposals import Acceptance
+from herdbook.services.plan.accept_proposals import ProposalAcceptance
 
 
 def accept(uow: UnitOfWork, proposal_id: str, *, summary: str | None = None) -> ChangeSet:
@@ -24,7 +24,7 @@ def accept_all(
     """
     proposals = uow.proposals.get_many(dict.fromkeys(proposal_ids))
     _check(uow, proposals)
-    acceptance = Acceptance(uow, proposals)
+    acceptance = ProposalAcceptance(uow, proposals)
     acceptance.prepare()
     acceptance.write()
     accepted = [evolve(each, status=ProposalStatus.ACCEPTED) for each in proposals]

@@ -13,7 +13,7 @@ YOU = "you"
 """Who speaks where nobody is named."""
 
 
-class Thread(NamedTuple):
+class CommentThread(NamedTuple):
     """A first remark, and what was replied to it, oldest first."""
 
     first: ReviewComment
@@ -48,7 +48,7 @@ def reply(uow: UnitOfWork, comment_id: str, body: str, *, author: str = YOU) -> 
 
     The reply stands where the thread does. Whether the thread is resolved stays as it was.
     """
-    first = _first(uow, comment_id)
+    first = _first_comment(uow, comment_id)
     return uow.review_comments.add(
         ReviewComment(
             phase_id=first.phase_id,
@@ -72,28 +72,28 @@ def unresolve(uow: UnitOfWork, comment_id: str) -> ReviewComment:
     return _mark(uow, comment_id, resolved=False)
 
 
-def threads(uow: UnitOfWork, phase_id: str, *, resolved: bool | None = None) -> list[Thread]:
+def threads(uow: UnitOfWork, phase_id: str, *, resolved: bool | None = None) -> list[CommentThread]:
     """The threads of a phase, oldest first: all, or those that are, or are not, resolved."""
     remarks = uow.review_comments.of_phase(uow.phases.get(phase_id).id)
     replies: dict[str, list[ReviewComment]] = {}
     for each in remarks:
         if each.parent_comment_id is not None:
-            replies.setdefault(_first(uow, each.id).id, []).append(each)
+            replies.setdefault(_first_comment(uow, each.id).id, []).append(each)
     return [
-        Thread(each, tuple(replies.get(each.id, ())))
+        CommentThread(each, tuple(replies.get(each.id, ())))
         for each in remarks
         if each.parent_comment_id is None and resolved in (None, each.resolved)
     ]
 
 
 def _mark(uow: UnitOfWork, comment_id: str, *, resolved: bool) -> ReviewComment:
-    first = _first(uow, comment_id)
+    first = _first_comment(uow, comment_id)
     if first.resolved is resolved:
         return first
     return uow.review_comments.save(evolve(first, resolved=resolved))
 
 
-def _first(uow: UnitOfWork, comment_id: str) -> ReviewComment:
+def _first_comment(uow: UnitOfWork, comment_id: str) -> ReviewComment:
     """The remark that began a thread.
 
     Nobody forbids a remark to be its own ancestor; then the walk ends before it comes round.

@@ -36,7 +36,7 @@ def order(
     With `finished`, all tasks, and in the order in which they had to be done. NotFound for an
     initiative or a phase that is not there.
     """
-    asked = _ask(uow, initiative_id, phase_id, finished=finished)
+    asked = _load(uow, initiative_id, phase_id, finished=finished)
     return [asked.tasks[key] for key in rules.order(asked.items, asked.edges)]
 
 
@@ -44,7 +44,7 @@ def waves(
     uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
 ) -> list[list[Task]]:
     """The unfinished tasks in sets that can run at once, the first to run first."""
-    asked = _ask(uow, initiative_id, phase_id)
+    asked = _load(uow, initiative_id, phase_id)
     return [[asked.tasks[key] for key in wave] for wave in rules.waves(asked.items, asked.edges)]
 
 
@@ -52,13 +52,13 @@ def critical_path(
     uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
 ) -> list[Task]:
     """The longest chain of unfinished tasks, the first to run first."""
-    asked = _ask(uow, initiative_id, phase_id)
+    asked = _load(uow, initiative_id, phase_id)
     return [asked.tasks[key] for key in rules.critical_path(asked.items, asked.edges)]
 
 
 def longest_chain(uow: UnitOfWork, tasks: Iterable[Task]) -> list[Task]:
     """The longest chain among these unfinished tasks, the first to run first."""
-    asked = _about(uow, tasks)
+    asked = _graph_of(uow, tasks)
     return [asked.tasks[key] for key in rules.critical_path(asked.items, asked.edges)]
 
 
@@ -77,7 +77,7 @@ def layout(
     uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
 ) -> Layout:
     """The unfinished tasks as they can be drawn."""
-    asked = _ask(uow, initiative_id, phase_id)
+    asked = _load(uow, initiative_id, phase_id)
     return Layout(
         [[asked.tasks[key] for key in wave] for wave in rules.waves(asked.items, asked.edges)],
         [asked.tasks[key] for key in rules.critical_path(asked.items, asked.edges)],
@@ -85,7 +85,7 @@ def layout(
     )
 
 
-class _Asked(NamedTuple):
+class _TaskGraph(NamedTuple):
     """The tasks a question is about, and the graph around them."""
 
     tasks: dict[str, Task]
@@ -93,14 +93,16 @@ class _Asked(NamedTuple):
     edges: rules.Edges
 
 
-def _ask(
+def _load(
     uow: UnitOfWork, initiative_id: str | None, phase_id: str | None, *, finished: bool = False
-) -> _Asked:
+) -> _TaskGraph:
     statuses = tuple(TaskStatus) if finished else _UNFINISHED
-    return _about(uow, _inside(uow, initiative_id, phase_id, statuses), finished=finished)
+    return _graph_of(
+        uow, _tasks_in_scope(uow, initiative_id, phase_id, statuses), finished=finished
+    )
 
 
-def _about(uow: UnitOfWork, inside: Iterable[Task], *, finished: bool = False) -> _Asked:
+def _graph_of(uow: UnitOfWork, inside: Iterable[Task], *, finished: bool = False) -> _TaskGraph:
     tasks = {task.id: task for task in inside}
     items = [
         Item(
@@ -112,10 +114,10 @@ def _about(uow: UnitOfWork, inside: Iterable[Task], *, finished: bool = False) -
         )
         for task in tasks.values()
     ]
-    return _Asked(tasks, items, _Graph(uow, finished=finished).around(tasks.values()))
+    return _TaskGraph(tasks, items, _GraphLoader(uow, finished=finished).around(tasks.values()))
 
 
-def _inside(
+def _tasks_in_scope(
     uow: UnitOfWork,
     initiative_id: str | None,
     phase_id: str | None,
@@ -128,13 +130,13 @@ def _inside(
         if initiative_id in (None, uow.phases.get(phase_id).initiative_id):
             yield from _in_phases(uow, [phase_id], statuses)
     elif initiative_id is not None:
-        for task in _every(uow, TASKS, "initiative_id", [initiative_id]):
+        for task in _rows_with(uow, TASKS, "initiative_id", [initiative_id]):
             if task.phase_id is None and task.status in statuses:
                 yield task
         phases = uow.phases.of_initiative(initiative_id)
         yield from _in_phases(uow, [phase.id for phase in phases], statuses)
     else:
-        yield from _every(uow, TASKS, "status", statuses)
+        yield from _rows_with(uow, TASKS, "status", statuses)
 
 
 def _in_phases(
@@ -145,7 +147,7 @@ def _in_phases(
         yield from uow.tasks.every(find(TASKS, where, limit=PAGE))
 
 
-def _every(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]) -> Iterator[E]:
+def _rows_with(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]) -> Iterator[E]:
     """All rows with one of these values, fetched page by page."""
     wanted = list(dict.fromkeys(values))
     for start in range(0, len(wanted), PAGE):
@@ -153,7 +155,7 @@ def _every(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]) ->
         yield from every(uow, query)
 
 
-class _Graph:
+class _GraphLoader:
     """All that some tasks wait for, found a step at a time."""
 
     def __init__(self, uow: UnitOfWork, *, finished: bool) -> None:
@@ -173,8 +175,8 @@ class _Graph:
         while fresh or phases:
             self._tasks |= fresh
             phases |= {task.phase_id for task in fresh.values() if task.phase_id is not None}
-            awaited = self._awaited_phases(phases)
-            found = [*self._awaited_by(list(fresh)), *self._ends(awaited)]
+            awaited = self._unfinished_phases(phases)
+            found = [*self._prerequisites(list(fresh)), *self._tasks_of_phases(awaited)]
             fresh = {task.id: task for task in found if task.id not in self._tasks}
             phases = awaited - self._phases
         nodes = [
@@ -183,11 +185,11 @@ class _Graph:
         ]
         return rules.plan_edges(nodes, self._pairs, self._phase_pairs)
 
-    def _awaited_by(self, tasks: list[str]) -> Iterator[Task]:
+    def _prerequisites(self, tasks: list[str]) -> Iterator[Task]:
         """The children and the dependencies of tasks."""
-        children = _every(self._uow, TASKS, "parent_task_id", tasks)
+        children = _rows_with(self._uow, TASKS, "parent_task_id", tasks)
         yield from (task for task in children if self._counts(task))
-        edges = list(_every(self._uow, TASK_DEPENDENCIES, "task_id", tasks))
+        edges = list(_rows_with(self._uow, TASK_DEPENDENCIES, "task_id", tasks))
         self._pairs += [(edge.task_id, edge.depends_on_task_id) for edge in edges]
         keys = [edge.depends_on_task_id for edge in edges]
         yield from (task for task in self._uow.tasks.get_many(keys) if self._counts(task))
@@ -195,11 +197,11 @@ class _Graph:
     def _counts(self, task: Task) -> bool:
         return task.status in self._statuses
 
-    def _awaited_phases(self, phases: set[str]) -> set[str]:
+    def _unfinished_phases(self, phases: set[str]) -> set[str]:
         """The phases that these depend on and that are not over."""
         fresh = phases - self._phases
         self._phases |= fresh
-        edges = list(_every(self._uow, PHASE_DEPENDENCIES, "phase_id", sorted(fresh)))
+        edges = list(_rows_with(self._uow, PHASE_DEPENDENCIES, "phase_id", sorted(fresh)))
         ends = self._uow.existing(PHASES, [edge.depends_on_phase_id for edge in edges])
         pairs = [
             (edge.phase_id, end.id)
@@ -209,7 +211,7 @@ class _Graph:
         self._phase_pairs += pairs
         return {end for _, end in pairs}
 
-    def _ends(self, phases: set[str]) -> Iterator[Task]:
+    def _tasks_of_phases(self, phases: set[str]) -> Iterator[Task]:
         """The tasks in phases that something waits for."""
         fresh = phases - self._ended
         self._ended |= fresh

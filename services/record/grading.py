@@ -12,7 +12,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
-class Graded(NamedTuple):
+class GradeResult(NamedTuple):
     """A grade that was given: the ledger's entry, and what both parties said, if both did."""
 
     entry: ScoreEvent
@@ -31,7 +31,7 @@ def grade(
     task: str | None = None,
     agent_note: str = "",
     user_note: str = "",
-) -> Graded:
+) -> GradeResult:
     """Judge an agent's commit: both parties make a retrospective, one alone moves the score.
 
     AlreadyExists if both parties have judged it before. Without a `task` it is what the record
@@ -47,7 +47,7 @@ def grade(
         if alone is None:
             raise InvalidValue("grade", "nobody has given one; name --self, --user or both")
         entry = uow.ledger.add(ledger.communicated(on, alone))
-        return Graded(entry, None, uow.standings.of_agent(agent))
+        return GradeResult(entry, None, uow.standings.of_agent(agent))
     retrospective = uow.retrospectives.add(
         Retrospective(
             agent=agent,
@@ -64,16 +64,16 @@ def grade(
         )
     )
     entry = uow.ledger.add(ledger.graded(on, agent_grade, user_grade))
-    return Graded(entry, retrospective, uow.standings.of_agent(agent))
+    return GradeResult(entry, retrospective, uow.standings.of_agent(agent))
 
 
-def bug(
+def report_bug(
     uow: UnitOfWork, agent: str, note: str | None = None, *, project: str | None = None
 ) -> Standing:
     """Write down a bug in an agent's work: it costs a skill point, and the last one halts it."""
     uow.ledger.add(ledger.bug_found(_occasion(uow, uow.standings.of_agent(agent), project)))
     if note:
-        act(uow, agent, "bug", outcome=note, project=project)
+        add_activity(uow, agent, "bug", outcome=note, project=project)
     return uow.standings.of_agent(agent)
 
 
@@ -87,7 +87,7 @@ def reinstate(uow: UnitOfWork, agent: str, skill_points: int = 1) -> Standing:
     return uow.standings.of_agent(agent)
 
 
-def act(
+def add_activity(
     uow: UnitOfWork,
     agent: str,
     task: str,

@@ -33,7 +33,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 Row = Retrospective | Commit | Activity
 Grades = tuple[Grade, Grade]
 
-RELEVANT = 0.1
+MIN_RELEVANCE = 0.1
 """What scores less than this part of the best match shares too little to be called similar."""
 PAGE = 1_000
 
@@ -102,13 +102,13 @@ def recall(
             yield row, _text(row)
 
     matches = _relevant(rank(text, documents()))
-    buggy = _with_bugs(uow, [each.key for each in matches], made)
+    buggy = _work_with_bugs(uow, [each.key for each in matches], made)
     ours = {project, *also} - {None}
     found: dict[Lesson, list[tuple[Match[Row], Judgement]]] = {lesson: [] for lesson in Lesson}
     for match in matches:
-        judgement = _judged(match.key, graded, buggy)
+        judgement = _judge(match.key, graded, buggy)
         found[judgement.lesson].append((match, judgement))
-    shown = {lesson: _shown(judged, ours, limit) for lesson, judged in found.items()}
+    shown = {lesson: _pick_hits(judged, ours, limit) for lesson, judged in found.items()}
     return Recall(searched, shown[Lesson.GOOD], shown[Lesson.MISTAKE], shown[Lesson.OPEN])
 
 
@@ -134,7 +134,7 @@ def _relevant(matches: Sequence[Match[Row]]) -> list[Match[Row]]:
     """Without what shares too little, and without commits that their retrospectives stand for."""
     if not matches:
         return []
-    least = RELEVANT * matches[0].score
+    least = MIN_RELEVANCE * matches[0].score
     near = [each for each in matches if each.score >= least]
     told = {key_of(each.key) for each in near if isinstance(each.key, Retrospective)}
     left = [
@@ -146,7 +146,7 @@ def _relevant(matches: Sequence[Match[Row]]) -> list[Match[Row]]:
     return sorted(left, key=lambda each: each.score, reverse=True)
 
 
-def _with_bugs(
+def _work_with_bugs(
     uow: UnitOfWork, rows: Iterable[Row], made: Mapping[WorkKey, datetime]
 ) -> set[WorkKey]:
     """The work of these agents in which bugs were found; only who has bugs is looked into."""
@@ -166,7 +166,7 @@ def _with_bugs(
     return with_bugs(works, chain.from_iterable(ledgers))
 
 
-def _judged(row: Row, graded: Mapping[WorkKey, Grades], buggy: Collection[WorkKey]) -> Judgement:
+def _judge(row: Row, graded: Mapping[WorkKey, Grades], buggy: Collection[WorkKey]) -> Judgement:
     if isinstance(row, Activity):
         return of_outcome(row.outcome)
     key = key_of(row)
@@ -193,7 +193,7 @@ def _hit(match: Match[Row], judgement: Judgement, *, is_ours: bool) -> Hit:
     )
 
 
-def _shown(
+def _pick_hits(
     judged: Iterable[tuple[Match[Row], Judgement]], ours: Collection[str | None], limit: int
 ) -> tuple[Hit, ...]:
     """This project's first, and then others', for which a third of the places is kept."""

@@ -46,7 +46,7 @@ class FlushReport(NamedTuple):
     sessions: dict[str, str]
 
 
-class _Sorted(NamedTuple):
+class _SortedEvents(NamedTuple):
     fresh: list[tuple[Event, Meaning]]
     doubled: int
     uncounted: int
@@ -60,12 +60,12 @@ def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
 
     One that cannot be applied is set aside with its reason and holds up none of the others.
     """
-    found = _sorted(uow, events)
+    found = _sort_events(uow, events)
     entries = [meaning.entry for _, meaning in found.fresh if meaning.entry is not None]
     commits = [meaning.commit for _, meaning in found.fresh if meaning.commit is not None]
     uow.ledger.add_all(collapse(entries))
     uow.commits.add_all(commits)
-    _remember(uow, [event.id for event, _ in found.fresh], found.setups)
+    _add_marks(uow, [event.id for event, _ in found.fresh], found.setups)
     if not found.doubled:
         # What is still in the buffer must be recognised, however long ago it was flushed.
         uow.operations.prune(uow.now, limit=max(PAGE, 2 * len(events)))
@@ -74,12 +74,12 @@ def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
     )
 
 
-def standing_with(
+def standings_with(
     uow: UnitOfWork, events: Sequence[Event] = (), agent: str | None = None
 ) -> list[Standing]:
     """Where agents stand, or one of them, counting what is buffered; nothing is written."""
     fresh: dict[str, list[ScoreEvent]] = defaultdict(list)
-    for _, meaning in _sorted(uow, events).fresh:
+    for _, meaning in _sort_events(uow, events).fresh:
         if meaning.entry is not None:
             fresh[meaning.entry.agent].append(meaning.entry)
     if agent is not None:
@@ -88,13 +88,13 @@ def standing_with(
         standings = list(uow.standings.every(find(uow.standings.kind, limit=PAGE)))
         known = {each.agent for each in standings}
         standings += [uow.standings.of_agent(each) for each in fresh if each not in known]
-    moved = [_moved(uow, each, collapse(fresh[each.agent])) for each in standings]
+    moved = [_apply_entries(uow, each, collapse(fresh[each.agent])) for each in standings]
     return sorted(moved, key=lambda each: each.agent)
 
 
 def sessions(uow: UnitOfWork, events: Sequence[Event]) -> dict[str, str]:
     """The sessions that buffered events tell of, each with its agent."""
-    return _sorted(uow, events).sessions
+    return _sort_events(uow, events).sessions
 
 
 def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
@@ -112,16 +112,16 @@ def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -
     return found
 
 
-def _moved(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEvent]) -> Standing:
+def _apply_entries(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEvent]) -> Standing:
     if any(is_late(standing, entry) for entry in fresh):
         whole = [*uow.ledger.of_agent(standing.agent), *fresh]
         return fold(standing.agent, whole, uow.experience)
     return reduce(lambda at, entry: apply(at, entry, uow.experience), fresh, standing)
 
 
-def _sorted(uow: UnitOfWork, events: Sequence[Event]) -> _Sorted:
+def _sort_events(uow: UnitOfWork, events: Sequence[Event]) -> _SortedEvents:
     """Tell fresh events from doubled ones and from those that cannot be applied."""
-    said = _Sorted([], 0, 0, [], {}, {})
+    said = _SortedEvents([], 0, 0, [], {}, {})
     setups = _known_setups(uow, events)
     meanings: dict[str, tuple[Event, Meaning]] = {}
     doubled = uncounted = 0
@@ -145,7 +145,7 @@ def _sorted(uow: UnitOfWork, events: Sequence[Event]) -> _Sorted:
             doubled += 1
         else:
             meanings[event.id] = (event, meaning)
-    seen = _seen(uow, list(meanings))
+    seen = _known_event_ids(uow, list(meanings))
     made: set[tuple[str, str, str]] = set()
     for key, (event, meaning) in meanings.items():
         if key in seen or (meaning.commit is not None and _is_known(uow, meaning.commit, made)):
@@ -165,21 +165,21 @@ def _is_known(uow: UnitOfWork, commit: Commit, made: set[tuple[str, str, str]]) 
     return bool(uow.select(find(COMMITS, where, limit=1)))
 
 
-def _seen(uow: UnitOfWork, event_ids: Sequence[str]) -> set[str]:
+def _known_event_ids(uow: UnitOfWork, event_ids: Sequence[str]) -> set[str]:
     if not event_ids:
         return set()
-    marks = uow.get(OPERATIONS, [_mark(each) for each in event_ids])
+    marks = uow.get(OPERATIONS, [_event_mark(each) for each in event_ids])
     entries = uow.get(SCORE_EVENTS, [entry_id(each) for each in event_ids])
     both = zip(event_ids, marks, entries, strict=True)
     return {each for each, mark, entry in both if mark is not None or entry is not None}
 
 
-def _remember(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, Setup]) -> None:
-    marks = [Operation(operation_id=_mark(each), at=uow.now) for each in event_ids]
+def _add_marks(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, Setup]) -> None:
+    marks = [Operation(operation_id=_event_mark(each), at=uow.now) for each in event_ids]
     keys = {_session_mark(session): setup for session, setup in setups.items()}
     known = uow.get(OPERATIONS, list(keys)) if keys else []
     notes = [
-        Operation(operation_id=key, result=_told(setup), at=uow.now)
+        Operation(operation_id=key, result=_setup_to_document(setup), at=uow.now)
         for (key, setup), old in zip(keys.items(), known, strict=True)
         if old is None
     ]
@@ -192,24 +192,24 @@ def _known_setups(uow: UnitOfWork, events: Iterable[Event]) -> dict[str, Setup]:
     keys = {_session_mark(each): each for each in sorted(sessions)}
     notes = uow.get(OPERATIONS, list(keys)) if keys else []
     return {
-        keys[note.operation_id]: _read(note.result)
+        keys[note.operation_id]: _setup_from_document(note.result)
         for note in notes
         if note is not None and isinstance(note.result, dict)
     }
 
 
-def _told(setup: Setup) -> dict[str, Any]:
+def _setup_to_document(setup: Setup) -> dict[str, Any]:
     return {"provider": setup.provider, "model": setup.model, "mode": setup.mode}
 
 
-def _read(result: dict[str, Any]) -> Setup:
+def _setup_from_document(result: dict[str, Any]) -> Setup:
     mode = result.get("mode")
     return Setup(
         result.get("provider"), result.get("model"), None if mode is None else AgentMode(mode)
     )
 
 
-def _mark(event_id: str) -> str:
+def _event_mark(event_id: str) -> str:
     return f"evt_{event_id}"
 
 

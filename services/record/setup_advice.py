@@ -24,7 +24,7 @@ EXPLANATION = (
 EVERYWHERE = "all projects"
 
 
-class Counsel(NamedTuple):
+class ScopedAdvice(NamedTuple):
     """Advice, and from which part of the record it comes.
 
     `passed_over` says of every narrower part, which was asked for, why it was not enough.
@@ -44,7 +44,7 @@ def advise(
     also: Collection[str] = (),
     language: str | None = None,
     languages: Mapping[str, str] | None = None,
-) -> Counsel:
+) -> ScopedAdvice:
     """Rank the setups for the next project by what the narrowest part with enough data shows.
 
     That is the `project`, under whatever other names the record may `also` know it by; else the
@@ -68,9 +68,9 @@ def advise(
     for words, wanted in scopes:
         advice = advised(each for each in seen if each.project in wanted)
         if advice.verdict is not Verdict.TOO_LITTLE_DATA:
-            return Counsel(words, tuple(passed_over), len(everywhere & set(wanted)), advice)
+            return ScopedAdvice(words, tuple(passed_over), len(everywhere & set(wanted)), advice)
         passed_over.append(f"{words}: {advice.words}")
-    return Counsel(EVERYWHERE, tuple(passed_over), len(everywhere), advised(seen))
+    return ScopedAdvice(EVERYWHERE, tuple(passed_over), len(everywhere), advised(seen))
 
 
 def _languages(rows: Iterator[Commit | Retrospective | Activity]) -> dict[str, str]:

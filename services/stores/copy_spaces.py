@@ -22,18 +22,18 @@ from herdbook.ports.engine.query import Query, find
 from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.unit_of_work.run import insist
 from herdbook.services.stores.transfer import (
-    WORKED_IN,
-    Note,
-    accept,
-    note_of,
-    put_note,
+    CHANGED_SINCE,
+    CopyNote,
+    check_target,
+    read_copy_note,
     refuse_unfinished,
-    spaces_of,
+    select_spaces,
+    write_copy_note,
 )
 
-ROOM = 2**25
+TRANSACTION_BYTES = 2**25
 """How many bytes of rows a transaction carries, more or less."""
-FIRST_LOOK = 50
+FIRST_PAGE = 50
 """How many rows of a kind are read before it is known how large they are."""
 
 
@@ -76,7 +76,7 @@ def copy(
     """
     if batch < 1:
         raise InvalidValue("batch", f"must be at least 1, is {batch}")
-    wanted = spaces_of(source, target, spaces)
+    wanted = select_spaces(source, target, spaces)
     return CopyReport(tuple(_copy_space(source, target, each, batch, progress) for each in wanted))
 
 
@@ -91,10 +91,10 @@ def _copy_space(
             if total > (head is not None):
                 raise StoreDamaged(source.url, f"{space} has rows but no head")
             return CopiedSpace(space, 0, 0, 0, Digest({}).whole, moved_on=False)
-        filling = _Filling(theirs, source, target, space, head, batch)
-        insist(filling.begin, target.patience)
-        while filling.places:
-            insist(filling.go_on, target.patience)
+        filling = _SpaceCopy(theirs, source, target, space, head, batch)
+        insist(filling.mark_unfinished, target.patience)
+        while filling.positions:
+            insist(filling.copy_next, target.patience)
             progress(space, filling.done, total)
         digest = insist(filling.finish, target.patience)
     progress(space, total, total)
@@ -105,33 +105,33 @@ def _copy_space(
 
 
 @frozen
-class _Place:
+class _Position:
     """Where a copy is: at a kind, behind a key, clearing the way or filling."""
 
     kind: Kind[Any]
     clearing: bool = False
     after: tuple[Any, ...] | None = None
-    look: int = FIRST_LOOK
+    look: int = FIRST_PAGE
 
     def query(self, limit: int) -> Query[Any]:
         return find(self.kind, limit=min(limit, self.look))._replace(after=self.after)
 
 
-def _places(kinds: Iterable[Kind[Any]]) -> list[_Place]:
+def _copy_order(kinds: Iterable[Kind[Any]]) -> list[_Position]:
     """The way of a copy: the journal first, so that nobody can commit to what is unfinished.
 
     Where values are unique, rows that differ make room before others come in.
     """
     others = [kind for kind in kinds if kind not in (JOURNAL, HEADS)]
     return [
-        _Place(kind, clearing)
+        _Position(kind, clearing)
         for kind in (JOURNAL, *others)
         for clearing in ([True, False] if kind.uniques else [False])
     ]
 
 
 @define
-class _Filling:
+class _SpaceCopy:
     """One space of the target on its way to what the source was at one moment.
 
     Each step can be done again when the connection broke in it: what it did is counted when it
@@ -144,39 +144,39 @@ class _Filling:
     space: str
     head: Head
     batch: int
-    places: list[_Place] = field(init=False)
-    note: Note | None = None
+    positions: list[_Position] = field(init=False)
+    note: CopyNote | None = None
     done: int = 0
     written: int = 0
     removed: int = 0
     digesting: Digesting = field(factory=Digesting)
 
     def __attrs_post_init__(self) -> None:
-        self.places = _places(self.target.dictionary)
+        self.positions = _copy_order(self.target.dictionary)
         text = canonical(HEADS, self.head)
         self.digesting.take(HEADS, text)
 
-    def begin(self) -> None:
+    def mark_unfinished(self) -> None:
         """Mark the space as being filled."""
         with self.target.transaction(self.space, write=True) as session:
-            note = accept(session, self.target, self.space, self.theirs, self.source)
-            put_note(session, note)
+            note = check_target(session, self.target, self.space, self.theirs, self.source)
+            write_copy_note(session, note)
             session.commit()
         self.note = note
 
-    def go_on(self) -> None:
+    def copy_next(self) -> None:
         """Bring over the next rows, in a transaction of limited size."""
-        places, steps = list(self.places), []
+        places, steps = list(self.positions), []
         rows = size = 0
         with self.target.transaction(self.space, write=True) as session:
-            self._check_ours(session)
-            while places and rows < self.batch and size < ROOM:
-                step = _step(self.theirs, session, places[0], self.batch - rows)
+            self._check_untouched(session)
+            while places and rows < self.batch and size < TRANSACTION_BYTES:
+                step = _copy_range(self.theirs, session, places[0], self.batch - rows)
                 steps.append(step)
                 places[:1] = [step.next] if step.next else []
                 rows, size = rows + step.rows, size + step.size
             session.commit()
-        self.places = places
+        self.positions = places
         for step in steps:
             self.written += step.written
             self.removed += step.removed
@@ -188,9 +188,11 @@ class _Filling:
         """Write the head and take the mark away, if the digests are equal."""
         wanted = self.digesting.result()
         with self.target.transaction(self.space, write=True) as session:
-            self._check_ours(session)
+            self._check_untouched(session)
             session.replace(HEADS, [self.head])
-            put_note(session, evolve(self._note, unfinished=False, clock=str(self.head.clock)))
+            write_copy_note(
+                session, evolve(self._note, unfinished=False, clock=str(self.head.clock))
+            )
             differing = wanted.differing(digest_of(session, self.target.dictionary))
             if differing:
                 raise CopyDiffers(self.target.url, self.space, differing)
@@ -198,26 +200,26 @@ class _Filling:
         return wanted
 
     @property
-    def _note(self) -> Note:
+    def _note(self) -> CopyNote:
         if self.note is None:
             raise AssertionError("a copy begins before it goes on")
         return self.note
 
-    def _check_ours(self, session: Session) -> None:
+    def _check_untouched(self, session: Session) -> None:
         """Refuse to go on where somebody has written since the copy began, or copies too."""
-        head, note = session.head, note_of(session)
+        head, note = session.head, read_copy_note(session)
         ours = note == self._note and head is not None and str(head.clock) == self._note.clock
         # The answer to our last commit may have been lost.
         if not ours and head != self.head:
-            raise SpaceRefused(self.target.url, self.space, WORKED_IN)
+            raise SpaceRefused(self.target.url, self.space, CHANGED_SINCE)
 
 
 @frozen
-class _Step:
+class _CopiedRange:
     """What was done for some keys of a kind, and where to go on with it."""
 
     kind: Kind[Any]
-    next: _Place | None
+    next: _Position | None
     rows: int
     size: int
     written: int
@@ -225,7 +227,7 @@ class _Step:
     texts: list[bytes]
 
 
-def _step(theirs: Session, ours: Session, place: _Place, limit: int) -> _Step:
+def _copy_range(theirs: Session, ours: Session, place: _Position, limit: int) -> _CopiedRange:
     """Make a stretch of keys the same on both sides, or clear it of what is not the same."""
     kind, query = place.kind, place.query(limit)
     wanted, found = theirs.select(query), ours.select(query)
@@ -255,9 +257,9 @@ def _step(theirs: Session, ours: Session, place: _Place, limit: int) -> _Step:
     count = max(len(wanted_texts), len(found_texts), 1)
     following = None
     if end is not None and (found or not place.clearing):
-        look = max(1, min(ROOM * count // (size + 1), PAGE))
+        look = max(1, min(TRANSACTION_BYTES * count // (size + 1), PAGE))
         following = evolve(place, after=(end,), look=look)
-    return _Step(
+    return _CopiedRange(
         kind,
         following,
         rows=count,

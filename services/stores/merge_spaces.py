@@ -25,14 +25,14 @@ from herdbook.ports.unit_of_work.cycles import refuse_cycles
 from herdbook.ports.unit_of_work.integrity import clashes
 from herdbook.ports.unit_of_work.run import insist
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.services.stores.transfer import refuse_unfinished, spaces_of
+from herdbook.services.stores.transfer import refuse_unfinished, select_spaces
 
-_GRAPH = (PHASES, PHASE_DEPENDENCIES, TASKS, TASK_DEPENDENCIES)
+_GRAPH_KINDS = (PHASES, PHASE_DEPENDENCIES, TASKS, TASK_DEPENDENCIES)
 """What can close a cycle, what others refer to first."""
 
 
 @frozen
-class Failure:
+class MergeFailure:
     """A row that could not come, and why."""
 
     space: str
@@ -47,7 +47,7 @@ class MergeReport:
 
     added: int
     kept: int
-    failed: tuple[Failure, ...]
+    failed: tuple[MergeFailure, ...]
 
 
 @long_work()
@@ -68,9 +68,9 @@ def merge(
     comes what it has; SpaceRefused where the target is one.
     """
     reports = []
-    for space in spaces_of(source, target, spaces):
+    for space in select_spaces(source, target, spaces):
         with source.transaction(space, write=False) as theirs:
-            told = _Told(theirs, source.dictionary, space, target, progress)
+            told = _MergeSource(theirs, source.dictionary, space, target, progress)
             merging = partial(_merge_into, target, told, actor, experience)
             reports.append(insist(merging, target.patience))
     return MergeReport(
@@ -81,7 +81,7 @@ def merge(
 
 
 @frozen
-class _Told:
+class _MergeSource:
     """What there is to be merged, and whom to tell how it goes."""
 
     theirs: Session
@@ -98,7 +98,7 @@ class _Told:
 
 
 def _merge_into(
-    target: Store, told: _Told, actor: Actor, experience: Experience | None
+    target: Store, told: _MergeSource, actor: Actor, experience: Experience | None
 ) -> MergeReport:
     with unit_of_work(target, told.space, actor=actor, experience=experience) as uow:
         report = _merge_space(uow, told)
@@ -116,24 +116,24 @@ def _commit(uow: UnitOfWork, target: Store) -> None:
         raise StoreUnavailable(target.url, reason) from error
 
 
-def _merge_space(uow: UnitOfWork, told: _Told) -> MergeReport:
+def _merge_space(uow: UnitOfWork, told: _MergeSource) -> MergeReport:
     refuse_unfinished(uow.session, told.target, told.space)
     kinds = told.kinds()
     total = sum(told.theirs.count(find(kind)) for kind in kinds)
-    arriving = _Arriving(uow)
+    arriving = _Candidates(uow)
     kept = done = 0
     for kind in kinds:
         for page in pages(told.theirs, kind):
             there = uow.session.get(kind, [kind.key_of(row) for row in page])
             lacked = [row for row, own in zip(page, there, strict=True) if own is None]
-            arriving.take(kind, lacked)
+            arriving.add(kind, lacked)
             kept += len(page) - len(lacked)
             done += len(page)
             told.progress(told.space, done, total)
-    arriving.sort_out()
-    added = arriving.adopted()
+    arriving.reject_impossible()
+    added = arriving.insert()
     failed = tuple(
-        Failure(told.space, kind.title, str(key), reason)
+        MergeFailure(told.space, kind.title, str(key), reason)
         for kind, reasons in arriving.failed.items()
         for key, reason in reasons.items()
     )
@@ -141,43 +141,43 @@ def _merge_space(uow: UnitOfWork, told: _Told) -> MergeReport:
 
 
 @define
-class _Arriving:
+class _Candidates:
     """The rows the target lacks: those that can come, and those that cannot with their reasons."""
 
     uow: UnitOfWork
     rows: dict[Kind[Any], dict[Any, Any]] = field(factory=dict)
     failed: dict[Kind[Any], dict[Any, str]] = field(factory=dict)
 
-    def take(self, kind: Kind[Any], rows: Sequence[Any]) -> None:
+    def add(self, kind: Kind[Any], rows: Sequence[Any]) -> None:
         """Let rows be candidates."""
         self.rows.setdefault(kind, {}).update((kind.key_of(row), row) for row in rows)
 
-    def sort_out(self) -> None:
+    def reject_impossible(self) -> None:
         """Find out which rows cannot come, and empty what names one of them and may be empty."""
         for kind, rows in self.rows.items():
             own = list(rows.values())
             for row, holder, unique in clashes(self.uow, kind, own, [None] * len(own)):
                 taken = f"{kind.title} {str(kind.key_of(holder))!r} has its"
-                self._fail(kind, kind.key_of(row), f"{taken} {' and '.join(unique.fields)}")
-        self._settle()
-        whole = [row for kind in _GRAPH for row in self.rows.get(kind, {}).values()]
+                self._reject(kind, kind.key_of(row), f"{taken} {' and '.join(unique.fields)}")
+        self._drop_dangling()
+        whole = [row for kind in _GRAPH_KINDS for row in self.rows.get(kind, {}).values()]
         if self._cycle(whole) is None:
             return
-        for kind in _GRAPH:
-            self._admit(kind, list(self._in_order(kind)))
-            self._settle()
+        for kind in _GRAPH_KINDS:
+            self._drop_cycles(kind, list(self._in_order(kind)))
+            self._drop_dangling()
 
-    def adopted(self) -> int:
+    def insert(self) -> int:
         """Add those that can come; how many they were."""
         coming = {kind: list(rows.values()) for kind, rows in self.rows.items() if rows}
         self.uow.adopt(coming)
         return sum(map(len, coming.values()))
 
-    def _fail(self, kind: Kind[Any], key: Any, reason: str) -> None:  # noqa: ANN401 - any kind's key
+    def _reject(self, kind: Kind[Any], key: Any, reason: str) -> None:  # noqa: ANN401 - any kind's key
         if self.rows[kind].pop(key, None) is not None:
             self.failed.setdefault(kind, {})[key] = reason
 
-    def _settle(self) -> None:
+    def _drop_dangling(self) -> None:
         """Go on until no row that comes names one that neither comes nor is there."""
         missing = {}
         for kind, rows in self.rows.items():
@@ -197,7 +197,7 @@ class _Arriving:
                         self.rows[kind][key] = revive(kind, {**vars(row), reference.field: None})
                     else:
                         title = self._target(reference).title
-                        self._fail(kind, key, f"its {title} {str(name)!r} is not there")
+                        self._reject(kind, key, f"its {title} {str(name)!r} is not there")
 
     def _target(self, reference: Reference) -> Kind[Any]:
         return self.uow.dictionary.kinds[reference.target]
@@ -234,10 +234,12 @@ class _Arriving:
             return refusal
         return None
 
-    def _admit(self, kind: Kind[Any], rows: list[Any]) -> None:
+    def _drop_cycles(self, kind: Kind[Any], rows: list[Any]) -> None:
         """Fail the rows of a kind that close a cycle, as few as their order allows."""
         earlier = [
-            row for each in _GRAPH[: _GRAPH.index(kind)] for row in self.rows.get(each, {}).values()
+            row
+            for each in _GRAPH_KINDS[: _GRAPH_KINDS.index(kind)]
+            for row in self.rows.get(each, {}).values()
         ]
         accepted: list[Any] = []
         parts = [rows] if rows else []
@@ -247,7 +249,7 @@ class _Arriving:
             if refusal is None:
                 accepted += part
             elif len(part) == 1:
-                self._fail(kind, kind.key_of(part[0]), str(refusal))
+                self._reject(kind, kind.key_of(part[0]), str(refusal))
             else:
                 half = len(part) // 2
                 parts += [part[half:], part[:half]]

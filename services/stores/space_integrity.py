@@ -24,7 +24,7 @@ E = TypeVar("E")
 V = TypeVar("V")
 
 
-def readable(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
+def readable_pages(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
     """All rows of a kind in pages, without those that an engine has told to be damaged."""
     if not isinstance(session, Examines):
         yield from pages(session, kind)
@@ -34,7 +34,7 @@ def readable(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
         yield page
 
 
-def _asked(
+def _ask_around_damage(
     session: Session, ask: Callable[[Sequence[Any]], dict[Any, V]], keys: Sequence[Any]
 ) -> dict[Any, V]:
     """The answers for these keys, without those that lie behind damage."""
@@ -46,20 +46,24 @@ def _asked(
         if len(keys) == 1:
             return {}
         half = len(keys) // 2
-        return _asked(session, ask, keys[:half]) | _asked(session, ask, keys[half:])
+        return _ask_around_damage(session, ask, keys[:half]) | _ask_around_damage(
+            session, ask, keys[half:]
+        )
 
 
-def _lost(session: Session, kind: Kind[Any], keys: Iterable[Any]) -> list[Any]:
+def _missing_keys(session: Session, kind: Kind[Any], keys: Iterable[Any]) -> list[Any]:
     """Which of these keys no row has."""
 
     def ask(part: Sequence[Any]) -> dict[Any, bool]:
         return {key: row is None for key, row in zip(part, session.get(kind, part), strict=True)}
 
-    lost = _asked(session, ask, list(dict.fromkeys(keys)))
+    lost = _ask_around_damage(session, ask, list(dict.fromkeys(keys)))
     return [key for key, is_lost in lost.items() if is_lost]
 
 
-def _told(session: Session, kind: Kind[Any], keys: Sequence[Any]) -> dict[Any, list[JournalEntry]]:
+def _entries_of_rows(
+    session: Session, kind: Kind[Any], keys: Sequence[Any]
+) -> dict[Any, list[JournalEntry]]:
     """What the journal tells of rows, in order."""
 
     def ask(part: Sequence[Any]) -> dict[Any, list[JournalEntry]]:
@@ -68,7 +72,7 @@ def _told(session: Session, kind: Kind[Any], keys: Sequence[Any]) -> dict[Any, l
             told[entry.key].append(entry)
         return told
 
-    return _asked(session, ask, keys)
+    return _ask_around_damage(session, ask, keys)
 
 
 def examine_rows(
@@ -79,32 +83,36 @@ def examine_rows(
 ) -> Iterator[Finding]:
     """What is wrong with the rows of a kind: where they lead, what they share, how they came."""
     uniques: list[set[bytes]] = [set() for _ in kind.uniques]
-    for page in readable(session, kind):
-        yield from _dangling(session, kind, dictionary, page)
-        yield from _shared(kind, page, uniques)
+    for page in readable_pages(session, kind):
+        yield from _dangling_references(session, kind, dictionary, page)
+        yield from _duplicate_values(kind, page, uniques)
         if kind.journalled and not kind.derived:
-            told = _told(session, kind, [kind.key_of(row) for row in page])
+            told = _entries_of_rows(session, kind, [kind.key_of(row) for row in page])
             for row in page:
                 key = str(kind.key_of(row))
-                if key in told and (what := _unlike(kind, row, told[key])):
+                if key in told and (what := _difference_from_journal(kind, row, told[key])):
                     yield kind.name, key, what
         tell(len(page))
 
 
-def _dangling(
+def _dangling_references(
     session: Session, kind: Kind[Any], dictionary: Dictionary, page: list[Any]
 ) -> Iterator[Finding]:
     for reference in kind.references:
         names = {kind.key_of(row): getattr(row, reference.field) for row in page}
         target = dictionary.kinds[reference.target]
-        lost = set(_lost(session, target, (each for each in names.values() if each is not None)))
+        lost = set(
+            _missing_keys(session, target, (each for each in names.values() if each is not None))
+        )
         for key, name in names.items():
             if name in lost:
                 what = f"its {reference.field} names {target.title} {name!r}, which is not there"
                 yield kind.name, str(key), what
 
 
-def _shared(kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]) -> Iterator[Finding]:
+def _duplicate_values(
+    kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]
+) -> Iterator[Finding]:
     for unique, seen in zip(kind.uniques, uniques, strict=True):
         for row in page:
             values = unique_values(unique, row)
@@ -124,7 +132,9 @@ def _defaults(kind: Kind[Any]) -> dict[str, Any]:
     return encode(kind, revive(kind, values))
 
 
-def _unlike(kind: Kind[Any], row: object, told: Sequence[JournalEntry]) -> str | None:
+def _difference_from_journal(
+    kind: Kind[Any], row: object, told: Sequence[JournalEntry]
+) -> str | None:
     """How a row differs from what the journal tells of it; secrets are not in there."""
     if not told:
         return "the journal knows nothing of it"
@@ -155,11 +165,11 @@ def examine_journal(
     """What is wrong with the journal: gaps, times that go back, rows it knows and nobody has."""
     name, last = JOURNAL.name, None
     head = session.head
-    for page in readable(session, JOURNAL):
+    for page in readable_pages(session, JOURNAL):
         for entry in page:
-            yield from _step(last, entry)
+            yield from _check_order(last, entry)
             last = entry
-        yield from _missing(session, dictionary, page)
+        yield from _missing_rows(session, dictionary, page)
         tell(len(page))
     seq = last.seq if last else 0
     if head is None:
@@ -172,7 +182,7 @@ def examine_journal(
         yield name, None, "the clock of the head is behind the last entry"
 
 
-def _step(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]:
+def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]:
     """How an entry follows the one before it."""
     expected = before.seq + 1 if before else 1
     if entry.seq != expected:
@@ -182,7 +192,7 @@ def _step(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]
         yield JOURNAL.name, str(entry.seq), "its time is not behind that of the entry before it"
 
 
-def _missing(
+def _missing_rows(
     session: Session, dictionary: Dictionary, page: Sequence[JournalEntry]
 ) -> Iterator[Finding]:
     """The rows that came in these entries, did not go in any, and are not there."""
@@ -195,8 +205,8 @@ def _missing(
         if kind is None:
             yield JOURNAL.name, None, f"it speaks of {entity}, which nobody knows"
             continue
-        lost = _lost(session, kind, keys)
-        for key, told in _told(session, kind, lost).items():
+        lost = _missing_keys(session, kind, keys)
+        for key, told in _entries_of_rows(session, kind, lost).items():
             # A row that came twice is told of where it last did.
             adds = [entry.seq for entry in told if entry.op is Op.ADD]
             if told and told[-1].op is not Op.REMOVE and page[0].seq <= adds[-1] <= page[-1].seq:

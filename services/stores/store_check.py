@@ -29,7 +29,7 @@ from herdbook.ports.engine.store import Examines, Finding, Session, Store, Verif
 from herdbook.ports.unit_of_work.projections import differences, rebuild
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.stores.space_integrity import examine_journal, examine_rows
-from herdbook.services.stores.transfer import is_empty, note_of
+from herdbook.services.stores.transfer import is_empty, read_copy_note
 
 DERIVED = (WAITING, OPENINGS, STANDINGS)
 
@@ -76,7 +76,7 @@ def check(
     return [
         flaw
         for space in _spaces(store, spaces)
-        for flaw in _Check(store, space, experience or Experience(), progress).flaws()
+        for flaw in _SpaceCheck(store, space, experience or Experience(), progress).flaws()
     ]
 
 
@@ -94,7 +94,7 @@ Examination = Callable[[Session], Iterator[Finding]]
 
 
 @define
-class _Check:
+class _SpaceCheck:
     """One look through one space."""
 
     store: Store
@@ -113,15 +113,15 @@ class _Check:
                 with self.store.transaction(self.space, write=False) as session:
                     while rest:
                         for finding in rest[0][1](session):
-                            self._tell(*finding)
+                            self._add(*finding)
                         rest.pop(0)
             except _UNREADABLE as error:
                 name, _ = rest.pop(0)
-                self._tell(name, None, f"cannot be read to the end: {error}")
+                self._add(name, None, f"cannot be read to the end: {error}")
         self.progress(self.space, self.total, self.total)
         return self.found
 
-    def _tell(self, entity: str, key: str | None, what: str) -> None:
+    def _add(self, entity: str, key: str | None, what: str) -> None:
         self.found.append(Flaw(self.space, entity, key, what))
 
     def _examinations(self) -> list[tuple[str, Examination]]:
@@ -129,7 +129,7 @@ class _Check:
         kinds = list(self.store.dictionary)
         return [
             ("rows", self._engine),
-            (OPERATIONS.name, _unfinished),
+            (OPERATIONS.name, _find_unfinished_copy),
             *((kind.name, partial(self._rows, kind=kind)) for kind in kinds),
             (JOURNAL.name, self._journal),
             ("derived rows", self._derived),
@@ -158,20 +158,20 @@ class _Check:
         for actual, wanted in differences(uow):
             row = wanted if actual is None else actual
             kind = next(each for each in DERIVED if isinstance(row, each.entity))
-            yield kind.name, str(kind.key_of(row)), _how(actual, wanted)
+            yield kind.name, str(kind.key_of(row)), _describe_difference(actual, wanted)
 
     def _advance(self, rows: int) -> None:
         self.done += rows
         self.progress(self.space, min(self.done, self.total), self.total)
 
 
-def _unfinished(session: Session) -> Iterator[Finding]:
-    note = note_of(session)
+def _find_unfinished_copy(session: Session) -> Iterator[Finding]:
+    note = read_copy_note(session)
     if note is not None and note.unfinished:
         yield HEADS.name, None, "the space is an unfinished copy; copy into it once more"
 
 
-def _how(actual: object, wanted: object) -> str:
+def _describe_difference(actual: object, wanted: object) -> str:
     """In what a derived row is not what it should be."""
     if actual is None:
         return "follows from other rows and is not there"
@@ -196,7 +196,7 @@ def repair(
     failed: list[Flaw] = []
     for space in _spaces(store, spaces):
         with unit_of_work(store, space, experience=experience) as uow:
-            if any(_unfinished(uow.session)):
+            if any(_find_unfinished_copy(uow.session)):
                 failed.append(
                     Flaw(space, HEADS.name, None, "is an unfinished copy and stays as it is")
                 )

@@ -21,7 +21,7 @@ from herdbook.ports.engine.digests import COPY_NOTE, counts
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store
 
-WORKED_IN = (
+CHANGED_SINCE = (
     "is an unfinished copy in which somebody has worked; copy into another store, and `merge` "
     "into that one what was done here"
 )
@@ -30,7 +30,7 @@ _NEVER_PRUNED = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @frozen
-class Note:
+class CopyNote:
     """What a space says of the copy that filled it.
 
     `clock` is that of its head when the copy began: an unfinished one of which the head has moved
@@ -43,20 +43,20 @@ class Note:
     moments: list[str]
 
 
-def note_of(session: Session) -> Note | None:
+def read_copy_note(session: Session) -> CopyNote | None:
     """The note of the copy that filled this space, if one did."""
     (row,) = session.get(OPERATIONS, [COPY_NOTE])
-    return None if row is None or row.result is None else Note(**row.result)
+    return None if row is None or row.result is None else CopyNote(**row.result)
 
 
-def put_note(session: Session, note: Note) -> None:
+def write_copy_note(session: Session, note: CopyNote) -> None:
     """Write the note, over the one that is there."""
     row = Operation(operation_id=COPY_NOTE, result=asdict(note), at=_NEVER_PRUNED)
     session.delete(OPERATIONS, [COPY_NOTE])
     session.insert(OPERATIONS, [row])
 
 
-def spaces_of(source: Store, target: Store, wanted: Sequence[str] | None) -> list[str]:
+def select_spaces(source: Store, target: Store, wanted: Sequence[str] | None) -> list[str]:
     """The spaces to bring over: all of the source, or those named, which must be there."""
     if source.uuid == target.uuid or (source.url == target.url != "memory://"):
         raise InvalidValue(
@@ -73,13 +73,15 @@ def spaces_of(source: Store, target: Store, wanted: Sequence[str] | None) -> lis
 
 def refuse_unfinished(session: Session, store: Store, space: str) -> None:
     """Refuse a space that holds a part of what it should."""
-    note = note_of(session)
+    note = read_copy_note(session)
     if note is not None and note.unfinished:
         reason = "is an unfinished copy; copy into it once more first. Nothing was changed"
         raise SpaceRefused(store.url, space, reason)
 
 
-def accept(session: Session, target: Store, space: str, theirs: Session, source: Store) -> Note:
+def check_target(
+    session: Session, target: Store, space: str, theirs: Session, source: Store
+) -> CopyNote:
     """The note to copy under; SpaceRefused where the target has something to lose.
 
     A space is filled that is empty, that holds an unfinished copy of this source, or that is an
@@ -88,7 +90,7 @@ def accept(session: Session, target: Store, space: str, theirs: Session, source:
     head = session.head
     if head is not None and head.oldest_writer > target.dictionary.version:
         raise StoreTooNew(target.url, head.schema_version, target.dictionary.version)
-    note = note_of(session)
+    note = read_copy_note(session)
     if note is not None and note.unfinished:
         if note.source != source.uuid:
             reason = (
@@ -97,14 +99,14 @@ def accept(session: Session, target: Store, space: str, theirs: Session, source:
             )
             raise SpaceRefused(target.url, space, reason)
         if head is None or str(head.clock) != note.clock:
-            raise SpaceRefused(target.url, space, f"{WORKED_IN}. Nothing was changed")
-        return changed(note, moments=_moments(theirs))
+            raise SpaceRefused(target.url, space, f"{CHANGED_SINCE}. Nothing was changed")
+        return changed(note, moments=_move_stamps(theirs))
     if head is None or head.clock is None:
         if not is_empty(session, target):
             raise SpaceRefused(
                 target.url, space, "has rows but no head; `check` tells more. Nothing was changed"
             )
-        clock = str(_begin(session, target))
+        clock = str(_create_head(session, target))
     elif _is_earlier(session, head, target, theirs, source):
         clock = str(head.clock)
     else:
@@ -113,7 +115,7 @@ def accept(session: Session, target: Store, space: str, theirs: Session, source:
             "Nothing was changed"
         )
         raise SpaceRefused(target.url, space, reason)
-    return Note(source.uuid, unfinished=True, clock=clock, moments=_moments(theirs))
+    return CopyNote(source.uuid, unfinished=True, clock=clock, moments=_move_stamps(theirs))
 
 
 def is_empty(session: Session, target: Store) -> bool:
@@ -123,7 +125,7 @@ def is_empty(session: Session, target: Store) -> bool:
     return not any(counts(kind, row) for kind, rows in first for row in rows)
 
 
-def _begin(session: Session, target: Store) -> Stamp:
+def _create_head(session: Session, target: Store) -> Stamp:
     """Give an empty space a head, so that it is seen, and seen when somebody works in it."""
     fresh = session.head or Head(
         schema_version=target.dictionary.version, oldest_writer=target.dictionary.oldest_writer
@@ -134,9 +136,9 @@ def _begin(session: Session, target: Store) -> Stamp:
     return clock
 
 
-def _moments(theirs: Session) -> list[str]:
+def _move_stamps(theirs: Session) -> list[str]:
     """The moments at which the content was moved: the earlier ones, and this one."""
-    note, head = note_of(theirs), theirs.head
+    note, head = read_copy_note(theirs), theirs.head
     now = [] if head is None else [str(head.clock)]
     return list(dict.fromkeys([*(note.moments if note else []), *now]))
 
@@ -152,11 +154,11 @@ def _is_earlier(
     now = theirs.head
     if now is None or now.clock is None or head.clock is None or head.seq > now.seq:
         return False
-    if str(head.clock) in _moments(theirs):
+    if str(head.clock) in _move_stamps(theirs):
         return True
     if head.clock.node == target.uuid or head.clock > now.clock:
         return False
     if head.seq == 0:
-        note = note_of(session)
+        note = read_copy_note(session)
         return note is not None and note.source == source.uuid
     return session.get(JOURNAL, [head.seq]) == theirs.get(JOURNAL, [head.seq])

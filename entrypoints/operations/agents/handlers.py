@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from herdbook.adapters.system.processes import started_at
+from herdbook.adapters.system.processes import process_start
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
@@ -35,7 +35,7 @@ def register(
     """Let an agent come to work in this worktree; with its pid it can be told when it crashed."""
     process: dict[str, Any] = {}
     if pid is not None:
-        process = {"host": here.host, "pid": pid, "process_started_at": started_at(pid)}
+        process = {"host": here.host, "pid": pid, "process_started_at": process_start(pid)}
     agent = here.run(
         Area.WORK,
         agent_lifecycle.register,
@@ -54,7 +54,7 @@ def register(
 def crashed(here: Here) -> list[dict[str, Any]]:
     """Find the agents of this host whose processes are gone; what they held is free again."""
     found: list[dict[str, Any]] = plain(
-        here.run(Area.WORK, agent_lifecycle.find_crashed, here.host, started_at)
+        here.run(Area.WORK, agent_lifecycle.find_crashed, here.host, process_start)
     )
     return found
 
@@ -113,7 +113,9 @@ def journal(
         if since is None:
             last = read(store, space, lambda uow: uow.journal.last())
             since = max(0, last - (SHOWN if limit is None else limit))
-        entries = watch.follow(store, space, since, stop=watch.never if follow else lambda: True)
+        entries = watch.follow_journal(
+            store, space, since, stop=watch.never if follow else lambda: True
+        )
         yield from (plain(entry) for entry in islice(entries, limit))
 
 

@@ -107,7 +107,7 @@ ROWS: tuple[Operation, ...] = (
     does(
         "chat.say",
         "say something in an open chat",
-        "messaging:say",
+        "messaging:post_to_chat",
         "chat say a1b2 user 'make it shorter'",
         an_id("chat_session_id", "chat_sessions"),
         Parameter(
@@ -122,7 +122,7 @@ ROWS: tuple[Operation, ...] = (
     does(
         "chat.said",
         "print what was said in a chat",
-        "messaging:said",
+        "messaging:chat_history",
         "chat said a1b2",
         an_id("chat_session_id", "chat_sessions"),
         Parameter("limit", "at most so many", kind="number", default=100),

@@ -21,14 +21,14 @@ def list_(
 ) -> list[dict[str, Any]]:
     """List rows, a page at a time."""
     kind = DICTIONARY.kinds[entity]
-    rows = here.read(kind.area, crud.listed, kind, values, limit=limit, after=after)
+    rows = here.read(kind.area, crud.list_rows, kind, values, limit=limit, after=after)
     return [as_data(kind, row) for row in rows]
 
 
 def show(here: Here, *, id: str, entity: str) -> dict[str, Any]:  # noqa: A002 - the parameter's name
     """Show one row."""
     kind = DICTIONARY.kinds[entity]
-    return as_data(kind, here.read(kind.area, crud.named, kind, id))
+    return as_data(kind, here.read(kind.area, crud.find_row, kind, id))
 
 
 def set_(

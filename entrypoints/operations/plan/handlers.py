@@ -96,7 +96,7 @@ def _held(
     here: Here, task: str | None, fence: int | None, use_case: Callable[..., Any], **more: Any
 ) -> dict[str, Any]:
     def inside(uow: UnitOfWork) -> Any:
-        row = crud.named(uow, TASKS, task) if task is not None else _own(here, uow)
+        row = crud.find_row(uow, TASKS, task) if task is not None else _own(here, uow)
         return use_case(uow, row.id, _fence(here, uow, row, fence), **more)
 
     answer: dict[str, Any] = plain(here.run(Area.WORK, inside))

@@ -53,7 +53,7 @@ ROWS: tuple[Operation, ...] = (
     does(
         "phase.after",
         "let a phase wait for others",
-        "plan.dependencies:phase_after",
+        "plan.dependencies:add_phase_dependencies",
         "phase after a1b2 c3d4",
         an_id("phase_id", "phases"),
         an_id("others", "phases", "what it waits for", many=True),
@@ -61,7 +61,7 @@ ROWS: tuple[Operation, ...] = (
     does(
         "phase.not-after",
         "let a phase no longer wait for others",
-        "plan.dependencies:phase_not_after",
+        "plan.dependencies:remove_phase_dependencies",
         "phase not-after a1b2 c3d4",
         an_id("phase_id", "phases"),
         an_id("others", "phases", "what it waited for", many=True),
@@ -135,7 +135,7 @@ ROWS: tuple[Operation, ...] = (
     does(
         "task.after",
         "let a task wait for others",
-        "plan.dependencies:task_after",
+        "plan.dependencies:add_task_dependencies",
         "task after a1b2 c3d4 e5f6",
         an_id("task_id", "tasks"),
         an_id("others", "tasks", "what it waits for", many=True),
@@ -143,7 +143,7 @@ ROWS: tuple[Operation, ...] = (
     does(
         "task.not-after",
         "let a task no longer wait for others",
-        "plan.dependencies:task_not_after",
+        "plan.dependencies:remove_task_dependencies",
         "task not-after a1b2 c3d4",
         an_id("task_id", "tasks"),
         an_id("others", "tasks", "what it waited for", many=True),
@@ -151,7 +151,7 @@ ROWS: tuple[Operation, ...] = (
     does(
         "task.waits-for",
         "list what a task waits for, finished or not",
-        "plan.dependencies:task_waits_for",
+        "plan.dependencies:task_dependencies",
         "task waits-for a1b2",
         an_id("task_id", "tasks"),
         reads=True,
@@ -200,7 +200,7 @@ ROWS: tuple[Operation, ...] = (
     does(
         "errand.move",
         "take an errand a step on or back",
-        "plan.errands:move",
+        "plan.errands:change_status",
         "errand move a1b2 pending_review",
         an_id("errand_id", "errands"),
         Parameter(

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.adapters.msgpack_reader import DEEPEST, Reader, Unreadable, end_of, entries_of, map_of
+from herdbook.adapters.msgpack_reader import (
+    MAX_DEPTH,
+    MsgpackReader,
+    UnreadableValue,
+    end_of,
+    join_map,
+    split_map,
+)
 
 sizes = st.sampled_from([0, 1, 2, 4, 8, 15, 16, 17, 31, 32, 255, 256, 70_000])
 leaves = (
@@ -30,7 +37,7 @@ values = st.recursive(
 )
 
 
-class Seen(Reader):
+class Seen(MsgpackReader):
     """Tells extensions as what they are."""
 
     def extension(self, kind: int, body: bytes, _: int) -> Any:
@@ -43,7 +50,7 @@ def test_every_value_is_read_as_others_read_it(value: Any) -> None:
     """Of all sizes and kinds, to its last byte."""
     data = ormsgpack.packb(value)
     other = ormsgpack.unpackb(data, ext_hook=lambda kind, body: ("extension", kind, body))
-    assert Seen(data).only() == other
+    assert Seen(data).read_single() == other
     assert end_of(data, 0) == len(data)
 
 
@@ -51,33 +58,33 @@ def test_every_value_is_read_as_others_read_it(value: Any) -> None:
 def test_a_map_taken_apart_and_put_together_is_the_same(value: dict[str, Any]) -> None:
     """Byte by byte, and each part is a value of its own."""
     data = ormsgpack.packb(value)
-    entries = list(entries_of(data))
-    assert map_of(entries) == data
-    assert [Seen(key).only() for key, _ in entries] == list(value)
+    entries = list(split_map(data))
+    assert join_map(entries) == data
+    assert [Seen(key).read_single() for key, _ in entries] == list(value)
 
 
 @pytest.mark.parametrize("count", [0, 15, 16, 65_535, 65_536])
 def test_maps_of_all_sizes_can_be_made(count: int) -> None:
     """With the head that their number of entries takes."""
     data = ormsgpack.packb({str(number): None for number in range(count)})
-    assert map_of(list(entries_of(data))) == data
+    assert join_map(list(split_map(data))) == data
 
 
 @given(st.binary() | values.map(ormsgpack.packb).flatmap(lambda data: st.just(data[:-1])))
 def test_nonsense_is_unreadable_and_nothing_worse(data: bytes) -> None:
     """Whatever the bytes, there is a value, or an error that says why not."""
-    with suppress(Unreadable):
-        Seen(data).only()
-    with suppress(Unreadable):
+    with suppress(UnreadableValue):
+        Seen(data).read_single()
+    with suppress(UnreadableValue):
         assert end_of(data, 0) <= len(data)
-    with suppress(Unreadable):
-        assert map_of(list(entries_of(data)))
+    with suppress(UnreadableValue):
+        assert join_map(list(split_map(data)))
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (b"\x91" * (DEEPEST + 2) + b"\x01", "deeper than"),
+        (b"\x91" * (MAX_DEPTH + 2) + b"\x01", "deeper than"),
         (b"\xdd\xff\xff\xff\xff", "4294967295 values should follow"),
         (b"\xc1", "nothing begins with"),
         (b"\x01\x02", "1 bytes are left"),
@@ -87,5 +94,5 @@ def test_nonsense_is_unreadable_and_nothing_worse(data: bytes) -> None:
 )
 def test_what_is_wrong_is_said(data: bytes, reason: str) -> None:
     """In words that say what was met."""
-    with pytest.raises(Unreadable, match=reason):
-        Reader(data).only()
+    with pytest.raises(UnreadableValue, match=reason):
+        MsgpackReader(data).read_single()

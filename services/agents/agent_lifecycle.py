@@ -1,4 +1,4 @@
-"""The agents of a repository: they come, wait, go on, stop, and some of them crash."""
+"""The lifecycle of agents: register, wait for input, resume, stop, crash."""
 
 from collections.abc import Container, Iterable
 from datetime import datetime
@@ -39,11 +39,13 @@ def register(
     output_file_path: str | None = None,
     taken: Container[str] = (),
 ) -> Agent:
-    """Let an agent come to work: a new one, or one that is known and comes back.
+    """Register an agent, or resume one by name.
 
-    A name stands for one agent. It comes back in the session it had, or in another one once it is
-    done with that; AlreadyExists while it is at work elsewhere. Without a name it is the agent of
-    the session, else a new one, whose name nobody has here or in `taken`.
+    A name stands for one agent. A known agent resumes in the session it had, or in another one
+    after it has ended that one. Without a name, it is the agent of the session, or a new agent
+    with a name that is used neither here nor in `taken`.
+
+    Raises AlreadyExists while the agent of that name is at work in another session.
     """
     given: dict[str, object] = {
         "provider": provider,
@@ -71,7 +73,7 @@ def register(
 
 
 def wait(uow: UnitOfWork, agent_id: str, questions: Document | None = None) -> Agent:
-    """Let an agent wait for a person, who sees what it asks."""
+    """Set an agent to waiting for a person, with the questions it asks."""
     waiting = AgentStatus.WAITING_FOR_INPUT
     agent = uow.agents.get(agent_id)
     return uow.agents.save(evolve(agent, status=waiting, pending_questions=questions))
@@ -85,10 +87,10 @@ def resume(
     pid: int | None = None,
     process_started_at: datetime | None = None,
 ) -> Agent:
-    """Let an agent go on: with its questions answered, or after it had stopped or crashed.
+    """Set an agent to running again: after a person answered, or after it stopped or crashed.
 
-    Without a `pid` one that waited goes on in the process it had; of one that was gone, no process
-    is known.
+    Without a `pid`, an agent that waited keeps its process; for one that had ended, no process is
+    known.
     """
     agent = uow.agents.get(agent_id)
     process = _process_fields(agent, host, pid, process_started_at)
@@ -98,9 +100,10 @@ def resume(
 def stop(
     uow: UnitOfWork, agent_id: str, exit_code: int | None = None, result: Document | None = None
 ) -> Agent:
-    """Write down that an agent has ended, how, and what came of it.
+    """Record that an agent has ended, with its exit code and result.
 
-    What it still holds stays its own until the lease is over: who stops on purpose gives it back.
+    Tasks it still holds stay assigned to it until their leases expire: an agent that stops on
+    purpose releases them first.
     """
     agent = uow.agents.get(agent_id)
     came = agent.result if result is None else result
@@ -116,7 +119,7 @@ def stop(
 
 
 def dismiss(uow: UnitOfWork, agent_id: str) -> Agent:
-    """Write down that a person has seen what became of an agent and needs no reminding."""
+    """Record that a person has seen how an agent ended, so that it is no longer shown."""
     agent = uow.agents.get(agent_id)
     if agent.user_dismissed_at is not None:
         return agent
@@ -130,10 +133,10 @@ def find_crashed(
     *,
     max_retries: int = MAX_RETRIES,
 ) -> list[Agent]:
-    """Mark the agents of this host whose processes are gone, and free what they held.
+    """Mark the agents of this host whose processes have ended as crashed, and free their tasks.
 
-    Anybody may have it at once. It counts a retry, as a lease that ran out does, and whoever had
-    it can do nothing to it any more.
+    The tasks can be claimed at once. Each counts a retry, as an expired lease does, and the fence
+    keeps the crashed agent from changing them.
     """
     at_work = uow.agents.select(find(AGENTS, {"status": any_of(AT_WORK)}))
     gone = [
@@ -156,9 +159,10 @@ def find_acting_agent(
     session_id: str | None = None,
     worktree_id: str | None = None,
 ) -> Agent | None:
-    """Who acts: the agent HERDBOOK_AGENT names, else the session's, else the only one running here.
+    """The acting agent: the one HERDBOOK_AGENT names, else the session's, else the only one here.
 
-    A name that nobody has here stands for nobody, and not for somebody else.
+    "The only one here" is the only running agent of the worktree. Returns None for a name that no
+    agent has: the next rule is not tried then.
     """
     session = _agent_of_session(uow, session_id)
     running = AgentStatus.RUNNING
@@ -176,7 +180,7 @@ def find_acting_agent(
 def _process_fields(
     agent: Agent | None, host: str | None, pid: int | None, started_at: datetime | None
 ) -> dict[str, object]:
-    """What is known of the process an agent goes on in: the one it had, if nothing else is said."""
+    """The process fields of an agent that goes on; none, to keep its process, without a `pid`."""
     if pid is None and agent is not None and agent.status in AT_WORK:
         return {}
     known = agent.host if agent is not None and host is None else host
@@ -184,7 +188,7 @@ def _process_fields(
 
 
 def _mark_running(agent: Agent, **changes: object) -> Agent:
-    """An agent at work, with nothing left of how it stood before."""
+    """The agent with status running, and without exit code, questions and dismissal."""
     return evolve(
         agent,
         **changes,
@@ -204,7 +208,7 @@ def _agent_of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
 
 
 class _UsedNames(Container[str]):
-    """The names that agents have, each asked for when it is proposed."""
+    """The names in use, each looked up only when it is proposed."""
 
     def __init__(self, uow: UnitOfWork, elsewhere: Container[str]) -> None:
         self._uow = uow
@@ -215,7 +219,7 @@ class _UsedNames(Container[str]):
 
 
 def _new_name(uow: UnitOfWork, taken: Container[str]) -> str:
-    # The transaction's own name is the chance in it: the same ids propose the same names.
+    # The transaction's id is the random seed, so the same ids give the same names.
     return propose(Random(uow.tx), _UsedNames(uow, taken))  # noqa: S311 - a name is no secret
 
 
@@ -226,10 +230,10 @@ def _free_work(uow: UnitOfWork, agent_ids: Iterable[str], max_retries: int) -> N
 
 
 def _free_reviews(uow: UnitOfWork, names: Container[str]) -> None:
-    """End the leases of reviews that these agents took.
+    """End the leases of reviews that these agents claimed.
 
-    A task under review belongs to whoever did the work, so only the journal knows the reviewer:
-    whoever last moved the fence.
+    A task under review is assigned to the agent that did the work, so only the journal knows the
+    reviewer: the one that last changed the fence.
     """
     held = uow.openings.select(find(OPENINGS, {"state": OpeningState.HELD}))
     for opening in held:

@@ -1,4 +1,4 @@
-"""What an editor shows beside a file: remarks on the work at hand, and who else is at the file."""
+"""What an editor shows beside a file: comments on the current initiative, and agents at work."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
@@ -20,21 +20,21 @@ _HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
 
 class PhaseThread(NamedTuple):
-    """A thread of remarks and the phase whose diff it is on."""
+    """A comment thread and the phase whose diff it is on."""
 
     phase: Phase
     thread: CommentThread
 
 
 class InitiativeComments(NamedTuple):
-    """The initiative at hand and all that was remarked on its phases, oldest first."""
+    """The current initiative and all comment threads of its phases, oldest first."""
 
     initiative: Initiative | None
     remarks: tuple[PhaseThread, ...]
 
 
 class AgentAssignment(NamedTuple):
-    """An agent that may be at a file: what it does, and for which initiative."""
+    """An agent, the tasks it works on, and the initiative they belong to."""
 
     agent: Agent
     tasks: tuple[Task, ...]
@@ -44,10 +44,10 @@ class AgentAssignment(NamedTuple):
 def current_initiative(
     uow: UnitOfWork, branch: str | None = None, worktree_id: str | None = None
 ) -> Initiative | None:
-    """The initiative at hand in a worktree in which a branch is checked out.
+    """The current initiative of a worktree in which a branch is checked out.
 
-    It is the one of that branch; else the one that the agents at work there are at, if that is one
-    alone; else the only active one.
+    It is the initiative of that branch; else the one the agents at work in the worktree work on,
+    if they all work on the same one; else the only active one.
     """
     unfinished = [each for status in _OPEN for each in uow.initiatives.by_status(status)]
     of_branch = [each for each in unfinished if branch is not None and each.branch == branch]
@@ -66,7 +66,7 @@ def current_initiative(
 def initiative_comments(
     uow: UnitOfWork, branch: str | None = None, worktree_id: str | None = None
 ) -> InitiativeComments:
-    """All that was remarked on the initiative at hand, resolved or not."""
+    """All comments on the current initiative, resolved or not."""
     initiative = current_initiative(uow, branch, worktree_id)
     if initiative is None:
         return InitiativeComments(None, ())
@@ -80,7 +80,7 @@ def initiative_comments(
 
 
 def agent_assignments(uow: UnitOfWork) -> list[AgentAssignment]:
-    """The agents somebody may want to see, by name, each with its tasks, urgent ones first."""
+    """The agents worth showing, by name, each with its tasks, the most urgent first."""
     agents = uow.agents.select(find(AGENTS, {"status": any_of(_SHOWN)}))
     shown = [
         each
@@ -91,7 +91,7 @@ def agent_assignments(uow: UnitOfWork) -> list[AgentAssignment]:
 
 
 def _assignments_of(uow: UnitOfWork, agents: list[Agent]) -> list[AgentAssignment]:
-    """Agents with the tasks they hold, or else the one they were set to, in few questions."""
+    """Agents with the tasks they hold, or else the one they were started for, in few queries."""
     if not agents:
         return []
     theirs = find(TASKS, {"assignee_id": any_of([agent.id for agent in agents])})

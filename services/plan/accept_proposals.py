@@ -1,8 +1,8 @@
-"""What becomes of proposals: new pages, phases and tasks, and changed ones.
+"""The rows that accepted proposals add or change: pages, phases and tasks.
 
-A proposal with a target changes that row's name and text. One without makes a new row of its
-initiative, and a few keys of its metadata say where it goes; see `KEYS`. Where one of them takes an
-id, it may be that of another proposal which is accepted along and makes such a row.
+A proposal with a target changes that row's name and text. One without a target adds a row to its
+initiative, placed by some keys of its metadata; see `NEW_KEYS`. Where such a key takes an id, it
+may be that of another proposal which is accepted in the same call and adds such a row.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,13 +41,13 @@ NEW_KEYS = {
     _PHASE: ("depends_on",),
     _TASK: ("phase_id", "parent_task_id", "priority", "category", "depends_on"),
 }
-"""What metadata may say of a new row."""
+"""The metadata keys of a proposal that adds a row."""
 CHANGE_KEYS = {_PAGE: (), _PHASE: (), _TASK: ("priority", "category")}
-"""What it may say of a row that is there already."""
+"""The metadata keys of a proposal that changes a row."""
 
 
 class ProposalAcceptance:
-    """What becomes of proposals, made up in full before any of it is written."""
+    """The rows of accepted proposals, all prepared before the first is written."""
 
     def __init__(self, uow: UnitOfWork, proposals: Sequence[Proposal]) -> None:
         self._uow = uow
@@ -64,7 +64,7 @@ class ProposalAcceptance:
         self._root: Page | None = None
 
     def prepare(self) -> None:
-        """Make up the rows that are new and those that change."""
+        """Prepare the rows to add and to change; raises CycleRefused for a cycle of pages."""
         for proposal in self._proposals:
             if proposal.target_id is None:
                 key = self._ids[proposal.id][1]
@@ -80,7 +80,7 @@ class ProposalAcceptance:
             raise CycleRefused(cycle)
 
     def write(self) -> None:
-        """Write it: first what may be refused, which is all or nothing."""
+        """Write the rows: first the new ones, which may be refused as a whole."""
         self._uow.adopt({kind: rows for kind, rows in self._added.items() if rows})
         for kind, rows in self._saved.items():
             if rows:
@@ -166,14 +166,14 @@ class ProposalAcceptance:
             self._saved[kind][key] = changed
 
     def _current(self, kind: Kind[E], key: str) -> E | None:
-        """A row as it will be, as far as that is known; None where there is none yet."""
+        """A row with the changes prepared so far; None for one that is not stored yet."""
         row: E | None = self._saved[kind].get(key) or self._uow.get(kind, [key])[0]
         return row
 
     def _reference(
         self, proposal: Proposal, field: str, said: dict[str, Any], kind: Kind[Any]
     ) -> str | None:
-        """The row that metadata names, if it names one."""
+        """The id of the row that a metadata key names; None without that key."""
         if field not in said:
             return None
         return self._resolve_id(proposal, field, said[field], kind, own=True)
@@ -181,7 +181,7 @@ class ProposalAcceptance:
     def _dependencies(
         self, proposal: Proposal, said: dict[str, Any], kind: Kind[Any]
     ) -> Iterable[str]:
-        """What the new row shall wait for, each once; it may be of another initiative."""
+        """The ids of the dependencies of a new row, each once; any initiative's are allowed."""
         field, named = "depends_on", said.get("depends_on", [])
         if not isinstance(named, list):
             raise InvalidValue(f"metadata.{field}", "must be a list of ids")
@@ -202,20 +202,20 @@ class ProposalAcceptance:
     def _check_exists(
         self, proposal: Proposal, field: str, key: str, kind: Kind[Any], *, own: bool = True
     ) -> None:
-        """Refuse what is not there, or is of another initiative where it must not be."""
+        """Raise UnknownReference for a missing row, InvalidValue for another initiative's."""
         (row,) = self._uow.get(kind, [key])
         if row is None:
             raise UnknownReference("proposal", proposal.id, field, kind.title, key)
         initiative_id = row.initiative_id
         if isinstance(row, Task) and row.phase_id is not None:
             initiative_id = self._uow.phases.get(row.phase_id).initiative_id
-        # A task may be of no initiative at all, and then of any.
+        # A task without an initiative may be used by any.
         if own and initiative_id not in (None, self._initiative.id):
             raise InvalidValue(field, f"{kind.title} {key!r} is of initiative {initiative_id!r}")
 
 
 def _read_metadata(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
-    """What metadata says, without what it leaves open."""
+    """The metadata of a proposal without nulls; raises InvalidValue for unknown keys."""
     said = {key: each for key, each in (proposal.metadata or {}).items() if each is not None}
     unknown = sorted(said.keys() - set(known))
     if unknown:

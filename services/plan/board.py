@@ -1,7 +1,7 @@
-"""The board: initiatives, their phases and tasks by state, who holds what, and what takes longest.
+"""The board: initiatives, phases, their tasks by state with holders, and critical paths.
 
-It is read in one transaction. What it loads is bounded, however large the plan is: everything else
-is counted.
+It is read in one transaction. The number of rows it loads is bounded for any size of plan: all
+others are only counted.
 """
 
 from datetime import datetime
@@ -24,13 +24,13 @@ MAX_INITIATIVES = 20
 MAX_PHASES = 50
 """How many phases are shown of one initiative."""
 PATH_BUDGET = 2_000
-"""Among how many unfinished tasks, over the whole board, critical paths are looked for."""
+"""How many unfinished tasks, over the whole board, critical paths are computed for."""
 _LEFT = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
 _OPEN = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
 
 
 class BoardPhase(NamedTuple):
-    """A phase and its tasks, or the tasks without one."""
+    """A phase and the lanes of its tasks; without a phase, those of the tasks that have none."""
 
     phase: Phase | None
     waits_for: tuple[Phase, ...]
@@ -38,10 +38,10 @@ class BoardPhase(NamedTuple):
 
 
 class BoardInitiative(NamedTuple):
-    """An initiative, or what belongs to none.
+    """The part of the board for an initiative, or for all that belongs to none.
 
-    `critical_path` is None where there are too many tasks to look for one, and empty where nothing
-    waits for anything.
+    `critical_path` is None if there are too many tasks to compute one, and empty if no task waits
+    for another.
     """
 
     initiative: Initiative | None
@@ -51,10 +51,10 @@ class BoardInitiative(NamedTuple):
 
 
 class Board(NamedTuple):
-    """How the plan of a space stands at one moment.
+    """The state of a space's plan at one moment.
 
-    Of `unseen` tasks without a phase nothing is told but that they are there, because there are too
-    many of them; `closed` counts initiatives that are completed or archived.
+    `unseen` counts tasks without a phase that are too many to be shown; `closed` counts
+    initiatives that are completed or archived.
     """
 
     now: datetime
@@ -66,12 +66,12 @@ class Board(NamedTuple):
 
 
 def last_change(uow: UnitOfWork) -> int:
-    """The number of the last change; a board can differ only where this one does."""
+    """The number of the last journal entry; the board is unchanged while this is."""
     return uow.journal.last()
 
 
 def board(uow: UnitOfWork, *, initiative_id: str | None = None, limit: int = LIMIT) -> Board:
-    """The board of a space, or of one initiative; NotFound if there is no such one."""
+    """The board of a space, or of one initiative; raises NotFound if that does not exist."""
     initiatives, more = _initiatives(uow, initiative_id)
     dealer = LaneBuilder(uow, limit)
     loose, unseen = dealer.tasks_without_phase()
@@ -100,7 +100,7 @@ def _initiatives(uow: UnitOfWork, initiative_id: str | None) -> tuple[list[Initi
 def _initiative_part(
     dealer: LaneBuilder, initiative: Initiative, loose: UnphasedTasks, budget: int
 ) -> tuple[BoardInitiative, int]:
-    """An initiative's part of the board, and how many tasks may still be looked at for paths."""
+    """An initiative's part of the board, and what is left of the budget for critical paths."""
     uow = dealer.uow
     query = find(PHASES, {"initiative_id": initiative.id}, limit=MAX_PHASES)
     phases = uow.select(query)
@@ -130,7 +130,7 @@ def _initiative_part(
 
 
 def _in_order(phases: list[Phase], ahead: dict[str, list[Phase]]) -> list[Phase]:
-    """Phases behind those they wait for, older ones first where free to choose."""
+    """Phases in the order of their dependencies; independent ones by age, oldest first."""
     known = {phase.id: phase for phase in phases}
     items = [Item(id=each.id, rank=0, order=0, created_at=each.created_at) for each in phases]
     edges = {key: [each.id for each in others] for key, others in ahead.items()}
@@ -158,7 +158,7 @@ def _unfinished(tasks: dict[BoardState, list[Task]]) -> list[Task]:
 
 
 def _chain(path: list[Task] | None) -> tuple[Task, ...] | None:
-    """A path that is worth marking: one task alone is no chain."""
+    """The path to mark: empty for a single task, which is no chain."""
     if path is None:
         return None
     return tuple(path) if len(path) > 1 else ()

@@ -1,6 +1,6 @@
-"""The tasks of a phase, or of none, by what can be done about them: the lanes of a board.
+"""The lanes of a board: the tasks of a phase, or without a phase, by state.
 
-Whatever the size of a plan, a lane counts its tasks through lookups and loads only those it shows.
+For any size of plan, a lane counts its tasks through lookups and loads only those it shows.
 """
 
 from collections import defaultdict
@@ -22,22 +22,22 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan.board_model import Blocker, BoardLane, BoardState, Card, Lanes, state_of
 
 SAMPLE = 100
-"""Among how many waiting tasks of a phase the most urgent are looked for."""
+"""How many waiting tasks of a phase are read to find the most urgent."""
 SCAN_LIMIT = 1_000
-"""How many tasks without a phase are looked at, in each state."""
+"""How many tasks without a phase are read, per state."""
 RECENT_ENTRIES = 200
-"""Among how many of the last journal entries the last finished tasks are looked for."""
+"""How many of the last journal entries are read to find the last finished tasks."""
 FINISHED_SHOWN = 3
 """How many of the last finished tasks a lane shows."""
 BLOCKERS_NAMED = 5
-"""How many of the tasks that a task waits for are named."""
+"""How many of the tasks that a task waits for are named on its card."""
 
 UnphasedTasks = dict[str | None, dict[BoardState, list[Task]]]
 """The tasks without a phase, by initiative and state."""
 
 
 class LaneBuilder:
-    """Deals tasks into lanes, each with at most `limit` cards."""
+    """Builds lanes of at most `limit` cards each."""
 
     def __init__(self, uow: UnitOfWork, limit: int) -> None:
         self.uow = uow
@@ -54,7 +54,7 @@ class LaneBuilder:
         closed: tuple[Blocker, ...],
         first: Collection[str] = (),
     ) -> Lanes:
-        """The lanes of a phase; among what waits, tasks of `first` are shown before others."""
+        """The lanes of a phase; among waiting tasks, those in `first` are shown before others."""
         total, done = size
         completed = self._completed_lane(
             done, [each for each in self.finished if _is_in_phase(each, phase.id)]
@@ -66,7 +66,7 @@ class LaneBuilder:
         reviewed = self._with_status(phase.id, TaskStatus.QUALITY_REVIEW, SCAN_LIMIT)
         reviewed = [each for each in reviewed if each.id not in {one.task_id for one in held}]
         blocked = self._count(phase.id, TaskStatus.BLOCKED)
-        # Both also wait for something now and then, but are shown as what they are.
+        # Blocked and reviewed tasks may also have a WAITING row; they are shown in their own lanes.
         other = blocked + sum(row is not None for row in self.uow.get(WAITING, _ids(reviewed)))
         waiting = self.uow.count(find(WAITING, {"phase_id": phase.id})) - other
         review = self._count(phase.id, TaskStatus.QUALITY_REVIEW) - held_reviews
@@ -93,7 +93,7 @@ class LaneBuilder:
         closed: tuple[Blocker, ...],
         first: Collection[str] = (),
     ) -> Lanes:
-        """The lanes of tasks that are known already, most urgent first."""
+        """The lanes of tasks that were loaded already, most urgent first."""
         lanes: Lanes = {}
         for state in BoardState:
             found = tasks.get(state, ())
@@ -110,7 +110,7 @@ class LaneBuilder:
         return lanes
 
     def tasks_without_phase(self) -> tuple[UnphasedTasks, int]:
-        """The tasks without a phase, and how many of them were too many to look at."""
+        """The tasks without a phase, and how many more were not read."""
         where = {"phase_id": None, "state": OpeningState.READY}
         ready = find(OPENINGS, where, by=("rank",), limit=SCAN_LIMIT)
         waiting = find(WAITING, {"phase_id": None}, limit=SCAN_LIMIT)
@@ -126,7 +126,7 @@ class LaneBuilder:
         return found, there + len(self.held[None]) - len(tasks)
 
     def held_cards(self, tasks: Sequence[Task]) -> tuple[Card, ...]:
-        """Held tasks with who holds them and until when."""
+        """Held tasks with their holders and the ends of their leases."""
         shown = _by_urgency(tasks)[: self.limit]
         openings = self.uow.get(OPENINGS, _ids(shown))
         keys = [task.assignee_id for task in shown if task.assignee_id is not None]
@@ -141,7 +141,7 @@ class LaneBuilder:
         return tuple(cards)
 
     def _reviewer(self, task: Task) -> Agent | None:
-        """Who changed a task last: to hold it for its review was the last that happened to it."""
+        """The reviewer of a held task: the claim for review was its last change."""
         where = {"entity": TASKS.name, "key": task.id}
         entries = self.uow.select(find(JOURNAL, where, descending=True, limit=1))
         name = entries[0].agent if entries else None
@@ -209,7 +209,7 @@ class LaneBuilder:
         return tuple(cards)
 
     def _unfinished_before(self, keys: Sequence[str]) -> dict[str, list[Blocker]]:
-        """The unfinished tasks that each of these waits for, of a thousand that are looked at."""
+        """The unfinished tasks that each of these waits for; reads at most SCAN_LIMIT of them."""
         before: dict[str, dict[str, Task]] = {key: {} for key in keys}
         if keys:
             edges = self.uow.select(
@@ -232,7 +232,7 @@ class LaneBuilder:
 
 
 def _last_finished(uow: UnitOfWork) -> list[Task]:
-    """The tasks that were finished last, the last one first."""
+    """The tasks finished last, the latest first."""
     entries = uow.journal.since(max(0, uow.journal.last() - RECENT_ENTRIES), limit=RECENT_ENTRIES)
     keys = [
         entry.key

@@ -1,4 +1,4 @@
-"""What a board shows of a task, and which lane it stands in."""
+"""The values a board is made of: cards, lanes and states."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,7 +18,7 @@ from herdbook.domain.plan.readiness import Opening, OpeningState, phase_is_open
 
 
 class BoardState(StrEnum):
-    """What can be done about a task: take it, leave it to who holds it, wait, help, look at it."""
+    """The lane of a task: what can be done about it now."""
 
     READY = "ready"
     HELD = "held"
@@ -38,9 +38,10 @@ class Blocker(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A task as a board shows it; `more` counts what it waits for beyond what is named.
+    """A task as a board shows it; `more` counts blockers that are not in `waits_for`.
 
-    Who holds it `for_review` is not who did the work, and known only if they said who they are.
+    The holder `for_review` is the reviewer, not the agent that did the work, and is known only if
+    the reviewer acted as a registered agent.
     """
 
     task: Task
@@ -52,7 +53,7 @@ class Card(NamedTuple):
 
 
 class BoardLane(NamedTuple):
-    """How many tasks are in a state, and the first of them."""
+    """The number of tasks in a state, and the cards of the first of them."""
 
     total: int
     cards: tuple[Card, ...] = ()
@@ -62,7 +63,7 @@ Lanes = dict[BoardState, BoardLane]
 
 
 def state_of(task: Task, opening: Opening | None) -> BoardState:
-    """What can be done about a task."""
+    """The state of a task on the board."""
     if task.finished:
         return BoardState.COMPLETED
     if opening is not None and opening.state is OpeningState.HELD:
@@ -77,7 +78,7 @@ def state_of(task: Task, opening: Opening | None) -> BoardState:
 def gate_blockers(
     initiative: Initiative | None, phase: Phase | None, ahead: Iterable[Phase]
 ) -> tuple[Blocker, ...]:
-    """What keeps work from starting, as far as initiative and phases go."""
+    """The initiative and phases that keep the tasks of a phase from starting."""
     closed: list[tuple[str, Initiative | Phase]] = []
     if initiative is not None and initiative.status is not InitiativeStatus.ACTIVE:
         closed.append(("initiative", initiative))

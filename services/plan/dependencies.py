@@ -1,4 +1,4 @@
-"""What waits for what: tasks for tasks, phases for phases."""
+"""Dependencies between tasks and between phases."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
 def add_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
-    """Let a task wait for others; CycleRefused names what would wait for one another.
+    """Add dependencies to a task; those it has already stay.
 
-    What it waits for already stays so.
+    Raises CycleRefused, with the cycle, if tasks would wait for one another.
     """
     there = {each.id for each in uow.tasks.dependencies(task_id)}
     fresh = [other for other in dict.fromkeys(others) if other not in there]
@@ -19,7 +19,7 @@ def add_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str]) 
 
 
 def remove_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
-    """Let a task no longer wait for others; NotFound if it did not."""
+    """Remove dependencies from a task; raises NotFound for one it does not have."""
     for other in others:
         if not uow.tasks.remove_dependency(task_id, other):
             raise NotFound("dependency", f"{task_id} after {other}")
@@ -27,12 +27,12 @@ def remove_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str
 
 
 def task_dependencies(uow: UnitOfWork, task_id: str) -> list[Task]:
-    """What a task waits for, finished or not."""
+    """The tasks a task depends on, finished or not."""
     return uow.tasks.dependencies(task_id)
 
 
 def add_phase_dependencies(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
-    """Let a phase wait for others; CycleRefused names what would wait for one another."""
+    """Add dependencies to a phase; raises CycleRefused, with the cycle, if that closes one."""
     there = {each.id for each in uow.phases.dependencies(phase_id)}
     for other in dict.fromkeys(others):
         if other not in there:
@@ -41,7 +41,7 @@ def add_phase_dependencies(uow: UnitOfWork, phase_id: str, others: Sequence[str]
 
 
 def remove_phase_dependencies(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
-    """Let a phase no longer wait for others; NotFound if it did not."""
+    """Remove dependencies from a phase; raises NotFound for one it does not have."""
     for other in others:
         if not uow.phases.remove_dependency(phase_id, other):
             raise NotFound("dependency", f"{phase_id} after {other}")

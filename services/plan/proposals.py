@@ -1,4 +1,4 @@
-"""What agents propose: accepted into the plan, or dismissed."""
+"""Accept and dismiss the proposals of agents."""
 
 from collections.abc import Sequence
 
@@ -10,17 +10,17 @@ from herdbook.services.plan.accept_proposals import ProposalAcceptance
 
 
 def accept(uow: UnitOfWork, proposal_id: str, *, summary: str | None = None) -> ChangeSet:
-    """Let a pending proposal come true; the change set can be reverted."""
+    """Accept a pending proposal; the change set it makes can be reverted."""
     return accept_all(uow, [proposal_id], summary=summary)
 
 
 def accept_all(
     uow: UnitOfWork, proposal_ids: Sequence[str], *, summary: str | None = None
 ) -> ChangeSet:
-    """Let pending proposals of one initiative come true, all or none, as one change set.
+    """Accept pending proposals of one initiative, all or none, as one change set.
 
-    InvalidValue for one that is not pending or whose metadata says what nobody understands,
-    UnknownReference where it names what is not there. Nothing is written then.
+    Raises InvalidValue for one that is not pending or has unknown metadata, and UnknownReference
+    where it names a row that does not exist. Nothing is written then.
     """
     proposals = uow.proposals.get_many(dict.fromkeys(proposal_ids))
     _check(uow, proposals)
@@ -42,14 +42,14 @@ def accept_all(
 
 
 def dismiss(uow: UnitOfWork, proposal_id: str) -> Proposal:
-    """Turn a pending proposal down."""
+    """Dismiss a pending proposal; raises InvalidValue if it is not pending."""
     proposal = uow.proposals.get(proposal_id)
     _check_pending(proposal)
     return uow.proposals.save(evolve(proposal, status=ProposalStatus.DISMISSED))
 
 
 def dismiss_all_of(uow: UnitOfWork, agent_id: str) -> list[Proposal]:
-    """Turn down all that an agent proposed and nobody decided on."""
+    """Dismiss all pending proposals of an agent."""
     agent = uow.agents.get(agent_id)
     return uow.proposals.set_status_of_agent(agent.id, ProposalStatus.DISMISSED)
 

@@ -1,8 +1,8 @@
-"""In which order the tasks of a plan can be done, which at once, and what takes longest.
+"""The schedule of a plan: topological order, waves of tasks that can run at once, critical path.
 
-A question is about a space, an initiative or a phase. Tasks of elsewhere that stand between two of
-its tasks are passed through, and so is a phase with nothing left to do. What is finished is waited
-for no longer: a completed task, and a phase that was completed.
+The scope is a space, an initiative or a phase. Tasks outside the scope that stand between two of
+its tasks are passed through, and so is a phase with nothing left to do. Completed tasks and
+completed phases are not waited for.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 E = TypeVar("E")
 
 PAGE = 1_000
-"""How many rows one answer, and how many keys one question carries at most."""
+"""How many rows one page holds, and how many keys one query has, at most."""
 _UNFINISHED = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
 
 
@@ -31,10 +31,10 @@ def order(
     phase_id: str | None = None,
     finished: bool = False,
 ) -> list[Task]:
-    """The unfinished tasks, each after those it waits for, most urgent first where free to choose.
+    """The unfinished tasks in topological order; independent ones by urgency, most urgent first.
 
-    With `finished`, all tasks, and in the order in which they had to be done. NotFound for an
-    initiative or a phase that is not there.
+    With `finished`, all tasks, in the order in which they had to be done. Raises NotFound if the
+    initiative or phase does not exist.
     """
     asked = _load(uow, initiative_id, phase_id, finished=finished)
     return [asked.tasks[key] for key in rules.order(asked.items, asked.edges)]
@@ -63,9 +63,9 @@ def longest_chain(uow: UnitOfWork, tasks: Iterable[Task]) -> list[Task]:
 
 
 class Layout(NamedTuple):
-    """All that a drawing of a plan shows: its waves, its critical path and the graph itself.
+    """What a diagram of a plan needs: its waves, its critical path and the graph itself.
 
-    Nodes of the graph are tasks, also of elsewhere, and `gate:` and `done:` of phases.
+    Nodes of the graph are tasks, also outside the scope, and `gate:` and `done:` of phases.
     """
 
     waves: list[list[Task]]
@@ -76,7 +76,7 @@ class Layout(NamedTuple):
 def layout(
     uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
 ) -> Layout:
-    """The unfinished tasks as they can be drawn."""
+    """The layout of the unfinished tasks of a scope."""
     asked = _load(uow, initiative_id, phase_id)
     return Layout(
         [[asked.tasks[key] for key in wave] for wave in rules.waves(asked.items, asked.edges)],
@@ -86,7 +86,7 @@ def layout(
 
 
 class _TaskGraph(NamedTuple):
-    """The tasks a question is about, and the graph around them."""
+    """The tasks in scope, and the graph around them."""
 
     tasks: dict[str, Task]
     items: list[Item]
@@ -123,7 +123,7 @@ def _tasks_in_scope(
     phase_id: str | None,
     statuses: tuple[TaskStatus, ...],
 ) -> Iterator[Task]:
-    """The tasks of what was asked for; a task in a phase is of that phase's initiative."""
+    """The tasks of the scope; a task in a phase belongs to that phase's initiative."""
     if initiative_id is not None:
         uow.initiatives.get(initiative_id)
     if phase_id is not None:
@@ -148,7 +148,7 @@ def _in_phases(
 
 
 def _rows_with(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]) -> Iterator[E]:
-    """All rows with one of these values, fetched page by page."""
+    """All rows with one of these values in a field, fetched page by page."""
     wanted = list(dict.fromkeys(values))
     for start in range(0, len(wanted), PAGE):
         query = find(kind, {field: any_of(wanted[start : start + PAGE])}, limit=PAGE)
@@ -156,7 +156,7 @@ def _rows_with(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]
 
 
 class _GraphLoader:
-    """All that some tasks wait for, found a step at a time."""
+    """Loads the graph of all that some tasks wait for, one breadth-first step at a time."""
 
     def __init__(self, uow: UnitOfWork, *, finished: bool) -> None:
         self._uow = uow
@@ -169,7 +169,7 @@ class _GraphLoader:
         self._phase_pairs: list[tuple[str, str]] = []
 
     def around(self, tasks: Iterable[Task]) -> rules.Edges:
-        """The graph of these tasks and of everything they wait for, however far."""
+        """The graph of these tasks and of all they wait for, directly or indirectly."""
         fresh = {task.id: task for task in tasks}
         phases: set[str] = set()
         while fresh or phases:
@@ -198,7 +198,7 @@ class _GraphLoader:
         return task.status in self._statuses
 
     def _unfinished_phases(self, phases: set[str]) -> set[str]:
-        """The phases that these depend on and that are not over."""
+        """The phases that these depend on and that are not completed."""
         fresh = phases - self._phases
         self._phases |= fresh
         edges = list(_rows_with(self._uow, PHASE_DEPENDENCIES, "phase_id", sorted(fresh)))
@@ -212,7 +212,7 @@ class _GraphLoader:
         return {end for _, end in pairs}
 
     def _tasks_of_phases(self, phases: set[str]) -> Iterator[Task]:
-        """The tasks in phases that something waits for."""
+        """The tasks of phases that something waits for, each phase once."""
         fresh = phases - self._ended
         self._ended |= fresh
         return _in_phases(self._uow, sorted(fresh), self._statuses)

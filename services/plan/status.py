@@ -1,4 +1,4 @@
-"""One screen over a repository: who works on what, since when, and what it waits for."""
+"""The status of a repository: which agent works on what, since when, and what it waits for."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -14,9 +14,9 @@ from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 YOU = "you"
-"""Whom an agent waits for that asked a person."""
+"""What an agent that asked a person waits for."""
 RECENT = 100
-"""Among how many of the last journal entries an agent's last one is looked for."""
+"""How many of the last journal entries are searched for an agent's last one."""
 _SHOWN = (
     AgentStatus.RUNNING,
     AgentStatus.WAITING_FOR_INPUT,
@@ -26,7 +26,7 @@ _SHOWN = (
 
 
 class StatusRow(NamedTuple):
-    """An agent, or a held task that no agent is known for, and what it is at."""
+    """An agent and the task it holds, or a held task whose agent is not known."""
 
     worktree_id: str | None
     agent: Agent | None
@@ -38,7 +38,7 @@ class StatusRow(NamedTuple):
 
 
 class Status(NamedTuple):
-    """How a space stands at one moment."""
+    """The status of a space at one moment."""
 
     now: datetime
     worktrees: tuple[Worktree, ...]
@@ -51,7 +51,7 @@ class Status(NamedTuple):
 
 
 def status(uow: UnitOfWork) -> Status:
-    """How the space of a unit of work stands."""
+    """The status of the space of a unit of work."""
     where = {"status": any_of(_SHOWN)}
     agents = [each for each in uow.agents.select(find(uow.agents.kind, where)) if _is_shown(each)]
     held = uow.openings.select(find(OPENINGS, {"state": OpeningState.HELD}))
@@ -72,13 +72,13 @@ def status(uow: UnitOfWork) -> Status:
 
 
 def _latest_notes(recent: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """The last entry with each note of each agent or person."""
+    """The last entry for each note of each agent or person."""
     last = {(each.agent, each.person, each.note): each for each in recent if each.note}
     return tuple(last.values())
 
 
 def _is_shown(agent: Agent) -> bool:
-    """Whether somebody may still want to see it."""
+    """Whether the agent is shown: a crashed one until a person has dismissed it."""
     return agent.user_dismissed_at is None or agent.status is not AgentStatus.CRASHED
 
 
@@ -118,7 +118,7 @@ def _task_row(
 
 
 def _waiting_for(uow: UnitOfWork, agents: Sequence[Agent]) -> dict[str, tuple[str, ...]]:
-    """Whom each agent waits for: agents it asked, or a person."""
+    """What each agent waits for: agents it asked, or a person."""
     names = {agent.id: agent.name for agent in agents}
     pairs = [(agent.id, YOU) for agent in agents if agent.status is AgentStatus.WAITING_FOR_INPUT]
     if names:
@@ -145,7 +145,7 @@ def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
 
 
 def _sort_key(row: StatusRow) -> tuple[str, int, str]:
-    """By worktree, those at work first, then by name."""
+    """Sort by worktree, then by status, running agents first, then by name."""
     order = list(_SHOWN)
     agent = row.agent
     return (

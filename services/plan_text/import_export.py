@@ -1,4 +1,4 @@
-"""Whole plans in and out: the store brought to what a text says, and put into text."""
+"""Import and export whole plans as text."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from herdbook.services.plan_text.render import KINDS, Rows, all_rows, edges_of, 
 
 
 class AddedItem(NamedTuple):
-    """An item that is new, the id it has now and the one it had in the text."""
+    """A new item: its id in the store, and the ref it had in the text."""
 
     kind: str
     id: str
@@ -25,7 +25,7 @@ class AddedItem(NamedTuple):
 
 
 class ChangedItem(NamedTuple):
-    """An item that is not as it was, and the fields in which it differs."""
+    """A changed item and the fields in which it changed."""
 
     kind: str
     id: str
@@ -34,7 +34,7 @@ class ChangedItem(NamedTuple):
 
 
 class SkippedItem(NamedTuple):
-    """Something that is not as the text has it, and why it was left so."""
+    """An item that differs from the text and was left as it is, with the reason."""
 
     kind: str
     id: str
@@ -43,7 +43,7 @@ class SkippedItem(NamedTuple):
 
 
 class ImportReport(NamedTuple):
-    """What an import did."""
+    """The result of an import."""
 
     added: tuple[AddedItem, ...]
     changed: tuple[ChangedItem, ...]
@@ -52,7 +52,7 @@ class ImportReport(NamedTuple):
 
 
 def export_plan(uow: UnitOfWork, initiative_id: str | None = None) -> PlanText:
-    """The whole plan of a space, or one initiative of it; NotFound if there is none such."""
+    """The plan of a space, or of one initiative; raises NotFound if that does not exist."""
     rows = all_rows(uow) if initiative_id is None else rows_under(uow, [initiative_id], ())
     edges = edges_of(uow, PHASE, [phase.id for phase in rows.phases])
     edges |= edges_of(uow, TASK, [task.id for task in rows.tasks])
@@ -60,10 +60,11 @@ def export_plan(uow: UnitOfWork, initiative_id: str | None = None) -> PlanText:
 
 
 def import_plan(uow: UnitOfWork, plan: PlanText) -> ImportReport:
-    """Bring the store to what a text says of the items that are in it; nothing is ever removed.
+    """Make the rows of a plan's items as the text has them; nothing is ever removed.
 
-    An item whose ref is the id of a row is that row; any other is new. InvalidValue if something
-    waits for what is nowhere, CycleRefused, with the names, if things would wait for one another.
+    An item whose ref is the id of a row is that row; any other is new. Raises InvalidValue if an
+    item waits for one that exists neither in the text nor in the store, and CycleRefused, with the
+    names, if items would wait for one another.
     """
     arrival = match_plan(uow, plan)
     stay = _apply_statuses(uow, arrival)
@@ -76,7 +77,7 @@ def import_plan(uow: UnitOfWork, plan: PlanText) -> ImportReport:
 
 
 def _apply_statuses(uow: UnitOfWork, arrival: PlanMatch) -> list[SkippedItem]:
-    """Move statuses as far as the rules allow, and tell where they do not."""
+    """Apply the statuses of the text as far as the rules allow; returns those not applied."""
     tasks = [each for each in arrival.items if each.sort is TASK and each.before is not None]
     openings = uow.get(OPENINGS, [each.id for each in tasks])
     held = {
@@ -95,7 +96,7 @@ def _apply_statuses(uow: UnitOfWork, arrival: PlanMatch) -> list[SkippedItem]:
 
 
 def _write(uow: UnitOfWork, arrival: PlanMatch) -> None:
-    """Write it in an order in which nothing is ever in the way that would be gone at the end."""
+    """Write in an order in which no intermediate state breaks a rule that the end state keeps."""
     for kind, gone in arrival.removed_edges.items():
         if gone:
             uow.remove(kind, gone)
@@ -207,7 +208,7 @@ def _report(
 
 
 def _out_of_order(arrival: PlanMatch) -> list[SkippedItem]:
-    """Initiatives and phases that the text has behind younger ones: they are kept by age."""
+    """Initiatives and phases that the text has after younger ones: the store keeps them by age."""
     left: list[SkippedItem] = []
     youngest: dict[object, tuple[datetime, str]] = {}
     for each in arrival.items:
@@ -223,7 +224,7 @@ def _out_of_order(arrival: PlanMatch) -> list[SkippedItem]:
 
 
 def _existing_rows(uow: UnitOfWork, arrival: PlanMatch) -> Rows:
-    """What there is in and under the items that were there and are told in the text."""
+    """The stored rows in and under the items of the text that existed before."""
     there = [each for each in arrival.items if each.before is not None and not each.is_bare]
     initiatives = [each.id for each in there if each.sort is INITIATIVE]
     return rows_under(uow, initiatives, [each.id for each in there if each.sort is TASK])

@@ -1,4 +1,4 @@
-"""Which rows the items of a text are, and which rows they are to become."""
+"""Match the items of a plan text with rows, and compute the rows they are to become."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -41,7 +41,7 @@ _EDGES: dict[Sort, tuple[Kind[Any], type, str, str]] = {
 
 
 class MatchedItem:
-    """An item of the text, the row it was, and the row it is to be."""
+    """An item of the text, the row it was before, and the row it is to become."""
 
     def __init__(
         self, item: Item, under: "MatchedItem | None", key: str, before: Row | None
@@ -53,7 +53,7 @@ class MatchedItem:
         self.before = before
         self.row: Any = before
         self.stored: Any = before
-        # Without a name it stands only for the row, and says nothing by being as by default.
+        # An item without a name only refers to its row: fields at their defaults change nothing.
         self.is_bare = not item.name
         self.changes_status = (
             before is not None
@@ -63,17 +63,17 @@ class MatchedItem:
 
     @property
     def name(self) -> str:
-        """The name it has in the text, or else in the store."""
+        """Its name in the text, else in the store."""
         return self.item.name or (self.before.name if self.before is not None else self.id)
 
     def change(self, **values: object) -> None:
-        """Let the row have these values; one that has them already stays the same."""
+        """Set these values; a row that has them already stays the same object."""
         new = {name: value for name, value in values.items() if getattr(self.row, name) != value}
         if new:
             self.row = evolve(self.row, **new)
 
     def apply_status(self, *, held: bool) -> str | None:
-        """Give a row that was there the status of the text, or say why it keeps its own."""
+        """Give an existing row the status of the text; returns the reason if it keeps its own."""
         if not self.changes_status:
             return None
         reason: str | None = None
@@ -89,7 +89,7 @@ class MatchedItem:
         return None
 
     def new_owners(self) -> set[str]:
-        """The ids of what the row is to stand under and did not."""
+        """The ids of the owners that the row is to have and did not have before."""
         return {
             getattr(self.row, name)
             for name in _OWNERS
@@ -97,16 +97,17 @@ class MatchedItem:
         }
 
     def without_new_owners(self) -> Row:
-        """The row as it can be while what it is to stand under is not there yet."""
+        """The row as it can be stored while its new owners do not exist yet."""
         stays = [name for name in _OWNERS if hasattr(self.row, name)]
-        # A phase is always in an initiative; a task is free of what it could wait for meanwhile.
+        # A phase must stay in an initiative; a task is stored without any owner meanwhile, so that
+        # it waits for none.
         was = {name: getattr(self.before, name) if self.sort is PHASE else None for name in stays}
         row: Row = evolve(self.row, **was)
         return row
 
 
 class PlanMatch:
-    """A whole text on its way into the store."""
+    """All items of a text with their rows, and the dependencies to add and to remove."""
 
     def __init__(self, items: Sequence[MatchedItem]) -> None:
         self.items = items
@@ -115,16 +116,16 @@ class PlanMatch:
         self.changed_dependencies: set[str] = set()
 
     def changed_items(self, sort: Sort) -> list[MatchedItem]:
-        """The items of a sort that were there and are to be different."""
+        """The items of a sort that existed before and are to change."""
         of_sort = (each for each in self.items if each.sort is sort)
         return [each for each in of_sort if each.before is not None and each.row != each.before]
 
     def new_rows(self, sort: Sort) -> list[Row]:
-        """The rows of a sort that are new."""
+        """The new rows of a sort."""
         return [each.row for each in self.items if each.sort is sort and each.before is None]
 
     def changed_fields(self, wanted: MatchedItem) -> tuple[str, ...]:
-        """In which fields an item that was there differs, what it waits for included."""
+        """The fields in which an existing item changes, with `after` for its dependencies."""
         if wanted.before is None:
             return ()
         before, after = vars(wanted.before), vars(wanted.row)
@@ -133,7 +134,9 @@ class PlanMatch:
 
 
 def match_plan(uow: UnitOfWork, plan: PlanText) -> PlanMatch:
-    """Find the rows of all items, and the rows they are to be, all but their statuses."""
+    """Match all items and compute the rows they are to become, except for their statuses.
+
+    Raises InvalidValue if an item waits for one that does not exist.
     items = _match_items(uow, plan)
     arrival = PlanMatch(items)
     _match_dependencies(uow, arrival)
@@ -154,7 +157,7 @@ def match_plan(uow: UnitOfWork, plan: PlanText) -> PlanMatch:
         if each.before is not None:
             each.change(**values)
             continue
-        # Initiatives and phases are kept in the order of their age.
+        # Initiatives and phases are ordered by age.
         born = uow.now + timedelta(microseconds=0 if each.sort is TASK else age)
         each.row = each.sort.entity(
             **values, **_stamp(uow, each.id), created_at=born, status=each.item.status
@@ -163,7 +166,7 @@ def match_plan(uow: UnitOfWork, plan: PlanText) -> PlanMatch:
 
 
 def _stamp(uow: UnitOfWork, key: str) -> dict[str, Any]:
-    """What the unit of work gives to new rows; to rows that come many kinds at once it does not."""
+    """The fields the unit of work sets on new rows, except on those of many kinds at once."""
     return {"id": key, "updated_at": uow.now, "version": 1, "worktree_id": uow.actor.worktree}
 
 
@@ -187,7 +190,7 @@ def _match_items(uow: UnitOfWork, plan: PlanText) -> list[MatchedItem]:
 def _task_owners(wanted: MatchedItem, tasks: set[str]) -> dict[str, str | None]:
     """The parent, the phase and the initiative of a task.
 
-    One that stands where it stood keeps all three, and goes with its parent where that goes.
+    A task that stays in its place keeps all three, and moves along with its parent.
     """
     under, before = wanted.under, wanted.before
     owner = None if under is None else (under.sort, under.id)
@@ -209,7 +212,7 @@ def _task_owners(wanted: MatchedItem, tasks: set[str]) -> dict[str, str | None]:
 
 
 def _task_orders(items: Sequence[MatchedItem]) -> dict[str, int]:
-    """The `order` of every task: tasks that stand together are in the order of the text."""
+    """The `order` of every task: siblings are in the order of the text."""
     tasks = [each for each in items if each.sort is TASK]
     known = {each.id for each in tasks}
     groups: dict[str | None, list[tuple[int, MatchedItem]]] = {}
@@ -226,7 +229,7 @@ def _task_orders(items: Sequence[MatchedItem]) -> dict[str, int]:
 
 
 def _current_position(wanted: MatchedItem, tasks: set[str]) -> Place | None:
-    """The place a task has among those it is to stand with, if it has been among them."""
+    """The current position of a task among its siblings; None if it comes from elsewhere."""
     row, under = wanted.before, wanted.under
     if not isinstance(row, Task):
         return None
@@ -235,7 +238,7 @@ def _current_position(wanted: MatchedItem, tasks: set[str]) -> Place | None:
 
 
 def _match_dependencies(uow: UnitOfWork, arrival: PlanMatch) -> None:
-    """Find which edges are new and which are gone; InvalidValue if one leads nowhere."""
+    """Compute new and removed dependencies; raises InvalidValue for one on a missing item."""
     ids = {each.item.ref: each.id for each in arrival.items}
     nowhere = [
         f"{each.sort.title} {each.id} is given without a name"

@@ -1,4 +1,4 @@
-"""The plan as it is kept, and the text it makes."""
+"""Render the rows of a plan as text."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
@@ -29,16 +29,16 @@ from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 KEYS_PER_QUERY = 1_000
-"""How many keys one question carries at most."""
+"""How many keys one query has at most."""
 
 KINDS: dict[Sort, Kind[Any]] = {INITIATIVE: INITIATIVES, PHASE: PHASES, TASK: TASKS}
 E = TypeVar("E")
 Edges = dict[str, dict[str, str]]
-"""What waits -> what it waits for -> the id of the row that says so."""
+"""Waiting id -> id it waits for -> id of the dependency row."""
 
 
 class Rows(NamedTuple):
-    """Initiatives, phases and tasks, each in the order of their age, or of the plan."""
+    """Initiatives and phases by age, and tasks in the order of the plan."""
 
     initiatives: tuple[Initiative, ...] = ()
     phases: tuple[Phase, ...] = ()
@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 def rows_with(uow: UnitOfWork, kind: Kind[E], field: str, keys: Iterable[Any]) -> list[E]:
-    """The rows with one of these values in a field."""
+    """The rows with one of these values in a field, in queries of limited size."""
     wanted = list(keys)
     parts = (wanted[at : at + KEYS_PER_QUERY] for at in range(0, len(wanted), KEYS_PER_QUERY))
     return [row for part in parts for row in uow.select(find(kind, {field: any_of(part)}))]
@@ -61,7 +61,7 @@ def all_rows(uow: UnitOfWork) -> Rows:
 
 
 def rows_under(uow: UnitOfWork, initiative_ids: Iterable[str], task_ids: Iterable[str]) -> Rows:
-    """These initiatives, and all that is in them and under these tasks."""
+    """These initiatives, and all rows in them and under these tasks."""
     initiatives = uow.initiatives.get_many(initiative_ids)
     owners = [each.id for each in initiatives]
     phases = rows_with(uow, PHASES, "initiative_id", owners)
@@ -87,7 +87,7 @@ def _sort_rows(
 
 
 def edges_of(uow: UnitOfWork, sort: Sort, ids: Iterable[str]) -> Edges:
-    """What these phases or these tasks wait for."""
+    """The dependencies of these phases or tasks."""
     edges: Edges = {}
     if sort is PHASE:
         for phase in rows_with(uow, PHASE_DEPENDENCIES, "phase_id", ids):
@@ -102,7 +102,7 @@ Owner = tuple[Sort, str] | None
 
 
 def owner_of(task: Task, known: set[str]) -> Owner:
-    """What a task stands under in a text that has these tasks."""
+    """What a task is nested under in a text that has these tasks."""
     if task.parent_task_id is not None and task.parent_task_id in known:
         return TASK, task.parent_task_id
     if task.phase_id is not None:
@@ -111,7 +111,7 @@ def owner_of(task: Task, known: set[str]) -> Owner:
 
 
 def plan_of(rows: Rows, edges: Edges) -> PlanText:
-    """The text of these rows."""
+    """The plan text of these rows; raises InvalidValue for tasks nested too deeply."""
     known = {task.id for task in rows.tasks}
     by_owner: dict[Owner, list[Task]] = {}
     for task in rows.tasks:
@@ -170,7 +170,7 @@ def _fields(sort: Sort, row: object) -> dict[str, Any]:
 def _positions(
     rows: Rows, by_owner: dict[Owner, list[Task]], phases: dict[str, list[Phase]]
 ) -> dict[str, int]:
-    """Where in the text each phase and each task stands."""
+    """The position of each phase and each task in the text."""
     owners: list[Owner] = [None]
     for initiative in rows.initiatives:
         owners.append((INITIATIVE, initiative.id))

@@ -1,9 +1,9 @@
-"""What hooks have written down becomes the record: once, however often it is read.
+"""Ingest of spooled hook events into the record, each event exactly once.
 
-Every event has an id. In the transaction that counts it, its id is written down too, so that a
-flush that was killed before it could clear its buffer finds out what it had done. Counts of one
-flush are one entry per agent, session and kind; that cannot be taken for another flush's, because
-an event belongs to exactly one.
+Every event has an id. The transaction that counts an event also writes its id, so that a flush that
+was killed before it could clear its buffer recognises what it had done. Counts of one flush are one
+entry per agent, session and kind; they cannot be confused with another flush's, because an event
+belongs to exactly one.
 """
 
 from collections import defaultdict
@@ -33,10 +33,10 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
 class FlushReport(NamedTuple):
-    """What came of the events of a flush.
+    """The result of a flush: what became of its events.
 
-    `applied` ones count from now on, `doubled` ones did already, `uncounted` ones say nothing that
-    counts; those `aside`, by id and reason, cannot be applied. `sessions` tells whose they are.
+    `applied` ones were counted now, `doubled` ones earlier, `uncounted` ones have no effect on the
+    ledger; those `aside`, by id and reason, cannot be applied. `sessions` maps sessions to agents.
     """
 
     applied: int
@@ -56,9 +56,9 @@ class _SortedEvents(NamedTuple):
 
 
 def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
-    """Write buffered events into the record; those it has seen before change nothing.
+    """Write buffered events into the record; events that were counted before change nothing.
 
-    One that cannot be applied is set aside with its reason and holds up none of the others.
+    One that cannot be applied is set aside with its reason and does not stop the others.
     """
     found = _sort_events(uow, events)
     entries = [meaning.entry for _, meaning in found.fresh if meaning.entry is not None]
@@ -67,7 +67,8 @@ def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
     uow.commits.add_all(commits)
     _add_marks(uow, [event.id for event, _ in found.fresh], found.setups)
     if not found.doubled:
-        # What is still in the buffer must be recognised, however long ago it was flushed.
+        # Events still in the buffer must be recognised, however long ago they were flushed: marks
+        # are pruned only if this flush found none again.
         uow.operations.prune(uow.now, limit=max(PAGE, 2 * len(events)))
     return FlushReport(
         len(found.fresh), found.doubled, found.uncounted, found.aside, found.sessions
@@ -77,7 +78,7 @@ def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
 def standings_with(
     uow: UnitOfWork, events: Sequence[Event] = (), agent: str | None = None
 ) -> list[Standing]:
-    """Where agents stand, or one of them, counting what is buffered; nothing is written."""
+    """The standings of all agents or of one, counting buffered events; nothing is written."""
     fresh: dict[str, list[ScoreEvent]] = defaultdict(list)
     for _, meaning in _sort_events(uow, events).fresh:
         if meaning.entry is not None:
@@ -93,14 +94,14 @@ def standings_with(
 
 
 def sessions(uow: UnitOfWork, events: Sequence[Event]) -> dict[str, str]:
-    """The sessions that buffered events tell of, each with its agent."""
+    """The sessions of buffered events, each with its agent."""
     return _sort_events(uow, events).sessions
 
 
 def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
-    """The sessions of halted agents, each with its agent: those of the ledger, and these of late.
+    """The sessions of halted agents, each with its agent, from the ledger and from `sessions`.
 
-    `sessions` are pairs of a session and its agent that the ledger need not know.
+    `sessions` are pairs of a session and its agent that may not be in the ledger yet.
     """
     standings = uow.standings.every(find(uow.standings.kind, limit=PAGE))
     halted = {each.agent for each in standings if not each.active}
@@ -120,7 +121,7 @@ def _apply_entries(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEve
 
 
 def _sort_events(uow: UnitOfWork, events: Sequence[Event]) -> _SortedEvents:
-    """Tell fresh events from doubled ones and from those that cannot be applied."""
+    """Sort events into fresh ones, duplicates, and those that cannot be applied."""
     said = _SortedEvents([], 0, 0, [], {}, {})
     setups = _known_setups(uow, events)
     meanings: dict[str, tuple[Event, Meaning]] = {}
@@ -156,7 +157,7 @@ def _sort_events(uow: UnitOfWork, events: Sequence[Event]) -> _SortedEvents:
 
 
 def _is_known(uow: UnitOfWork, commit: Commit, made: set[tuple[str, str, str]]) -> bool:
-    """Whether the commit is in the record or among those `made` just now; it is from here on."""
+    """Whether the commit is in the record or in `made`; adds it to `made`."""
     key = (commit.project, commit.commit_hash, commit.agent)
     if key in made:
         return True
@@ -187,7 +188,7 @@ def _add_marks(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, Setu
 
 
 def _known_setups(uow: UnitOfWork, events: Iterable[Event]) -> dict[str, Setup]:
-    """What earlier flushes were told of these events' sessions."""
+    """The setups of these events' sessions that earlier flushes have stored."""
     sessions = {session for each in events if (session := session_of(each)) is not None}
     keys = {_session_mark(each): each for each in sorted(sessions)}
     notes = uow.get(OPERATIONS, list(keys)) if keys else []

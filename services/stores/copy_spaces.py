@@ -1,9 +1,9 @@
-"""Copy spaces from one store to another, of whatever engine, every row as it is.
+"""Copy spaces from one store to another, of any engine, every row as it is.
 
-A copy reads its source at one moment and never writes there. It fills the target in transactions
+A copy reads its source in one snapshot and never writes there. It fills the target in transactions
 of a limited size and can be killed at any time: started again, it goes on where it was, because it
-only writes what differs. So a second run brings over what has changed since the first. The copy is
-finished in the one transaction in which its digest was found to be equal to the source's.
+only writes what differs. So a second run copies what has changed since the first. The copy is
+finished in the same transaction that found its digest to be equal to the source's.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,16 +32,16 @@ from herdbook.services.stores.transfer import (
 )
 
 TRANSACTION_BYTES = 2**25
-"""How many bytes of rows a transaction carries, more or less."""
+"""About how many bytes of rows one transaction writes."""
 FIRST_PAGE = 50
-"""How many rows of a kind are read before it is known how large they are."""
+"""How many rows of a kind are read first, while their size is not known."""
 
 
 @frozen
 class CopiedSpace:
-    """What came of copying one space: its digest is that of both sides.
+    """The result of copying one space: its digest is that of both sides.
 
-    `moved_on` says that the source was written to meanwhile; another copy brings that over too.
+    `moved_on` says that the source was written to meanwhile; another run copies that too.
     """
 
     space: str
@@ -54,7 +54,7 @@ class CopiedSpace:
 
 @frozen
 class CopyReport:
-    """What came of a copy, space by space."""
+    """The result of a copy, space by space."""
 
     spaces: tuple[CopiedSpace, ...]
 
@@ -68,11 +68,11 @@ def copy(
     batch: int = PAGE,
     progress: Progress = silent,
 ) -> CopyReport:
-    """Make spaces of the target what they are in the source, journal, secrets and leases included.
+    """Make spaces of the target equal to the source, with journal, secrets and leases.
 
-    SpaceRefused where the target has a history of its own; CopyDiffers if the two are not the same
-    in the end. Where an engine lets a file be read or written but not both, writers of the source
-    wait while a space is read.
+    Raises SpaceRefused if the target has a history of its own, and CopyDiffers if the two are not
+    the same in the end. Where an engine lets a file be read or written but not both, writers of the
+    source wait while a space is read.
     """
     if batch < 1:
         raise InvalidValue("batch", f"must be at least 1, is {batch}")
@@ -106,7 +106,7 @@ def _copy_space(
 
 @frozen
 class _Position:
-    """Where a copy is: at a kind, behind a key, clearing the way or filling."""
+    """The position of a copy: a kind, the last key, and whether it clears conflicts or copies."""
 
     kind: Kind[Any]
     clearing: bool = False
@@ -118,9 +118,9 @@ class _Position:
 
 
 def _copy_order(kinds: Iterable[Kind[Any]]) -> list[_Position]:
-    """The way of a copy: the journal first, so that nobody can commit to what is unfinished.
+    """The order of a copy: the journal first, so that nobody can commit to an unfinished copy.
 
-    Where values are unique, rows that differ make room before others come in.
+    For kinds with unique values, rows that differ are deleted before others are inserted.
     """
     others = [kind for kind in kinds if kind not in (JOURNAL, HEADS)]
     return [
@@ -132,10 +132,10 @@ def _copy_order(kinds: Iterable[Kind[Any]]) -> list[_Position]:
 
 @define
 class _SpaceCopy:
-    """One space of the target on its way to what the source was at one moment.
+    """The copy of one space, up to the snapshot of the source.
 
-    Each step can be done again when the connection broke in it: what it did is counted when it
-    has been committed.
+    Each step can be repeated after a broken connection: its work is counted only when it has been
+    committed.
     """
 
     theirs: Session
@@ -157,7 +157,7 @@ class _SpaceCopy:
         self.digesting.take(HEADS, text)
 
     def mark_unfinished(self) -> None:
-        """Mark the space as being filled."""
+        """Mark the space as an unfinished copy."""
         with self.target.transaction(self.space, write=True) as session:
             note = check_target(session, self.target, self.space, self.theirs, self.source)
             write_copy_note(session, note)
@@ -165,7 +165,7 @@ class _SpaceCopy:
         self.note = note
 
     def copy_next(self) -> None:
-        """Bring over the next rows, in a transaction of limited size."""
+        """Copy the next rows, in a transaction of limited size."""
         places, steps = list(self.positions), []
         rows = size = 0
         with self.target.transaction(self.space, write=True) as session:
@@ -185,7 +185,7 @@ class _SpaceCopy:
                 self.digesting.take(step.kind, text)
 
     def finish(self) -> Digest:
-        """Write the head and take the mark away, if the digests are equal."""
+        """Write the head and mark the copy as finished; raises CopyDiffers for unequal digests."""
         wanted = self.digesting.result()
         with self.target.transaction(self.space, write=True) as session:
             self._check_untouched(session)
@@ -206,17 +206,17 @@ class _SpaceCopy:
         return self.note
 
     def _check_untouched(self, session: Session) -> None:
-        """Refuse to go on where somebody has written since the copy began, or copies too."""
+        """Raise SpaceRefused if the space was written to since the copy began."""
         head, note = session.head, read_copy_note(session)
         ours = note == self._note and head is not None and str(head.clock) == self._note.clock
-        # The answer to our last commit may have been lost.
+        # If the answer to our last commit was lost, the head is already the source's.
         if not ours and head != self.head:
             raise SpaceRefused(self.target.url, self.space, CHANGED_SINCE)
 
 
 @frozen
 class _CopiedRange:
-    """What was done for some keys of a kind, and where to go on with it."""
+    """What was done for a range of keys of a kind, and the position to go on from."""
 
     kind: Kind[Any]
     next: _Position | None
@@ -228,7 +228,7 @@ class _CopiedRange:
 
 
 def _copy_range(theirs: Session, ours: Session, place: _Position, limit: int) -> _CopiedRange:
-    """Make a stretch of keys the same on both sides, or clear it of what is not the same."""
+    """Make a range of keys equal on both sides, or, when clearing, delete the rows that differ."""
     kind, query = place.kind, place.query(limit)
     wanted, found = theirs.select(query), ours.select(query)
     ends = [kind.key_of(page[-1]) for page in (wanted, found) if len(page) == query.limit]

@@ -1,7 +1,7 @@
-"""Merge a store into another: what the target lacks is added, and nothing there is touched.
+"""Merge a store into another: rows that the target lacks are added, and none is changed.
 
-A row whose key the target has is kept as the target has it, whatever the source says. A row that
-cannot come, because of what the target holds, is told with its reason and holds up no other.
+A row whose key exists in the target stays as the target has it. A row that cannot be added because
+of the target's rows is reported with its reason and does not stop the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,12 +28,12 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.stores.transfer import refuse_unfinished, select_spaces
 
 _GRAPH_KINDS = (PHASES, PHASE_DEPENDENCIES, TASKS, TASK_DEPENDENCIES)
-"""What can close a cycle, what others refer to first."""
+"""The kinds that can close a cycle, referenced kinds first."""
 
 
 @frozen
 class MergeFailure:
-    """A row that could not come, and why."""
+    """A row that could not be added, and the reason."""
 
     space: str
     entity: str
@@ -43,7 +43,7 @@ class MergeFailure:
 
 @frozen
 class MergeReport:
-    """How many rows came, how many were there already, and which could not come."""
+    """How many rows were added, how many existed already, and which could not be added."""
 
     added: int
     kept: int
@@ -60,12 +60,11 @@ def merge(
     experience: Experience | None = None,
     progress: Progress = silent,
 ) -> MergeReport:
-    """Add to the target what only the source has, in one transaction for each space.
+    """Add the rows that only the source has to the target, in one transaction for each space.
 
-    What is added is journalled by the target as its own doing and counted by its own rules of
-    `experience`; the source's journal, leases and
-    answers of operations stay where they are. Merging again adds nothing. From an unfinished copy
-    comes what it has; SpaceRefused where the target is one.
+    Added rows are journalled by the target as its own changes and counted by its own rules of
+    `experience`; the source's journal, leases and operation results are not merged. Merging again
+    adds nothing. An unfinished copy can be a source; raises SpaceRefused if the target is one.
     """
     reports = []
     for space in select_spaces(source, target, spaces):
@@ -82,7 +81,7 @@ def merge(
 
 @frozen
 class _MergeSource:
-    """What there is to be merged, and whom to tell how it goes."""
+    """A space of the source to merge, its target, and the progress callback."""
 
     theirs: Session
     dictionary: Dictionary
@@ -91,7 +90,7 @@ class _MergeSource:
     progress: Progress
 
     def kinds(self) -> list[Kind[Any]]:
-        """The kinds that come from elsewhere, what others refer to first."""
+        """The kinds to merge, without derived ones, referenced kinds first."""
         area = area_of(self.space)
         referred_first = reversed(self.dictionary.referrers_first)
         return [kind for kind in referred_first if kind.area is area and not kind.derived]
@@ -111,7 +110,7 @@ def _commit(uow: UnitOfWork, target: Store) -> None:
     try:
         uow.commit()
     except TryAgain as error:
-        # Another attempt would find the rows there and count them among those that were kept.
+        # A retry would find the rows in the target and count them as kept.
         reason = "the answer to the commit was lost; merge again, which adds what did not come"
         raise StoreUnavailable(target.url, reason) from error
 
@@ -142,18 +141,18 @@ def _merge_space(uow: UnitOfWork, told: _MergeSource) -> MergeReport:
 
 @define
 class _Candidates:
-    """The rows the target lacks: those that can come, and those that cannot with their reasons."""
+    """The rows the target lacks: those that can be added, and the rejected ones with reasons."""
 
     uow: UnitOfWork
     rows: dict[Kind[Any], dict[Any, Any]] = field(factory=dict)
     failed: dict[Kind[Any], dict[Any, str]] = field(factory=dict)
 
     def add(self, kind: Kind[Any], rows: Sequence[Any]) -> None:
-        """Let rows be candidates."""
+        """Add rows as candidates."""
         self.rows.setdefault(kind, {}).update((kind.key_of(row), row) for row in rows)
 
     def reject_impossible(self) -> None:
-        """Find out which rows cannot come, and empty what names one of them and may be empty."""
+        """Reject rows that cannot be added, and set nullable references to them to null."""
         for kind, rows in self.rows.items():
             own = list(rows.values())
             for row, holder, unique in clashes(self.uow, kind, own, [None] * len(own)):
@@ -168,7 +167,7 @@ class _Candidates:
             self._drop_dangling()
 
     def insert(self) -> int:
-        """Add those that can come; how many they were."""
+        """Insert the candidates; returns how many."""
         coming = {kind: list(rows.values()) for kind, rows in self.rows.items() if rows}
         self.uow.adopt(coming)
         return sum(map(len, coming.values()))
@@ -178,7 +177,7 @@ class _Candidates:
             self.failed.setdefault(kind, {})[key] = reason
 
     def _drop_dangling(self) -> None:
-        """Go on until no row that comes names one that neither comes nor is there."""
+        """Repeat until every reference of a candidate is to another candidate or a stored row."""
         missing = {}
         for kind, rows in self.rows.items():
             for reference in kind.references:
@@ -203,7 +202,7 @@ class _Candidates:
         return self.uow.dictionary.kinds[reference.target]
 
     def _missing(self, reference: Reference, rows: dict[Any, Any]) -> set[Any]:
-        """What rows name that does not arrive and is not in the target either."""
+        """The referenced keys that are neither candidates nor in the target."""
         kind = self._target(reference)
         names = {getattr(row, reference.field) for row in rows.values()} - {None}
         elsewhere = sorted(names - self.rows.get(kind, {}).keys())
@@ -211,7 +210,7 @@ class _Candidates:
         return {name for name, row in zip(elsewhere, found, strict=True) if row is None}
 
     def _in_order(self, kind: Kind[Any]) -> Iterator[Any]:
-        """The rows of a kind, each behind the one it hangs on."""
+        """The rows of a kind, each after its parent."""
         rows = self.rows.get(kind, {})
         above = [each.field for each in kind.references if each.target == kind.name]
         if not above:
@@ -227,7 +226,7 @@ class _Candidates:
             yield from reversed(trail)
 
     def _cycle(self, rows: Sequence[Any]) -> CycleRefused | None:
-        """How the target would refuse these rows, if they close a cycle there."""
+        """The error for these rows if they close a cycle in the target, else None."""
         try:
             refuse_cycles(self.uow, [(None, row) for row in rows])
         except CycleRefused as refusal:
@@ -235,7 +234,7 @@ class _Candidates:
         return None
 
     def _drop_cycles(self, kind: Kind[Any], rows: list[Any]) -> None:
-        """Fail the rows of a kind that close a cycle, as few as their order allows."""
+        """Reject the rows of a kind that close a cycle, as few as their order allows."""
         earlier = [
             row
             for each in _GRAPH_KINDS[: _GRAPH_KINDS.index(kind)]

@@ -1,7 +1,7 @@
-"""Is a space what it promises to be: its references, its uniques, its journal.
+"""Check the integrity of a space: its references, its unique values, its journal.
 
-Every examination reads page by page and goes on after what it finds. Where an engine can read
-around damage, it has told of that itself; here it is left out.
+Every check reads page by page and continues after a finding. Damage that an engine can read around
+is reported by the engine itself, and skipped here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 
 def readable_pages(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
-    """All rows of a kind in pages, without those that an engine has told to be damaged."""
+    """All rows of a kind in pages, without those that the engine reports as damaged."""
     if not isinstance(session, Examines):
         yield from pages(session, kind)
         return
@@ -37,7 +37,7 @@ def readable_pages(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
 def _ask_around_damage(
     session: Session, ask: Callable[[Sequence[Any]], dict[Any, V]], keys: Sequence[Any]
 ) -> dict[Any, V]:
-    """The answers for these keys, without those that lie behind damage."""
+    """The answers for these keys, without keys that damage makes unreadable."""
     try:
         return ask(keys) if keys else {}
     except StoreDamaged:
@@ -52,7 +52,7 @@ def _ask_around_damage(
 
 
 def _missing_keys(session: Session, kind: Kind[Any], keys: Iterable[Any]) -> list[Any]:
-    """Which of these keys no row has."""
+    """Those of these keys that no row has."""
 
     def ask(part: Sequence[Any]) -> dict[Any, bool]:
         return {key: row is None for key, row in zip(part, session.get(kind, part), strict=True)}
@@ -64,7 +64,7 @@ def _missing_keys(session: Session, kind: Kind[Any], keys: Iterable[Any]) -> lis
 def _entries_of_rows(
     session: Session, kind: Kind[Any], keys: Sequence[Any]
 ) -> dict[Any, list[JournalEntry]]:
-    """What the journal tells of rows, in order."""
+    """The journal entries of each of these rows, in order."""
 
     def ask(part: Sequence[Any]) -> dict[Any, list[JournalEntry]]:
         told: dict[Any, list[JournalEntry]] = {str(key): [] for key in part}
@@ -81,7 +81,7 @@ def examine_rows(
     dictionary: Dictionary,
     tell: Callable[[int], None],
 ) -> Iterator[Finding]:
-    """What is wrong with the rows of a kind: where they lead, what they share, how they came."""
+    """Findings about the rows of a kind: references, unique values, agreement with the journal."""
     uniques: list[set[bytes]] = [set() for _ in kind.uniques]
     for page in readable_pages(session, kind):
         yield from _dangling_references(session, kind, dictionary, page)
@@ -127,7 +127,7 @@ def _duplicate_values(
 
 @cache
 def _defaults(kind: Kind[Any]) -> dict[str, Any]:
-    """What the fields say that a row was written without."""
+    """The encoded defaults of the fields, for rows that were written without them."""
     values = {n: each.default if each.has_default else None for n, each in kind.columns.items()}
     return encode(kind, revive(kind, values))
 
@@ -135,7 +135,7 @@ def _defaults(kind: Kind[Any]) -> dict[str, Any]:
 def _difference_from_journal(
     kind: Kind[Any], row: object, told: Sequence[JournalEntry]
 ) -> str | None:
-    """How a row differs from what the journal tells of it; secrets are not in there."""
+    """How a row differs from its journal entries, except for secrets, which those do not have."""
     if not told:
         return "the journal knows nothing of it"
     if told[-1].op is Op.REMOVE:
@@ -162,7 +162,7 @@ def _difference_from_journal(
 def examine_journal(
     session: Session, dictionary: Dictionary, tell: Callable[[int], None]
 ) -> Iterator[Finding]:
-    """What is wrong with the journal: gaps, times that go back, rows it knows and nobody has."""
+    """Findings about the journal: gaps, times out of order, rows that it has and the space lacks."""
     name, last = JOURNAL.name, None
     head = session.head
     for page in readable_pages(session, JOURNAL):
@@ -183,7 +183,7 @@ def examine_journal(
 
 
 def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]:
-    """How an entry follows the one before it."""
+    """Findings about the number and the time of an entry after the one before it."""
     expected = before.seq + 1 if before else 1
     if entry.seq != expected:
         gone = f"{expected}" if entry.seq == expected + 1 else f"{expected} to {entry.seq - 1}"
@@ -195,7 +195,7 @@ def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[F
 def _missing_rows(
     session: Session, dictionary: Dictionary, page: Sequence[JournalEntry]
 ) -> Iterator[Finding]:
-    """The rows that came in these entries, did not go in any, and are not there."""
+    """The rows that these entries added, that no entry removed, and that do not exist."""
     added: dict[str, list[str]] = {}
     for entry in page:
         if entry.op is Op.ADD:
@@ -207,7 +207,7 @@ def _missing_rows(
             continue
         lost = _missing_keys(session, kind, keys)
         for key, told in _entries_of_rows(session, kind, lost).items():
-            # A row that came twice is told of where it last did.
+            # A row that was added twice is reported at the last of both.
             adds = [entry.seq for entry in told if entry.op is Op.ADD]
             if told and told[-1].op is not Op.REMOVE and page[0].seq <= adds[-1] <= page[-1].seq:
                 yield entity, key, "the journal tells that it came, and it is not there"

@@ -1,6 +1,6 @@
-"""Look whether a store is whole: read everything, tell what is wrong, and go on after it.
+"""Check a store: read everything, report what is wrong, and continue after it.
 
-`repair` rebuilds what follows from other things, derived rows and an engine's own lookups, and
+`repair` rebuilds what is derived from other rows, projections and an engine's own lookups, and
 nothing else: a row that is lost or altered is for a person to judge.
 """
 
@@ -34,12 +34,12 @@ from herdbook.services.stores.transfer import is_empty, read_copy_note
 DERIVED = (WAITING, OPENINGS, STANDINGS)
 
 _UNREADABLE = (StoreDamaged, LookupError, ValueError)
-"""What is raised where a store holds what Herdbook never wrote."""
+"""The errors of reading a store that holds what Herdbook never wrote."""
 
 
 @frozen
 class Flaw:
-    """Something that is not as it should be: in which space, about which row, and what."""
+    """Something wrong in a store: the space, the row, and a description."""
 
     space: str
     entity: str
@@ -49,7 +49,7 @@ class Flaw:
 
 @frozen
 class RepairReport:
-    """How many derived rows and lookup entries were rebuilt, and what could not be."""
+    """How many derived rows and lookup entries were rebuilt, and what could not be rebuilt."""
 
     derived: int
     lookups: int
@@ -64,12 +64,12 @@ def check(
     experience: Experience | None = None,
     progress: Progress = silent,
 ) -> list[Flaw]:
-    """Everything that is wrong in a store, each space as it was at one moment.
+    """Everything that is wrong in a store, each space in one snapshot.
 
-    Standings are recounted by the rules of `experience`. Where something cannot be read to its
-    end, that is told, and the rest is looked at in another transaction.
+    Standings are recounted by the rules of `experience`. If something cannot be read to its end,
+    that is a flaw too, and the rest is checked in another transaction.
 
-    Raises StoreDamaged where the engine cannot be let at its own files: they are not read then.
+    Raises StoreDamaged if the engine cannot safely open its own files: they are not read then.
     """
     if isinstance(store, Verifies):
         store.verify()
@@ -81,7 +81,7 @@ def check(
 
 
 def _spaces(store: Store, wanted: Sequence[str] | None) -> list[str]:
-    """The spaces to look at; NotFound for one of which there is nothing to be seen."""
+    """The spaces to check; raises NotFound for one that is neither listed nor has rows."""
     listed = store.spaces()
     for space in wanted or ():
         with store.transaction(space, write=False) as session:
@@ -95,7 +95,7 @@ Examination = Callable[[Session], Iterator[Finding]]
 
 @define
 class _SpaceCheck:
-    """One look through one space."""
+    """The check of one space."""
 
     store: Store
     space: str
@@ -106,7 +106,7 @@ class _SpaceCheck:
     found: list[Flaw] = field(factory=list)
 
     def flaws(self) -> list[Flaw]:
-        """Run all examinations, in one transaction as long as nothing breaks it."""
+        """Run all examinations, in one transaction as long as no error ends it."""
         rest = self._examinations()
         while rest:
             try:
@@ -125,7 +125,7 @@ class _SpaceCheck:
         self.found.append(Flaw(self.space, entity, key, what))
 
     def _examinations(self) -> list[tuple[str, Examination]]:
-        """What to look at, each under the name of what it is about."""
+        """The examinations, each with the name of what it is about."""
         kinds = list(self.store.dictionary)
         return [
             ("rows", self._engine),
@@ -172,7 +172,7 @@ def _find_unfinished_copy(session: Session) -> Iterator[Finding]:
 
 
 def _describe_difference(actual: object, wanted: object) -> str:
-    """In what a derived row is not what it should be."""
+    """How a derived row differs from what it should be."""
     if actual is None:
         return "follows from other rows and is not there"
     if wanted is None:
@@ -187,10 +187,10 @@ def _describe_difference(actual: object, wanted: object) -> str:
 def repair(
     store: Store, spaces: Sequence[str] | None = None, *, experience: Experience | None = None
 ) -> RepairReport:
-    """Rebuild what can be derived, each space in one transaction; the rest stays as it is.
+    """Rebuild derived rows and lookups, each space in one transaction; all else stays as it is.
 
-    A lease that was lost counts as over. What could not be rebuilt, because what it follows from
-    is itself not whole, is told.
+    A lost lease counts as expired. What cannot be rebuilt, because the rows it is derived from are
+    damaged, is listed in `failed`.
     """
     derived = lookups = 0
     failed: list[Flaw] = []

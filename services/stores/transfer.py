@@ -1,9 +1,9 @@
-"""What copying and merging ask of the spaces they read and write, and the note a copy leaves.
+"""Preconditions of copying and merging spaces, and the note that a copy leaves in its target.
 
-A copy keeps a note in the space it fills, as an operation that is never pruned and that no digest
-counts. While it says `unfinished`, the space is no source of a copy and no target of a merge.
-Finished, it keeps the moments at which the space moved house, so that it can be moved back over the
-store it once came from, and over no other that has seen work of its own.
+A copy writes a note into the space it fills, as an operation that is never pruned and that no
+digest counts. While the note is `unfinished`, the space cannot be the source of a copy or the
+target of a merge. A finished note keeps the stamps at which the content was moved, so that it can
+be copied back over the store it came from, and over no other that was written to since.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ _NEVER_PRUNED = datetime(9999, 12, 31, tzinfo=UTC)
 
 @frozen
 class CopyNote:
-    """What a space says of the copy that filled it.
+    """The note that a copy leaves in the space it fills.
 
-    `clock` is that of its head when the copy began: an unfinished one of which the head has moved
-    since was worked in.
+    `clock` is that of the space's head when the copy began: if the head of an unfinished copy has
+    another one, the space was written to since.
     """
 
     source: str
@@ -50,14 +50,17 @@ def read_copy_note(session: Session) -> CopyNote | None:
 
 
 def write_copy_note(session: Session, note: CopyNote) -> None:
-    """Write the note, over the one that is there."""
+    """Write the note, in place of an existing one."""
     row = Operation(operation_id=COPY_NOTE, result=asdict(note), at=_NEVER_PRUNED)
     session.delete(OPERATIONS, [COPY_NOTE])
     session.insert(OPERATIONS, [row])
 
 
 def select_spaces(source: Store, target: Store, wanted: Sequence[str] | None) -> list[str]:
-    """The spaces to bring over: all of the source, or those named, which must be there."""
+    """The spaces to transfer: all of the source, or the given ones.
+
+    Raises NotFound for a space that the source lacks, and InvalidValue if both stores are the same
+    or laid out for different versions.
     if source.uuid == target.uuid or (source.url == target.url != "memory://"):
         raise InvalidValue(
             "target", "is the store that is read, or holds its files; name another one"
@@ -72,7 +75,7 @@ def select_spaces(source: Store, target: Store, wanted: Sequence[str] | None) ->
 
 
 def refuse_unfinished(session: Session, store: Store, space: str) -> None:
-    """Refuse a space that holds a part of what it should."""
+    """Raise SpaceRefused for a space that is an unfinished copy."""
     note = read_copy_note(session)
     if note is not None and note.unfinished:
         reason = "is an unfinished copy; copy into it once more first. Nothing was changed"
@@ -82,10 +85,11 @@ def refuse_unfinished(session: Session, store: Store, space: str) -> None:
 def check_target(
     session: Session, target: Store, space: str, theirs: Session, source: Store
 ) -> CopyNote:
-    """The note to copy under; SpaceRefused where the target has something to lose.
+    """Check that a space may be copied into; returns the note to write.
 
-    A space is filled that is empty, that holds an unfinished copy of this source, or that is an
-    earlier state of what the source is now.
+    It may if it is empty, an unfinished copy of this source, or an earlier state of the source.
+    Raises SpaceRefused if a copy would overwrite other content, and StoreTooNew if the space needs
+    a newer program.
     """
     head = session.head
     if head is not None and head.oldest_writer > target.dictionary.version:
@@ -120,13 +124,13 @@ def check_target(
 
 def is_empty(session: Session, target: Store) -> bool:
     """Whether a space has no content at all."""
-    # Two, because one of them may be the note.
+    # Two rows, because one of them may be the copy note.
     first = ((kind, session.select(find(kind, limit=2))) for kind in target.dictionary)
     return not any(counts(kind, row) for kind, rows in first for row in rows)
 
 
 def _create_head(session: Session, target: Store) -> Stamp:
-    """Give an empty space a head, so that it is seen, and seen when somebody works in it."""
+    """Give an empty space a head, so that it is listed, and writes to it can be noticed."""
     fresh = session.head or Head(
         schema_version=target.dictionary.version, oldest_writer=target.dictionary.oldest_writer
     )
@@ -137,7 +141,7 @@ def _create_head(session: Session, target: Store) -> Stamp:
 
 
 def _move_stamps(theirs: Session) -> list[str]:
-    """The moments at which the content was moved: the earlier ones, and this one."""
+    """The stamps at which the content was moved: the earlier ones, and the current one."""
     note, head = read_copy_note(theirs), theirs.head
     now = [] if head is None else [str(head.clock)]
     return list(dict.fromkeys([*(note.moments if note else []), *now]))
@@ -146,10 +150,10 @@ def _move_stamps(theirs: Session) -> list[str]:
 def _is_earlier(
     session: Session, head: Head, target: Store, theirs: Session, source: Store
 ) -> bool:
-    """Whether all that the target has went on in the source.
+    """Whether the source contains all that the target has, as an earlier state.
 
-    Not every change is in the journal: so an equal beginning is enough only where nobody has
-    worked in the target since it was filled, or the source was moved from just there.
+    Not every change is in the journal: an equal beginning is enough only if nobody has written to
+    the target since it was filled, or if the source was moved from exactly there.
     """
     now = theirs.head
     if now is None or now.clock is None or head.clock is None or head.seq > now.seq:

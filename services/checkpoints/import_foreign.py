@@ -1,7 +1,7 @@
-"""Taking over checkpoints that somebody else has kept: what is lacking comes, what is there stays.
+"""Import checkpoints of another program: missing ones are added, existing ones stay as they are.
 
-They come a few at a time, each portion in a transaction of its own. So an import that was killed is
-simply begun again: it finds what it had brought, and goes on behind it.
+They are imported in batches, each in its own transaction. So an import that was killed is simply
+started again: it finds what it has imported, and goes on after it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,12 +27,12 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.world.foreign_checkpoints import Foreign, Source, Untold
 
 PORTION, HEAVIEST = 50, 8 * 2**20
-"""A portion has at most so many checkpoints, and not many more bytes than that."""
+"""A batch has at most so many checkpoints, and not many more bytes than that."""
 CACHE_BYTES = 64 * 2**20
 
 
 class ImportCounts(NamedTuple):
-    """How many checkpoints and writes came, and how many were there already."""
+    """How many checkpoints and writes were added, and how many were there already."""
 
     added: int = 0
     kept: int = 0
@@ -40,13 +40,13 @@ class ImportCounts(NamedTuple):
     writes_kept: int = 0
 
     def plus(self, other: "ImportCounts") -> "ImportCounts":
-        """Both together."""
+        """The sum of both."""
         return ImportCounts(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 @define
 class CheckpointImport:
-    """What has come of an import so far."""
+    """The result of an import so far."""
 
     counted: ImportCounts = field(factory=ImportCounts)
     threads: dict[str, None] = field(factory=dict)
@@ -58,10 +58,10 @@ class CheckpointImport:
 def import_checkpoints(
     source: Source, store: Store, space: str, *, actor: Actor = NOBODY, progress: Progress = silent
 ) -> CheckpointImport:
-    """Bring all checkpoints and writes of a source into a space, those that it lacks.
+    """Add all checkpoints and writes of a source that a space lacks.
 
-    What cannot come is told one by one and holds up nothing else. `bytes` is what the threads take
-    here in the end.
+    Those that cannot be imported are listed in `failed` and do not stop the others. `bytes` is the
+    size of the imported threads in the end.
     """
     taken, shelf, done = CheckpointImport(), Shelf(CACHE_BYTES), 0
     for portion in _batches(source):
@@ -95,7 +95,7 @@ def _batches(source: Source) -> Iterator[list[Foreign | Untold]]:
 def _import_batch(
     store: Store, space: str, portion: Sequence[Foreign], shelf: Shelf, actor: Actor
 ) -> tuple[ImportCounts, list[Untold]]:
-    """Bring a portion in one transaction; done twice it is done once."""
+    """Import a batch in one transaction; idempotent."""
     failed: list[Untold] = []
     counted = ImportCounts()
     with unit_of_work(store, space, actor=actor) as uow:
@@ -116,7 +116,7 @@ def _import_batch(
 def _import_checkpoint(
     kept: Keeping, each: Foreign, there: set[str], writes: set[str]
 ) -> ImportCounts:
-    """Bring a checkpoint and its writes, as far as they are not there."""
+    """Import what is missing of a checkpoint and its writes."""
     is_there = _key(each) in there
     if not is_there:
         _put(kept, each)

@@ -1,4 +1,4 @@
-"""Checkpoints to look at and to tidy up: threads, what they hold, copying, pruning, removing."""
+"""List, show, compare, copy, prune and remove threads of checkpoints."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -23,22 +23,22 @@ from herdbook.ports.repositories.checkpoints import Checkpoints, Held
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 SHORTEST_PREFIX = 4
-"""How many characters of a checkpoint's id must be given, at least."""
+"""How many characters an abbreviated checkpoint id has, at least."""
 MAX_SUGGESTIONS = 5
-"""How many of the things that somebody could have meant are named."""
+"""How many candidates an error names."""
 SCAN_LIMIT = 1_000
-"""How many names are looked at for one that somebody could have meant."""
+"""How many thread names are searched for a similar one."""
 
 
 class ThreadOverview(NamedTuple):
-    """A thread of a list, and the newest of its checkpoints."""
+    """A thread and its newest checkpoint."""
 
     thread: Thread
     newest: Checkpoint
 
 
 class CheckpointSummary(NamedTuple):
-    """A checkpoint of a list: where it is, its row, and how much has been written since."""
+    """A checkpoint in a list: its namespace, its row, and the number of writes since."""
 
     namespace: str
     row: Checkpoint
@@ -46,14 +46,14 @@ class CheckpointSummary(NamedTuple):
 
 
 class ThreadCopyResult(NamedTuple):
-    """How many checkpoints came to a thread, and how many it had under the same ids."""
+    """How many checkpoints were copied to a thread, and how many it had under the same ids."""
 
     copied: int
     kept: int
 
 
 class FreedSpace(NamedTuple):
-    """What a thread has lost, and what is left of it."""
+    """What was freed of a thread, and what is left of it."""
 
     thread_id: str
     freed: Sizes
@@ -61,7 +61,7 @@ class FreedSpace(NamedTuple):
 
 
 def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> list[ThreadOverview]:
-    """A page of the threads, those whose newest checkpoint is youngest first, with their sizes."""
+    """A page of the threads with their sizes, ordered by their newest checkpoint, latest first."""
     _refuse_limit(limit)
     last = None if after is None else _newest(uow, thread_key(require_threads(uow, [after])[0]))
     newest_first = find(CHECKPOINTS, by=("place",), descending=True, limit=HEAVY, after=last)
@@ -92,7 +92,7 @@ def list_checkpoints(
     limit: int,
     after: str | None = None,
 ) -> list[CheckpointSummary]:
-    """A page of a thread's checkpoints, the newest first: of one namespace, or of all."""
+    """A page of a thread's checkpoints, newest first, of one namespace or of all."""
     _refuse_limit(limit)
     require_threads(uow, [thread_id])
     kept = Checkpoints(uow)
@@ -116,7 +116,7 @@ def show_checkpoint(
     *,
     namespace: str | None = None,
 ) -> Held:
-    """A checkpoint with all that belongs to it: the one named, or the newest of its lane."""
+    """A checkpoint with its values and writes: the named one, or the newest."""
     require_threads(uow, [thread_id])
     row = find_checkpoint(uow, thread_id, checkpoint_id, namespace=namespace)
     return next(Checkpoints(uow).held([row]))
@@ -130,10 +130,9 @@ def compare_checkpoints(
     *,
     namespace: str | None = None,
 ) -> tuple[Held, Held]:
-    """Two checkpoints of a thread, the one to start from first.
+    """Two checkpoints of a thread to compare, the earlier state first.
 
-    Without a second one, the first is compared with the one it came from, and without any the
-    newest is.
+    Without a second id, the first is compared with its parent; without any, the newest is.
     """
     require_threads(uow, [thread_id])
     row = find_checkpoint(uow, thread_id, checkpoint_id, namespace=namespace)
@@ -162,10 +161,10 @@ def find_checkpoint(
     *,
     namespace: str | None = None,
 ) -> Checkpoint:
-    """The checkpoint somebody means: by its id, by a beginning of it, or the newest.
+    """Find a checkpoint by its id or a prefix of it; without an id, the newest.
 
-    The newest is that of the graph itself unless a namespace is named. NotFound where there is
-    none; InvalidValue where it could be several.
+    The newest is that of the graph itself unless a namespace is given. Raises NotFound if there is
+    none and InvalidValue if it could be several.
     """
     kept = Checkpoints(uow)
     if checkpoint_id is None:
@@ -204,7 +203,7 @@ def _describe_candidates(kept: Checkpoints, rows: Sequence[Checkpoint]) -> str:
 
 
 def copy(uow: UnitOfWork, source: str, target: str) -> ThreadCopyResult:
-    """Copy a thread to another one; what that has under the same ids stays as it is."""
+    """Copy a thread to another; checkpoints that exist there under the same ids stay."""
     if source == target:
         raise InvalidValue("target", "is the thread that is copied; name another one")
     require_threads(uow, [source])
@@ -214,7 +213,7 @@ def copy(uow: UnitOfWork, source: str, target: str) -> ThreadCopyResult:
 
 
 def prune(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[FreedSpace]:
-    """Keep of threads the newest checkpoint of each namespace, and what that rests on."""
+    """Remove all of the threads but the newest checkpoint of each namespace and its values."""
     return [_prune_thread(uow, thread_id) for thread_id in require_threads(uow, thread_ids)]
 
 
@@ -226,7 +225,7 @@ def _prune_thread(uow: UnitOfWork, thread_id: str) -> FreedSpace:
 
 
 def remove(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[FreedSpace]:
-    """Remove threads with all that is in them, all or none."""
+    """Remove threads with all their checkpoints, all or none."""
     names = require_threads(uow, thread_ids)
     found = [FreedSpace(each, rows_of.thread(uow, each).sizes, Sizes()) for each in names]
     rows_of.remove_threads(uow, names)
@@ -238,10 +237,10 @@ def _difference(before: Sizes, left: Sizes) -> Sizes:
 
 
 def require_threads(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[str]:
-    """Threads by their whole ids, each once; NotFound if one is not there.
+    """The given thread ids, each once; raises NotFound for one that does not exist.
 
-    People choose the ids of threads, so that one may well be the beginning of another: none is
-    ever guessed.
+    People choose the ids of threads, so one may be a prefix of another: abbreviations are not
+    accepted.
     """
     names = list(dict.fromkeys(thread_ids))
     for name in names:

@@ -1,4 +1,4 @@
-"""Take back what a change set stands for: the whole of one transaction, or nothing of it."""
+"""Revert a change set: undo its whole transaction, or nothing of it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -33,12 +33,13 @@ ByKind = dict[Kind[Any], dict[str, Effect]]
 
 
 def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
-    """Undo all that the journal tells of a change set's transaction.
+    """Undo all that the journal has of a change set's transaction.
 
-    What it added goes, what it changed is as it was, and what it removed is there again; proposals
-    are pending again. Refused where something changed since: StaleWrite names the fields, and
-    InvalidValue the rows that would have to go along or are gone. What was only said, in a row that
-    is written once, stays said.
+    Rows it added are removed, rows it changed are as before, and rows it removed are inserted
+    again; proposals are pending again. Append-only rows that it added stay.
+
+    Raises StaleWrite, with the fields, for a row that changed since, and InvalidValue for rows that
+    were removed since, that would be removed along, or that the journal cannot restore.
     """
     change_set = uow.change_sets.get(change_set_id)
     if change_set.status is ChangeSetStatus.REVERTED:
@@ -50,8 +51,8 @@ def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
     saved = _changed_rows(uow, change_set, told)
     added = _added_rows(uow, told)
     _refuse_cascades(uow, change_set, saved, added)
-    # What was moved under a new row must be moved back before that goes. Any other new row goes
-    # first, because it may stand in the way of what comes back.
+    # Rows that were moved under a new row must be moved back before that one is removed. All other
+    # new rows are removed first, because they may conflict with the rows to restore.
     _remove_added(uow, added, lambda kind: not _cascading_rows(uow, uow, added, kind))
     _insert_removed(uow, [effect for effect in told if effect.op is Op.REMOVE])
     _save_changed(uow, saved)
@@ -62,7 +63,7 @@ def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
 
 
 def _effects_of(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
-    """What the transaction did, but for the change set itself."""
+    """The effects of the transaction, without the change set itself."""
     entries = uow.journal.of_tx(change_set.tx)
     if not entries:
         reason = (
@@ -74,7 +75,7 @@ def _effects_of(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
 
 
 def _changed_rows(uow: UnitOfWork, change_set: ChangeSet, told: Iterable[Effect]) -> ByKind:
-    """What it changed, none of which may have changed since."""
+    """The effects on rows it changed; raises StaleWrite if one has changed since."""
     found: ByKind = {}
     for effect in told:
         if effect.op is not Op.SAVE or effect.was.keys() <= STAMP_FIELDS:
@@ -83,14 +84,14 @@ def _changed_rows(uow: UnitOfWork, change_set: ChangeSet, told: Iterable[Effect]
         if row is not None:
             refuse_changed(effect, row)
             found.setdefault(effect.kind, {})[effect.key] = effect
-        elif effect.kind is not PROPOSALS:  # one that went with its agent need not be pending again
+        elif effect.kind is not PROPOSALS:  # one removed with its agent need not be pending again
             reason = f"{effect.what} is gone since. Nothing was written"
             raise InvalidValue("change_set_id", f"{change_set.id!r} cannot be taken back: {reason}")
     return found
 
 
 def _added_rows(uow: UnitOfWork, told: Iterable[Effect]) -> ByKind:
-    """What it added and nobody removed, none of which may have changed since."""
+    """The effects on added rows that still exist; raises StaleWrite if one has changed since."""
     found: ByKind = {}
     for effect in told:
         if effect.op is not Op.ADD:
@@ -108,7 +109,7 @@ def _existing_rows(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> lis
 
 
 def _cascading_rows(uow: UnitOfWork, read: Reads, added: ByKind, kind: Kind[Any]) -> list[str]:
-    """What the transaction did not add and would go with what it did, as a person names it."""
+    """The rows that would be removed along and that the transaction did not add, as text."""
     rows = _existing_rows(uow, kind, added[kind])
     removed, _ = to_remove(read, uow.dictionary, kind, rows)
     return [
@@ -120,7 +121,7 @@ def _cascading_rows(uow: UnitOfWork, read: Reads, added: ByKind, kind: Kind[Any]
 
 
 class _RevertedView:
-    """The space as if all that was changed were as it was."""
+    """A view of the space in which all changed rows are as they were before."""
 
     def __init__(self, uow: UnitOfWork, saved: ByKind) -> None:
         self._uow = uow
@@ -138,7 +139,7 @@ class _RevertedView:
         return [known.get(key, row) for key, row in zip(keys, found, strict=True)]
 
     def select(self, query: Query[E]) -> list[E]:
-        """The answer to a query, in no particular order."""
+        """The rows of a query, in no particular order."""
         known: dict[str, Any] = self._rows.get(query.kind, {})
         others = [row for row in self._uow.select(query) if query.kind.key_of(row) not in known]
         return others + [row for row in known.values() if admits(query, row)]
@@ -149,7 +150,7 @@ def _by_key(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> dict[str, 
 
 
 def _refuse_cascades(uow: UnitOfWork, change_set: ChangeSet, saved: ByKind, added: ByKind) -> None:
-    """Nobody but the change set itself may lose anything by what it added going."""
+    """Raise InvalidValue if removing the added rows would remove others along."""
     view = _RevertedView(uow, saved)
     going = [kind for kind in added if not kind.append_only]
     found = (name for kind in going for name in _cascading_rows(uow, view, added, kind))
@@ -164,7 +165,7 @@ def _refuse_cascades(uow: UnitOfWork, change_set: ChangeSet, saved: ByKind, adde
 
 
 def _remove_added(uow: UnitOfWork, added: ByKind, may_go: Callable[[Kind[Any]], bool]) -> None:
-    """Remove what was added, what refers to others first; what was said stays said."""
+    """Remove the added rows, referrers first; append-only rows stay."""
     for kind in uow.dictionary.referrers_first:
         if kind in added and not kind.append_only and may_go(kind):
             rows = _existing_rows(uow, kind, added[kind])

@@ -1,8 +1,8 @@
-"""Wait for news: of the journal, of an agent's log, of whatever a question asks for.
+"""Follow the journal or an agent's log, or poll a query until it has an answer.
 
-These take the store and not a unit of work: they look again and again, each time in a transaction
-of its own that has ended before anybody hears of what it saw. Between two looks they pause, longer
-and longer while nothing happens.
+These functions take the store and not a unit of work: they poll, each time in a transaction of its
+own that has ended before its results are yielded. Between two polls they sleep, longer and longer
+while nothing happens.
 """
 
 import time
@@ -22,18 +22,18 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 R = TypeVar("R")
 
 PAGE = 200
-"""How much news one look takes in."""
+"""How many rows one poll reads."""
 SHORTEST: Final = 0.01
 LONGEST: Final = 0.5
 
 Stop = Callable[[], bool]
 Sleep = Callable[[float], object]
 LogPositions = dict[int, LogChunk]
-"""Of sessions of one agent, a piece of the log up to which it was read, or goes."""
+"""For sessions of one agent, by number: the chunk up to which the log was read, or its last one."""
 
 
 def never() -> bool:
-    """Go on for ever."""
+    """Never stop."""
     return False
 
 
@@ -46,10 +46,10 @@ def follow_journal(
     sleep: Sleep = time.sleep,
     limit: int = PAGE,
 ) -> Iterator[JournalEntry]:
-    """Every entry of the journal after this number, in order, each once, as they come.
+    """Yield every entry of the journal after this number, in order, each once, as they are written.
 
-    Once `stop` says so, what was written until then is given, and it ends. Whoever is thrown out
-    by an error goes on from the number of the last entry.
+    When `stop` returns true, the entries written until then are yielded, and it ends. After an
+    error, a caller can go on from the number of the last entry.
     """
     pause = SHORTEST
     end: int | None = None
@@ -76,10 +76,10 @@ def follow_log(
     sleep: Sleep = time.sleep,
     limit: int = PAGE,
 ) -> Iterator[LogChunk]:
-    """Every piece of an agent's log behind this one, each once, in order within its session.
+    """Yield every chunk of an agent's log after this one, each once, in order within its session.
 
-    What is added to an earlier session while a later one has begun is given as well. Once `stop`
-    says so, what was printed until then is given, and it ends.
+    Chunks that are appended to an earlier session after a later one has begun are yielded as well.
+    When `stop` returns true, the chunks appended until then are yielded, and it ends.
     """
     seen: LogPositions = {} if after is None else read(store, space, _positions_at, agent_id, after)
     pause = SHORTEST
@@ -108,7 +108,7 @@ def wait_until(
     stop: Stop = never,
     sleep: Sleep = time.sleep,
 ) -> R | None:
-    """Ask again and again until there is an answer; None if `stop` said so before there was."""
+    """Poll a query until its answer is not None; None if `stop` returned true before that."""
     pause = SHORTEST
     while True:
         stopping = stop()
@@ -119,7 +119,7 @@ def wait_until(
 
 
 def _sleep_longer(pause: float, sleep: Sleep) -> float:
-    """Pause, and say for how long next time."""
+    """Sleep, and return how long to sleep the next time."""
     sleep(pause)
     return min(2 * pause, LONGEST)
 
@@ -131,7 +131,7 @@ def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry
 def _new_chunks(
     uow: UnitOfWork, agent_id: str, seen: LogPositions, limit: int, *, stopping: bool
 ) -> tuple[list[LogChunk], LogPositions]:
-    """What is new in each session, and, when it is time to stop, how far each one goes."""
+    """The new chunks of each session, and, when stopping, the last chunk of each session."""
     newest = max(seen, default=None)
     page: list[LogChunk] = []
     for number in sorted(seen):
@@ -144,7 +144,7 @@ def _new_chunks(
 
 
 def _positions_at(uow: UnitOfWork, agent_id: str, chunk_id: str) -> LogPositions:
-    """How far somebody has read who has read up to this piece."""
+    """The positions of a reader who has read up to this chunk."""
     chunk = uow.log_chunks.get(chunk_id)
     if chunk.agent_id != agent_id:
         raise InvalidValue("after", f"{chunk_id!r} is no piece of the log of agent {agent_id!r}")
@@ -152,7 +152,7 @@ def _positions_at(uow: UnitOfWork, agent_id: str, chunk_id: str) -> LogPositions
 
 
 def _last_positions(uow: UnitOfWork, agent_id: str, before: int | None = None) -> LogPositions:
-    """The last piece of each session, or of each before this one."""
+    """The last chunk of each session, or of each session before the given one."""
     ends: LogPositions = {}
     where: dict[str, object] = {"agent_id": agent_id}
     while True:

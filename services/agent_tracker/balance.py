@@ -1,14 +1,14 @@
-"""What an agent-tracker's totals say beyond its single entries, as entries of the ledger.
+"""The balance of an agent-tracker's agent: ledger entries for what only its totals know.
 
-The tracker keeps totals per agent, and single entries for its commits and grades only. The balance
-is what makes the fold of both come out at the totals, in this order: a promotion if the experience
-began anew since, the skill points that promotions brought, commits that are only counted, the
-experience of tools and commands, one entry for each bug, and what the score moved otherwise.
+The tracker has totals per agent, and single entries for its commits and grades only. The balance
+makes the fold of all entries equal the totals, in this order: a promotion if the experience was
+reset since, the skill points that promotions brought, commits that are only counted, the experience
+of tools and commands, one entry for each bug, and all other changes of the score.
 
-What the rules cannot tell stays as near as they allow: experience is never less than what the
-single entries are worth by themselves, nor enough for the next skill point; fewer skill points than
-the bugs explain are told as more bugs, because a halted agent must stay halted; and an agent that
-was set inactive with skill points left is not inactive here.
+Where the rules cannot express the totals, the result is as near as they allow: experience is never
+less than what the single entries are worth by themselves, nor enough for the next skill point;
+fewer skill points than the bugs explain become more bugs, because a halted agent must stay halted;
+and an agent that was set inactive with skill points left is not inactive here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ from herdbook.services.agent_tracker.fields import whole_number
 
 MOST_BUGS = 10_000
 SINGLE_ENDINGS = "abcdf"
-"""The endings of the ids of what comes once for an agent; bugs come one by one, with numbers."""
+"""The endings of the ids of entries that an agent has once; bugs are single entries with numbers."""
 MOMENT = timedelta(microseconds=1)
 
 
@@ -33,7 +33,9 @@ def balance(
 ) -> list[ScoreEvent]:
     """The entries that lead from an agent's single entries to its totals; `on.id` begins their ids.
 
-    They come behind the single entries, and never before the time they are given.
+    Their time is later than that of every single entry, and never before the given time.
+
+    Raises InvalidValue for a number of bugs out of range, and for skill points too far below zero.
     """
     single = list(events)
     on = on._replace(at=max([on.at, *(event.at + MOMENT for event in single)]))

@@ -1,4 +1,4 @@
-"""Take over what OpenCode's agent-tracker knows: agents, commits, grades and what was done."""
+"""Import the records of OpenCode's agent-tracker: agents, commits, grades and activities."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,12 +17,12 @@ from herdbook.services.stores.merge_spaces import MergeFailure, MergeReport
 def import_tracker(
     uow: UnitOfWork, tracker: Tracker, projects: Mapping[str, str] | None = None
 ) -> MergeReport:
-    """Add to the record what it lacks of an agent-tracker's; importing again adds nothing.
+    """Add to the record what it lacks of an agent-tracker's records; importing again adds nothing.
 
-    A commit or a judgement that the record has by itself is kept as it is and counts once. What an
-    agent's totals say beyond its single entries is taken over the first time only: later imports
-    bring its new commits, grades, bugs and activities. `projects` says as what the record knows
-    the paths of projects; one that it does not name goes by its path.
+    A commit or retrospective that the record already has is kept as it is and counts once. The
+    balance between an agent's totals and its single entries is imported the first time only: later
+    imports add its new commits, grades, bugs and activities. `projects` maps paths of projects to
+    their names in the record; a project that is not in it goes by its path.
     """
     rows = TrackerRows(uow.experience, uow.now, projects or {})
     rows.build(tracker)
@@ -55,7 +55,7 @@ def _count_rows(rows: TrackerRows) -> int:
 def _missing_rows(
     uow: UnitOfWork, kind: Kind[Any], rows: Mapping[str, Any]
 ) -> tuple[list[Any], set[str]]:
-    """The rows that the record has not, and the ids of those it has under another id."""
+    """The rows that the record lacks, and the ids of those it has under another id."""
     there = uow.get(kind, list(rows))
     new = [row for row, own in zip(rows.values(), there, strict=True) if own is None]
     taken = {row.id for row, _, _ in clashes(uow, kind, new, [None] * len(new))}
@@ -63,7 +63,7 @@ def _missing_rows(
 
 
 def _balances(uow: UnitOfWork, rows: TrackerRows) -> dict[str, ScoreEvent]:
-    """The entries of the balances, of which all but bugs come together or not at all."""
+    """The entries of the balances to add: all but bugs are added together or not at all."""
     coming: dict[str, ScoreEvent] = {}
     for entries in rows.balances.values():
         once = {each.id: each for each in entries if each.id[-1] in SINGLE_ENDINGS}

@@ -1,7 +1,7 @@
-"""The rows of the record that an agent-tracker's records become.
+"""Build rows of the record from an agent-tracker's records.
 
-Their ids follow from what they tell of, in the tracker's own words: whoever imports the same
-database, or a copy of it, on any machine and however often, makes the same rows.
+Ids are derived from the tracker's own values: importing the same database, or a copy of it, on any
+machine and any number of times gives the same rows.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -33,12 +33,12 @@ from herdbook.services.agent_tracker.fields import (
 
 FULL_HASH_LENGTH = 40
 UNKNOWN_PROJECT = "unknown"
-"""The project of a judgement whose commit is not told of."""
+"""The project of a retrospective whose commit is not in the tracker."""
 
 
 @define
 class TrackerRows:
-    """Rows by their ids, each of a commit or a judgement with its entry of the ledger."""
+    """Rows by their ids; each commit and retrospective has a ledger entry in `entry_of`."""
 
     rules: Experience
     now: datetime
@@ -58,7 +58,7 @@ class TrackerRows:
     _single: dict[str, list[ScoreEvent]] = field(factory=dict)
 
     def build(self, tracker: Tracker) -> None:
-        """Make rows of all records; those of which none can be made are told one by one."""
+        """Build the rows of all records; records that have none are listed in `failed`."""
         self.failed += tracker.untold
         by_kind: dict[TrackedKind, list[Tracked]] = {kind: [] for kind in TrackedKind}
         for record in tracker.records:
@@ -96,7 +96,7 @@ class TrackerRows:
         return self.projects.get(path, path)
 
     def _add_new(self, rows: dict[str, Any], row: Any) -> bool:  # noqa: ANN401 - any kind's
-        """Whether the row is new, and not one that the first layout told of already."""
+        """Add a row; False, counting a duplicate, if the tracker's other layout had it already."""
         if row.id in rows:
             self.duplicates += 1
             return False
@@ -106,7 +106,7 @@ class TrackerRows:
     def _commit(self, record: Tracked) -> None:
         who, commit_hash, path = self._agent_of(record), hash_of(record), project_of(record)
         project, at = self._project_name(path), time_of(record, "timestamp")
-        # A whole hash means one commit in the world, whatever worktree it was seen from.
+        # A full hash is one commit everywhere, whatever worktree it was seen from.
         told = (who.id, commit_hash, "" if len(commit_hash) >= FULL_HASH_LENGTH else path)
         gained = whole_number(record.fields, "experience_gained", self.rules.commit)
         if gained < 0:
@@ -160,7 +160,7 @@ class TrackerRows:
         at = time_of(record, "timestamp")
         grade = _grade(record, "grade")
         if commit_hash and _id("ret", who.id, commit_hash) in self.retrospectives:
-            # The judgement of the commit tells of both grades already.
+            # The retrospective of the commit holds both grades already.
             self.duplicates += 1
             return
         key = _id("sco", "communication", who.id, commit_hash, at.isoformat(), str(int(grade)))

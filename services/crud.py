@@ -1,7 +1,7 @@
-"""What can be done with rows of any kind: find one by what is typed, add, change, list, remove.
+"""Create, read, update and delete rows of any kind.
 
-Written once for all kinds, from the dictionary; rules that only some kinds have are in the modules
-named after them.
+Written once for all kinds, from the dictionary; rules of single kinds are in the modules named
+after them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,16 +19,16 @@ from herdbook.services.plan import phases
 E = TypeVar("E")
 
 SHORTEST_PREFIX = 4
-"""How many characters behind its kind an id must be given by, at least."""
+"""How many characters after the prefix of its kind an abbreviated id has, at least."""
 MANY = 5
-"""How many of the rows that somebody could have meant are named."""
+"""How many candidates an error names."""
 
 
 def find_row(uow: UnitOfWork, kind: Kind[E], text: str) -> E:
-    """The row somebody means: by its id, by a unique beginning of it, or by its unique name.
+    """Find a row by its id, by a unique prefix of the id, or by its unique name.
 
-    The letters for its kind may be left out of an id. NotFound where there is none; InvalidValue
-    where it could be several.
+    The prefix of the kind may be left out of an id. Raises NotFound if there is no such row and
+    InvalidValue if it could be several.
     """
     exact = _find_exact(uow, kind, text)
     if exact is not None:
@@ -59,14 +59,14 @@ def _find_exact(uow: UnitOfWork, kind: Kind[E], text: str) -> E | None:
 
 
 def key_of(uow: UnitOfWork, kind: Kind[Any], text: str) -> str:
-    """The id of the row somebody means."""
+    """The id of the row that `find_row` finds."""
     return str(kind.key_of(find_row(uow, kind, text)))
 
 
 def resolve_references(
     uow: UnitOfWork, kind: Kind[Any], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Values in which fields that refer to rows hold their whole ids."""
+    """The values with whole ids in all fields that refer to rows."""
     targets = {each.field: uow.dictionary.kinds[each.target] for each in kind.references}
     return {
         name: key_of(uow, targets[name], value) if value and name in targets else value
@@ -75,7 +75,7 @@ def resolve_references(
 
 
 def add(uow: UnitOfWork, kind: Kind[E], values: Mapping[str, Any]) -> E:
-    """Add a row with these values; what is left out has its default."""
+    """Add a row with these values; missing fields have their defaults."""
     (row,) = uow.add(kind, [kind.entity(**resolve_references(uow, kind, values))])
     if isinstance(row, Task):
         phases.follow(uow, None, row)
@@ -83,7 +83,7 @@ def add(uow: UnitOfWork, kind: Kind[E], values: Mapping[str, Any]) -> E:
 
 
 def change(uow: UnitOfWork, kind: Kind[E], text: str, values: Mapping[str, Any]) -> E:
-    """Change some fields of a row; nothing is written where they are so already."""
+    """Change some fields of a row; nothing is written if they have these values already."""
     row = find_row(uow, kind, text)
     changed = evolve(row, **resolve_references(uow, kind, values))
     if changed == row:
@@ -95,7 +95,7 @@ def change(uow: UnitOfWork, kind: Kind[E], text: str, values: Mapping[str, Any])
 
 
 def remove(uow: UnitOfWork, kind: Kind[E], texts: Sequence[str]) -> list[E]:
-    """Remove rows and all that goes with them, all or none; what they were."""
+    """Remove rows and all that cascades from them, all or none; returns the removed rows."""
     rows = {kind.key_of(row): row for row in (find_row(uow, kind, text) for text in texts)}
     uow.remove(kind, list(rows))
     return list(rows.values())
@@ -109,9 +109,9 @@ def list_rows(
     limit: int,
     after: str | None = None,
 ) -> list[E]:
-    """A page of the rows that have these values, from behind a row on.
+    """A page of the rows that have these values, starting after a row.
 
-    The best lookup answers for as many fields as it can; the others are compared row by row.
+    The lookup that covers most of the fields is used; the other fields are compared row by row.
     """
     if limit < 1:
         raise InvalidValue("limit", f"must be at least 1, is {limit}")

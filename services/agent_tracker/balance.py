@@ -24,7 +24,7 @@ from herdbook.services.agent_tracker.fields import whole_number
 
 MOST_BUGS = 10_000
 SINGLE_ENDINGS = "abcdf"
-"""The endings of the ids of entries that an agent has once; bugs are single entries with numbers."""
+"""The endings of the ids of entries that an agent has once; bugs are numbered single entries."""
 MOMENT = timedelta(microseconds=1)
 
 

@@ -107,12 +107,12 @@ class TrackerRows:
         who, commit_hash, path = self._agent_of(record), hash_of(record), project_of(record)
         project, at = self._project_name(path), time_of(record, "timestamp")
         # A full hash is one commit everywhere, whatever worktree it was seen from.
-        told = (who.id, commit_hash, "" if len(commit_hash) >= FULL_HASH_LENGTH else path)
+        identity = (who.id, commit_hash, "" if len(commit_hash) >= FULL_HASH_LENGTH else path)
         gained = whole_number(record.fields, "experience_gained", self.rules.commit)
         if gained < 0:
             raise InvalidValue("experience_gained", f"must be at least 0, is {gained}")
         row = Commit(
-            id=_id("com", *told),
+            id=_id("com", *identity),
             agent=who.name,
             project=project,
             commit_hash=commit_hash,
@@ -120,7 +120,7 @@ class TrackerRows:
             experience_gained=gained,
             at=at,
         )
-        on = _occasion(who, at, project, _id("sco", "commit", *told))
+        on = _occasion(who, at, project, _id("sco", "commit", *identity))
         entry = evolve(commit_done(on), points=gained)
         if (who.id, project, commit_hash) in self._commit_keys:
             self.duplicates += 1
@@ -201,8 +201,8 @@ class TrackerRows:
 
 
 def _id(prefix: str, *parts: str) -> str:
-    told = "\0".join(("agent-tracker", *parts)).encode(errors="surrogatepass")
-    return f"{prefix}_{sha256(told).hexdigest()[:32]}"
+    identity = "\0".join(("agent-tracker", *parts)).encode(errors="surrogatepass")
+    return f"{prefix}_{sha256(identity).hexdigest()[:32]}"
 
 
 def _occasion(who: TrackedAgent, at: datetime, project: str, key: str) -> Occasion:

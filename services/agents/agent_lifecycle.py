@@ -59,16 +59,16 @@ def register(
         "account_id": account_id,
         "output_file_path": output_file_path,
     }
-    said = {field: value for field, value in given.items() if value is not None}
+    fields = {field: value for field, value in given.items() if value is not None}
     known = _agent_of_session(uow, session_id) if name is None else uow.agents.by_name(name)
     if known is None:
         name = _new_name(uow, taken) if name is None else name
-        said |= _process_fields(None, host, pid, process_started_at)
-        return uow.agents.add(_mark_running(Agent(name=name), **said))
+        fields |= _process_fields(None, host, pid, process_started_at)
+        return uow.agents.add(_mark_running(Agent(name=name), **fields))
     if known.status in AT_WORK and (session_id is None or known.session_id != session_id):
         raise AlreadyExists(AGENTS.title, known.id, ("name",))
     return uow.agents.save(
-        _mark_running(known, **said, **_process_fields(known, host, pid, process_started_at))
+        _mark_running(known, **fields, **_process_fields(known, host, pid, process_started_at))
     )
 
 

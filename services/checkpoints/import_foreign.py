@@ -26,7 +26,7 @@ from herdbook.ports.unit_of_work.run import insist, read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.world.foreign_checkpoints import Foreign, Source, Untold
 
-PORTION, HEAVIEST = 50, 8 * 2**20
+BATCH_SIZE, BATCH_BYTES = 50, 8 * 2**20
 """A batch has at most so many checkpoints, and not many more bytes than that."""
 CACHE_BYTES = 64 * 2**20
 
@@ -63,46 +63,46 @@ def import_checkpoints(
     Those that cannot be imported are listed in `failed` and do not stop the others. `bytes` is the
     size of the imported threads in the end.
     """
-    taken, shelf, done = CheckpointImport(), Shelf(CACHE_BYTES), 0
-    for portion in _batches(source):
-        fresh = [each for each in portion if isinstance(each, Foreign)]
-        taken.failed += [each for each in portion if isinstance(each, Untold)]
-        bring = partial(_import_batch, store, space, fresh, shelf, actor)
-        counted, failed = insist(bring, store.patience)
-        taken.counted = taken.counted.plus(counted)
-        taken.failed += failed
-        taken.threads.update(dict.fromkeys(each.thread_id for each in fresh))
-        done += len(portion)
+    result, shelf, done = CheckpointImport(), Shelf(CACHE_BYTES), 0
+    for batch in _batches(source):
+        fresh = [each for each in batch if isinstance(each, Foreign)]
+        result.failed += [each for each in batch if isinstance(each, Untold)]
+        attempt = partial(_import_batch, store, space, fresh, shelf, actor)
+        counted, failed = insist(attempt, store.patience)
+        result.counted = result.counted.plus(counted)
+        result.failed += failed
+        result.threads.update(dict.fromkeys(each.thread_id for each in fresh))
+        done += len(batch)
         progress(space, min(done, source.total - 1), source.total)
-    taken.bytes = read(store, space, _size, list(taken.threads))
+    result.bytes = read(store, space, _size, list(result.threads))
     progress(space, source.total, source.total)
-    return taken
+    return result
 
 
 def _batches(source: Source) -> Iterator[list[Foreign | Untold]]:
-    portion: list[Foreign | Untold] = []
+    batch: list[Foreign | Untold] = []
     weight = 0
     for each in source.checkpoints():
-        portion.append(each)
+        batch.append(each)
         weight += each.size if isinstance(each, Foreign) else 0
-        if len(portion) >= PORTION or weight >= HEAVIEST:
-            yield portion
-            portion, weight = [], 0
-    if portion:
-        yield portion
+        if len(batch) >= BATCH_SIZE or weight >= BATCH_BYTES:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
 
 
 def _import_batch(
-    store: Store, space: str, portion: Sequence[Foreign], shelf: Shelf, actor: Actor
+    store: Store, space: str, batch: Sequence[Foreign], shelf: Shelf, actor: Actor
 ) -> tuple[ImportCounts, list[Untold]]:
     """Import a batch in one transaction; idempotent."""
     failed: list[Untold] = []
     counted = ImportCounts()
     with unit_of_work(store, space, actor=actor) as uow:
         kept = Keeping(uow, shelf)
-        there = _existing_ids(uow, CHECKPOINTS, [_key(each) for each in portion])
-        writes = _existing_ids(uow, WRITES, [key for each in portion for key in _write_keys(each)])
-        for each in portion:
+        there = _existing_ids(uow, CHECKPOINTS, [_key(each) for each in batch])
+        writes = _existing_ids(uow, WRITES, [key for each in batch for key in _write_keys(each)])
+        for each in batch:
             try:
                 counted = counted.plus(_import_checkpoint(kept, each, there, writes))
             except InvalidValue as error:

@@ -198,8 +198,8 @@ def _describe_candidates(kept: Checkpoints, rows: Sequence[Checkpoint]) -> str:
     names = sorted(
         (id_at(row.place), told(lanes[row.lane].namespace)) for row in rows[:MAX_SUGGESTIONS]
     )
-    said = [f"{name} (namespace {lane!r})" if lane else name for name, lane in names]
-    return ", ".join(said) + (" and others" if len(rows) > MAX_SUGGESTIONS else "")
+    shown = [f"{name} (namespace {lane!r})" if lane else name for name, lane in names]
+    return ", ".join(shown) + (" and others" if len(rows) > MAX_SUGGESTIONS else "")
 
 
 def copy(uow: UnitOfWork, source: str, target: str) -> ThreadCopyResult:

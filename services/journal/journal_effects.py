@@ -37,8 +37,10 @@ def effects(dictionary: Dictionary, entries: Iterable[JournalEntry]) -> list[Eff
     found: dict[tuple[str, str], list[JournalEntry]] = {}
     for entry in entries:
         found.setdefault((entry.entity, entry.key), []).append(entry)
-    told = [_effect(dictionary.kinds[name], key, own) for (name, key), own in found.items()]
-    return [effect for effect in told if effect is not None]
+    found_effects = [
+        _effect(dictionary.kinds[name], key, own) for (name, key), own in found.items()
+    ]
+    return [effect for effect in found_effects if effect is not None]
 
 
 def _effect(kind: Kind[Any], key: str, entries: list[JournalEntry]) -> Effect | None:

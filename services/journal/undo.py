@@ -45,16 +45,16 @@ def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
     if change_set.status is ChangeSetStatus.REVERTED:
         reason = f"change set {change_set.id!r} is reverted already. Nothing was written"
         raise InvalidValue("status", reason)
-    told = _effects_of(uow, change_set)
-    for effect in told:
+    found_effects = _effects_of(uow, change_set)
+    for effect in found_effects:
         refuse_unrecoverable(effect)
-    saved = _changed_rows(uow, change_set, told)
-    added = _added_rows(uow, told)
+    saved = _changed_rows(uow, change_set, found_effects)
+    added = _added_rows(uow, found_effects)
     _refuse_cascades(uow, change_set, saved, added)
     # Rows that were moved under a new row must be moved back before that one is removed. All other
     # new rows are removed first, because they may conflict with the rows to restore.
     _remove_added(uow, added, lambda kind: not _cascading_rows(uow, uow, added, kind))
-    _insert_removed(uow, [effect for effect in told if effect.op is Op.REMOVE])
+    _insert_removed(uow, [effect for effect in found_effects if effect.op is Op.REMOVE])
     _save_changed(uow, saved)
     _remove_added(uow, added, lambda _: True)
     _keep_begun(uow, change_set, saved.get(PHASES, ()))
@@ -70,14 +70,16 @@ def _effects_of(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
             f"the journal of this space does not tell of {change_set.tx!r}. Nothing was written"
         )
         raise InvalidValue("tx", reason)
-    told = effects(uow.dictionary, entries)
-    return [each for each in told if (each.kind, each.key) != (CHANGE_SETS, change_set.id)]
+    found_effects = effects(uow.dictionary, entries)
+    return [each for each in found_effects if (each.kind, each.key) != (CHANGE_SETS, change_set.id)]
 
 
-def _changed_rows(uow: UnitOfWork, change_set: ChangeSet, told: Iterable[Effect]) -> ByKind:
+def _changed_rows(
+    uow: UnitOfWork, change_set: ChangeSet, found_effects: Iterable[Effect]
+) -> ByKind:
     """The effects on rows it changed; raises StaleWrite if one has changed since."""
     found: ByKind = {}
-    for effect in told:
+    for effect in found_effects:
         if effect.op is not Op.SAVE or effect.was.keys() <= STAMP_FIELDS:
             continue
         (row,) = uow.get(effect.kind, [effect.key])
@@ -90,10 +92,10 @@ def _changed_rows(uow: UnitOfWork, change_set: ChangeSet, told: Iterable[Effect]
     return found
 
 
-def _added_rows(uow: UnitOfWork, told: Iterable[Effect]) -> ByKind:
+def _added_rows(uow: UnitOfWork, found_effects: Iterable[Effect]) -> ByKind:
     """The effects on added rows that still exist; raises StaleWrite if one has changed since."""
     found: ByKind = {}
-    for effect in told:
+    for effect in found_effects:
         if effect.op is not Op.ADD:
             continue
         (row,) = uow.get(effect.kind, [effect.key])

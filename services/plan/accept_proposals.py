@@ -68,10 +68,10 @@ class ProposalAcceptance:
         for proposal in self._proposals:
             if proposal.target_id is None:
                 key = self._ids[proposal.id][1]
-                said = _read_metadata(proposal, NEW_KEYS[proposal.target_type])
+                metadata = _read_metadata(proposal, NEW_KEYS[proposal.target_type])
                 {_PAGE: self._new_page, _PHASE: self._new_phase, _TASK: self._new_task}[
                     proposal.target_type
-                ](proposal, key, said)
+                ](proposal, key, metadata)
             else:
                 self._change(proposal, proposal.target_id)
         parents = {page.id: [page.parent_page_id] for page in self._added[PAGES]}
@@ -98,8 +98,8 @@ class ProposalAcceptance:
         self._added[kind].append(stamped)
         return stamped
 
-    def _new_page(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
-        parent = self._reference(proposal, "parent_page_id", said, PAGES)
+    def _new_page(self, proposal: Proposal, key: str, metadata: dict[str, Any]) -> None:
+        parent = self._reference(proposal, "parent_page_id", metadata, PAGES)
         page = Page(
             initiative_id=self._initiative.id,
             parent_page_id=parent or self._root_page().id,
@@ -117,28 +117,28 @@ class ProposalAcceptance:
         self._root = root
         return root
 
-    def _new_phase(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
+    def _new_phase(self, proposal: Proposal, key: str, metadata: dict[str, Any]) -> None:
         phase = Phase(
             initiative_id=self._initiative.id, name=proposal.title, content=proposal.content
         )
         self._add(PHASES, phase, key)
-        for other in self._dependencies(proposal, said, PHASES):
+        for other in self._dependencies(proposal, metadata, PHASES):
             edge = PhaseDependency(phase_id=key, depends_on_phase_id=other)
             self._add(PHASE_DEPENDENCIES, edge)
 
-    def _new_task(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
-        phase_id = self._reference(proposal, "phase_id", said, PHASES)
+    def _new_task(self, proposal: Proposal, key: str, metadata: dict[str, Any]) -> None:
+        phase_id = self._reference(proposal, "phase_id", metadata, PHASES)
         task = Task(
             initiative_id=self._initiative.id,
             phase_id=phase_id,
-            parent_task_id=self._reference(proposal, "parent_task_id", said, TASKS),
+            parent_task_id=self._reference(proposal, "parent_task_id", metadata, TASKS),
             name=proposal.title,
             description=proposal.content,
             order=proposal.sort_order,
-            **_task_fields(said),
+            **_task_fields(metadata),
         )
         self._add(TASKS, task, key)
-        for other in self._dependencies(proposal, said, TASKS):
+        for other in self._dependencies(proposal, metadata, TASKS):
             self._add(TASK_DEPENDENCIES, TaskDependency(task_id=key, depends_on_task_id=other))
         phase = None if phase_id is None else self._current(PHASES, phase_id)
         if phase is not None:  # else it is new as well
@@ -148,7 +148,7 @@ class ProposalAcceptance:
 
     def _change(self, proposal: Proposal, key: str) -> None:
         kind = _KINDS[proposal.target_type]
-        said = _read_metadata(proposal, CHANGE_KEYS[proposal.target_type])
+        metadata = _read_metadata(proposal, CHANGE_KEYS[proposal.target_type])
         others = [each for each in self._proposals if each.target_id == key]
         if len(others) > 1:
             both = " and ".join(repr(each.id) for each in others)
@@ -161,7 +161,7 @@ class ProposalAcceptance:
             changed = evolve(row, name=proposal.title, content=proposal.content)
         else:
             texts = {"name": proposal.title, "description": proposal.content}
-            changed = evolve(row, **texts, **_task_fields(said))
+            changed = evolve(row, **texts, **_task_fields(metadata))
         if changed != row:
             self._saved[kind][key] = changed
 
@@ -171,18 +171,18 @@ class ProposalAcceptance:
         return row
 
     def _reference(
-        self, proposal: Proposal, field: str, said: dict[str, Any], kind: Kind[Any]
+        self, proposal: Proposal, field: str, metadata: dict[str, Any], kind: Kind[Any]
     ) -> str | None:
         """The id of the row that a metadata key names; None without that key."""
-        if field not in said:
+        if field not in metadata:
             return None
-        return self._resolve_id(proposal, field, said[field], kind, own=True)
+        return self._resolve_id(proposal, field, metadata[field], kind, own=True)
 
     def _dependencies(
-        self, proposal: Proposal, said: dict[str, Any], kind: Kind[Any]
+        self, proposal: Proposal, metadata: dict[str, Any], kind: Kind[Any]
     ) -> Iterable[str]:
         """The ids of the dependencies of a new row, each once; any initiative's are allowed."""
-        field, named = "depends_on", said.get("depends_on", [])
+        field, named = "depends_on", metadata.get("depends_on", [])
         if not isinstance(named, list):
             raise InvalidValue(f"metadata.{field}", "must be a list of ids")
         found = [self._resolve_id(proposal, field, each, kind, own=False) for each in named]
@@ -216,8 +216,8 @@ class ProposalAcceptance:
 
 def _read_metadata(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
     """The metadata of a proposal without nulls; raises InvalidValue for unknown keys."""
-    said = {key: each for key, each in (proposal.metadata or {}).items() if each is not None}
-    unknown = sorted(said.keys() - set(known))
+    metadata = {key: each for key, each in (proposal.metadata or {}).items() if each is not None}
+    unknown = sorted(metadata.keys() - set(known))
     if unknown:
         what = (
             f"a {proposal.target_type}" if proposal.target_id else f"a new {proposal.target_type}"
@@ -227,8 +227,8 @@ def _read_metadata(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
             "metadata",
             f"{', '.join(unknown)} of proposal {proposal.id!r} is not known: {what} {takes}",
         )
-    return said
+    return metadata
 
 
-def _task_fields(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: said[name] for name in ("priority", "category") if name in said}
+def _task_fields(metadata: dict[str, Any]) -> dict[str, Any]:
+    return {name: metadata[name] for name in ("priority", "category") if name in metadata}

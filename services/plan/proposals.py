@@ -30,12 +30,14 @@ def accept_all(
     accepted = [evolve(each, status=ProposalStatus.ACCEPTED) for each in proposals]
     uow.proposals.save_all(accepted)
     agents = {each.agent_id for each in proposals}
-    said = proposals[0].summary if len(proposals) == 1 else "; ".join(p.title for p in proposals)
+    default_summary = (
+        proposals[0].summary if len(proposals) == 1 else "; ".join(p.title for p in proposals)
+    )
     return uow.change_sets.add(
         ChangeSet(
             initiative_id=proposals[0].initiative_id,
             agent_id=agents.pop() if len(agents) == 1 else None,
-            summary=said if summary is None else summary,
+            summary=default_summary if summary is None else summary,
             tx=uow.tx,
         )
     )

@@ -137,15 +137,16 @@ def match_plan(uow: UnitOfWork, plan: PlanText) -> PlanMatch:
     """Match all items and compute the rows they are to become, except for their statuses.
 
     Raises InvalidValue if an item waits for one that does not exist.
+    """
     items = _match_items(uow, plan)
     arrival = PlanMatch(items)
     _match_dependencies(uow, arrival)
     numbers = _task_orders(items)
     tasks = {each.id for each in items if each.sort is TASK}
     for age, each in enumerate(items):
-        said = said_of(each.item) if each.is_bare else each.sort.fields
+        fields = said_of(each.item) if each.is_bare else each.sort.fields
         values: dict[str, Any] = {
-            name: getattr(each.item, name) for name in said if name != "status"
+            name: getattr(each.item, name) for name in fields if name != "status"
         }
         if each.is_bare:
             each.change(**values)

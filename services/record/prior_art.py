@@ -135,9 +135,11 @@ def _relevant(matches: Sequence[Match[Row]]) -> list[Match[Row]]:
         return []
     least = MIN_RELEVANCE * matches[0].score
     near = [each for each in matches if each.score >= least]
-    told = {key_of(each.key) for each in near if isinstance(each.key, Retrospective)}
+    represented = {key_of(each.key) for each in near if isinstance(each.key, Retrospective)}
     left = [
-        each for each in near if not isinstance(each.key, Commit) or key_of(each.key) not in told
+        each
+        for each in near
+        if not isinstance(each.key, Commit) or key_of(each.key) not in represented
     ]
     # Of equal scores the latest first; then by id, so that every store gives the same order.
     left.sort(key=lambda each: each.key.id)

@@ -122,7 +122,7 @@ def _apply_entries(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEve
 
 def _sort_events(uow: UnitOfWork, events: Sequence[Event]) -> _SortedEvents:
     """Sort events into fresh ones, duplicates, and those that cannot be applied."""
-    said = _SortedEvents([], 0, 0, [], {}, {})
+    result = _SortedEvents([], 0, 0, [], {}, {})
     setups = _known_setups(uow, events)
     meanings: dict[str, tuple[Event, Meaning]] = {}
     doubled = uncounted = 0
@@ -131,15 +131,15 @@ def _sort_events(uow: UnitOfWork, events: Sequence[Event]) -> _SortedEvents:
             known = setups.get(session_of(event) or "", Setup())
             meaning = interpret(event, known, uow.experience)
         except InvalidValue as error:
-            said.aside.append((event.id, str(error)))
+            result.aside.append((event.id, str(error)))
             continue
         if meaning.session_id is not None and meaning.agent is not None:
             own = event.env.get(SESSION)
-            said.sessions.update(
+            result.sessions.update(
                 dict.fromkeys([meaning.session_id, *filter(None, [own])], meaning.agent)
             )
             if meaning.setup != known:
-                setups[meaning.session_id] = said.setups[meaning.session_id] = meaning.setup
+                setups[meaning.session_id] = result.setups[meaning.session_id] = meaning.setup
         if meaning.entry is None:
             uncounted += 1
         elif event.id in meanings:
@@ -152,8 +152,8 @@ def _sort_events(uow: UnitOfWork, events: Sequence[Event]) -> _SortedEvents:
         if key in seen or (meaning.commit is not None and _is_known(uow, meaning.commit, made)):
             doubled += 1
         else:
-            said.fresh.append((event, meaning))
-    return said._replace(doubled=doubled, uncounted=uncounted)
+            result.fresh.append((event, meaning))
+    return result._replace(doubled=doubled, uncounted=uncounted)
 
 
 def _is_known(uow: UnitOfWork, commit: Commit, made: set[tuple[str, str, str]]) -> bool:

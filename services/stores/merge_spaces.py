@@ -69,8 +69,8 @@ def merge(
     reports = []
     for space in select_spaces(source, target, spaces):
         with source.transaction(space, write=False) as theirs:
-            told = _MergeSource(theirs, source.dictionary, space, target, progress)
-            merging = partial(_merge_into, target, told, actor, experience)
+            incoming = _MergeSource(theirs, source.dictionary, space, target, progress)
+            merging = partial(_merge_into, target, incoming, actor, experience)
             reports.append(insist(merging, target.patience))
     return MergeReport(
         added=sum(each.added for each in reports),
@@ -97,10 +97,10 @@ class _MergeSource:
 
 
 def _merge_into(
-    target: Store, told: _MergeSource, actor: Actor, experience: Experience | None
+    target: Store, incoming: _MergeSource, actor: Actor, experience: Experience | None
 ) -> MergeReport:
-    with unit_of_work(target, told.space, actor=actor, experience=experience) as uow:
-        report = _merge_space(uow, told)
+    with unit_of_work(target, incoming.space, actor=actor, experience=experience) as uow:
+        report = _merge_space(uow, incoming)
         if report.added:
             _commit(uow, target)
     return report
@@ -115,25 +115,25 @@ def _commit(uow: UnitOfWork, target: Store) -> None:
         raise StoreUnavailable(target.url, reason) from error
 
 
-def _merge_space(uow: UnitOfWork, told: _MergeSource) -> MergeReport:
-    refuse_unfinished(uow.session, told.target, told.space)
-    kinds = told.kinds()
-    total = sum(told.theirs.count(find(kind)) for kind in kinds)
-    arriving = _Candidates(uow)
+def _merge_space(uow: UnitOfWork, incoming: _MergeSource) -> MergeReport:
+    refuse_unfinished(uow.session, incoming.target, incoming.space)
+    kinds = incoming.kinds()
+    total = sum(incoming.theirs.count(find(kind)) for kind in kinds)
+    candidates = _Candidates(uow)
     kept = done = 0
     for kind in kinds:
-        for page in pages(told.theirs, kind):
+        for page in pages(incoming.theirs, kind):
             there = uow.session.get(kind, [kind.key_of(row) for row in page])
             lacked = [row for row, own in zip(page, there, strict=True) if own is None]
-            arriving.add(kind, lacked)
+            candidates.add(kind, lacked)
             kept += len(page) - len(lacked)
             done += len(page)
-            told.progress(told.space, done, total)
-    arriving.reject_impossible()
-    added = arriving.insert()
+            incoming.progress(incoming.space, done, total)
+    candidates.reject_impossible()
+    added = candidates.insert()
     failed = tuple(
-        MergeFailure(told.space, kind.title, str(key), reason)
-        for kind, reasons in arriving.failed.items()
+        MergeFailure(incoming.space, kind.title, str(key), reason)
+        for kind, reasons in candidates.failed.items()
         for key, reason in reasons.items()
     )
     return MergeReport(added, kept, failed)

@@ -67,10 +67,10 @@ def _entries_of_rows(
     """The journal entries of each of these rows, in order."""
 
     def ask(part: Sequence[Any]) -> dict[Any, list[JournalEntry]]:
-        told: dict[Any, list[JournalEntry]] = {str(key): [] for key in part}
-        for entry in session.select(find(JOURNAL, {"entity": kind.name, "key": any_of(told)})):
-            told[entry.key].append(entry)
-        return told
+        entries: dict[Any, list[JournalEntry]] = {str(key): [] for key in part}
+        for entry in session.select(find(JOURNAL, {"entity": kind.name, "key": any_of(entries)})):
+            entries[entry.key].append(entry)
+        return entries
 
     return _ask_around_damage(session, ask, keys)
 
@@ -87,10 +87,10 @@ def examine_rows(
         yield from _dangling_references(session, kind, dictionary, page)
         yield from _duplicate_values(kind, page, uniques)
         if kind.journalled and not kind.derived:
-            told = _entries_of_rows(session, kind, [kind.key_of(row) for row in page])
+            entries = _entries_of_rows(session, kind, [kind.key_of(row) for row in page])
             for row in page:
                 key = str(kind.key_of(row))
-                if key in told and (what := _difference_from_journal(kind, row, told[key])):
+                if key in entries and (what := _difference_from_journal(kind, row, entries[key])):
                     yield kind.name, key, what
         tell(len(page))
 
@@ -133,24 +133,24 @@ def _defaults(kind: Kind[Any]) -> dict[str, Any]:
 
 
 def _difference_from_journal(
-    kind: Kind[Any], row: object, told: Sequence[JournalEntry]
+    kind: Kind[Any], row: object, entries: Sequence[JournalEntry]
 ) -> str | None:
     """How a row differs from its journal entries, except for secrets, which those do not have."""
-    if not told:
+    if not entries:
         return "the journal knows nothing of it"
-    if told[-1].op is Op.REMOVE:
+    if entries[-1].op is Op.REMOVE:
         return "the journal says that it was removed"
-    said: dict[str, Any] | None = None
-    for entry in told:
+    recorded: dict[str, Any] | None = None
+    for entry in entries:
         if entry.op is Op.ADD:
-            said = dict(entry.after or {})
-        elif said is not None:
-            said.update(entry.after or {})
-    if said is None:
+            recorded = dict(entry.after or {})
+        elif recorded is not None:
+            recorded.update(entry.after or {})
+    if recorded is None:
         return "the journal does not tell how it came"
     if kind.append_only:
         return None
-    expected, held = {**_defaults(kind), **said}, encode(kind, row)
+    expected, held = {**_defaults(kind), **recorded}, encode(kind, row)
     wrong = [
         name
         for name in kind.columns
@@ -162,7 +162,7 @@ def _difference_from_journal(
 def examine_journal(
     session: Session, dictionary: Dictionary, tell: Callable[[int], None]
 ) -> Iterator[Finding]:
-    """Findings about the journal: gaps, times out of order, rows that it has and the space lacks."""
+    """Findings about the journal: gaps, times out of order, rows missing from the space."""
     name, last = JOURNAL.name, None
     head = session.head
     for page in readable_pages(session, JOURNAL):
@@ -206,8 +206,12 @@ def _missing_rows(
             yield JOURNAL.name, None, f"it speaks of {entity}, which nobody knows"
             continue
         lost = _missing_keys(session, kind, keys)
-        for key, told in _entries_of_rows(session, kind, lost).items():
+        for key, entries in _entries_of_rows(session, kind, lost).items():
             # A row that was added twice is reported at the last of both.
-            adds = [entry.seq for entry in told if entry.op is Op.ADD]
-            if told and told[-1].op is not Op.REMOVE and page[0].seq <= adds[-1] <= page[-1].seq:
+            adds = [entry.seq for entry in entries if entry.op is Op.ADD]
+            if (
+                entries
+                and entries[-1].op is not Op.REMOVE
+                and page[0].seq <= adds[-1] <= page[-1].seq
+            ):
                 yield entity, key, "the journal tells that it came, and it is not there"

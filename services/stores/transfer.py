@@ -61,6 +61,7 @@ def select_spaces(source: Store, target: Store, wanted: Sequence[str] | None) ->
 
     Raises NotFound for a space that the source lacks, and InvalidValue if both stores are the same
     or laid out for different versions.
+    """
     if source.uuid == target.uuid or (source.url == target.url != "memory://"):
         raise InvalidValue(
             "target", "is the store that is read, or holds its files; name another one"

@@ -1,9 +1,9 @@
-"""Where the repository of a folder lies, found by reading git's files as git does.
+"""Find the repository of a folder by reading git's files as git does.
 
-Whatever is out of the ordinary raises `Unsure`; `asking` then asks git. So does everything of which
-git asks the user's settings first: a repository that somebody else owns (`safe.directory`) and a
-bare one that nobody named (`safe.bareRepository`). Nothing here trusts what it reads enough to run
-it. Imports nothing heavy: see `place`.
+Anything unusual raises `NeedsGit`; `git_cli` then asks git. So does everything for which git checks
+the user's settings first: a repository that somebody else owns (`safe.directory`) and a bare one
+that was not named (`safe.bareRepository`). Nothing that is read here is ever run. Imports nothing
+heavy: see `facts`.
 """
 
 import os
@@ -22,7 +22,7 @@ from herdbook.adapters.git.git_files import (
 )
 from herdbook.adapters.git.ownership import check_owner, leads_to, worktree_mismatch
 
-# Set by hooks and by people who know what they do: git has rules for each.
+# Set by hooks and by expert users: git has its own rules for each.
 _DECIDING_VARIABLES: Final = (
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -38,23 +38,23 @@ _WORKTREE: Final = "core.worktree"
 
 
 class GitDirectories(NamedTuple):
-    """The directories git works with from some folder; all are real paths."""
+    """The directories git uses when started in some folder; all are real paths."""
 
     git_dir: str
     common_dir: str
     top_level: str | None
-    folder: str  # git started there works with these directories
-    doubt: str | None = None  # why the worktree that git would use is not taken for one
+    folder: str  # git started there uses these directories
+    doubt: str | None = None  # why the worktree that git would use is not accepted
 
 
 class BareCandidate(NamedTuple):
-    """A folder that git would take for a bare repository because one stands inside it."""
+    """A folder that looks like a bare repository to git."""
 
     path: str
 
 
 class RepositorySettings(NamedTuple):
-    """What a repository's own config files say of it, without what they include."""
+    """The settings in a repository's own config files, without included files."""
 
     bare: bool | None
     worktree: str | None
@@ -64,9 +64,9 @@ class RepositorySettings(NamedTuple):
 
 
 def discover(folder: str, environment: Mapping[str, str]) -> GitDirectories | BareCandidate | None:
-    """The place of a folder given by its real path; None outside any repository.
+    """The git directories of a folder, given by its real path; None outside any repository.
 
-    Raises Unsure where only git can tell, also where somebody else owns the worktree, its `.git` or
+    Raises NeedsGit where only git can tell, also if somebody else owns the worktree, its `.git` or
     the git directory: these are the paths whose owners git compares with the user.
     """
     if any(name in environment for name in _DECIDING_VARIABLES):
@@ -94,7 +94,7 @@ def discover(folder: str, environment: Mapping[str, str]) -> GitDirectories | Ba
 
 
 def repository_above(path: str) -> str | None:
-    """The nearest folder above a path that holds a `.git`, whatever lies between; None if none."""
+    """The nearest folder above a path that has a `.git`; None if none has."""
     device = _device(path)
     here = path
     while (above := os.path.dirname(here)) != here and _device(above) == device:
@@ -107,10 +107,10 @@ def repository_above(path: str) -> str | None:
 
 
 def main_worktree(common_dir: str, named: str | None) -> str | None:
-    """The worktree of a repository that is not bare, in whose config `core.worktree` names this.
+    """The main worktree of a repository that is not bare; `named` is its `core.worktree`.
 
-    It is the one that is named if that leads back, else the folder around `.git`. None where the
-    git directory lies apart and its config does not tell.
+    It is the named one if its `.git` leads back to the repository, else the folder around `.git`.
+    None if the git directory is elsewhere and its config names no worktree.
     """
     if named is not None:
         path = os.path.realpath(os.path.join(common_dir, named))
@@ -121,23 +121,23 @@ def main_worktree(common_dir: str, named: str | None) -> str | None:
 
 
 def settings(common_dir: str) -> RepositorySettings:
-    """What the repository's own config file says, and that of its main worktree."""
-    said = _entries(common_dir, "config")
-    last = dict(said)
+    """The settings of the repository's own config file and of its main worktree's."""
+    found_settings = _entries(common_dir, "config")
+    last = dict(found_settings)
     if "extensions.worktreeconfig" in last:
         own = dict(_entries(common_dir, "config.worktree"))
         last.update({key: own[key] for key in (_BARE, _WORKTREE) if key in own})
     return RepositorySettings(
         bare=parse_boolean(last[_BARE]) if _BARE in last else None,
         worktree=last.get(_WORKTREE),
-        origin_urls=[value or "" for key, value in said if key == "remote.origin.url"],
+        origin_urls=[value or "" for key, value in found_settings if key == "remote.origin.url"],
         includes=any(key.startswith(("include.", "includeif.")) for key in last),
         plain=all(_is_plain(key, value) for key, value in last.items()),
     )
 
 
 def _is_plain(key: str, value: str | None) -> bool:
-    """Whether a setting leaves it as it is how git reads a repository."""
+    """Whether a setting does not change how git reads a repository."""
     if key == "core.repositoryformatversion":
         return value in {"0", "1"}
     if key == _WORKTREE:
@@ -150,34 +150,36 @@ def _entries(folder: str, name: str) -> list[tuple[str, str | None]]:
 
 
 def _directories(git_dir: str, here: str) -> GitDirectories:
-    """The place of a git directory that the `.git` of a folder is or names."""
+    """The directories for a git directory that the `.git` of a folder is or names."""
     real = os.path.realpath(git_dir)
     common = os.path.realpath(common_dir_of(real))
-    said = settings(common)
-    if not said.plain:
+    found_settings = settings(common)
+    if not found_settings.plain:
         raise NeedsGit
     worktree: str | None = here
-    # A linked worktree has its own .git file; these two speak of the main worktree alone.
+    # A linked worktree has its own .git file; these two settings are about the main worktree only.
     if real == common:
-        if said.worktree is not None:
-            path = os.path.join(real, said.worktree)
-            if said.bare or not os.path.isdir(path):
+        if found_settings.worktree is not None:
+            path = os.path.join(real, found_settings.worktree)
+            if found_settings.bare or not os.path.isdir(path):
                 raise NeedsGit
             worktree = os.path.realpath(path)
-        elif said.bare:
+        elif found_settings.bare:
             worktree = None
-    return drop_doubtful_worktree(GitDirectories(real, common, worktree, here), said.worktree)
+    return drop_doubtful_worktree(
+        GitDirectories(real, common, worktree, here), found_settings.worktree
+    )
 
 
-def drop_doubtful_worktree(place: GitDirectories, named: str | None) -> GitDirectories:
-    """A place that nobody named, without its worktree if that and the repository disagree.
+def drop_doubtful_worktree(dirs: GitDirectories, named: str | None) -> GitDirectories:
+    """Directories that were found by looking, without the worktree if the repository disowns it.
 
-    `named` is what its config calls its worktree.
+    `named` is its `core.worktree`.
     """
-    if place.top_level is None:
-        return place
-    doubt = worktree_mismatch(place.top_level, place.git_dir, place.common_dir, named)
-    return place if doubt is None else place._replace(top_level=None, doubt=doubt)
+    if dirs.top_level is None:
+        return dirs
+    doubt = worktree_mismatch(dirs.top_level, dirs.git_dir, dirs.common_dir, named)
+    return dirs if doubt is None else dirs._replace(top_level=None, doubt=doubt)
 
 
 def _device(path: str) -> int:

@@ -1,7 +1,7 @@
 """Git's own files, read as git reads them and without starting it.
 
-Where a file cannot be read or is not fully understood, `Unsure` is raised, and git has to be asked.
-Imports nothing heavy: see `place`.
+If a file cannot be read or is not fully understood, `NeedsGit` is raised, and git has to be asked.
+Imports nothing heavy: see `facts`.
 """
 
 import os
@@ -16,7 +16,7 @@ _HEAD: Final = re.compile(rb"ref:[ \t\n\r]*refs/|[0-9a-fA-F]{40}")
 
 
 def is_git_dir(path: str) -> bool:
-    """Whether git would take this for a git directory: HEAD, objects and refs are there."""
+    """Whether git would accept this as a git directory: it has HEAD, objects and refs."""
     head = os.path.join(path, "HEAD")
     try:
         data = os.fsencode(os.readlink(head))
@@ -32,7 +32,7 @@ def is_git_dir(path: str) -> bool:
 
 
 def common_dir_of(git_dir: str) -> str:
-    """The git directory that a linked worktree's own one leans on; itself in all other cases."""
+    """The common git directory of a linked worktree's own one; otherwise the directory itself."""
     data = read_small_file(os.path.join(git_dir, "commondir"))
     if data is None:
         return git_dir
@@ -42,7 +42,7 @@ def common_dir_of(git_dir: str) -> str:
 
 
 def branch_of(git_dir: str) -> str | None:
-    """The branch that HEAD names, born or not; None when HEAD is detached."""
+    """The branch that HEAD names, even without a commit; None if HEAD is detached."""
     head = os.path.join(git_dir, "HEAD")
     try:
         data = os.fsencode(os.readlink(head))
@@ -53,7 +53,7 @@ def branch_of(git_dir: str) -> str | None:
         data = data[len(b"ref:") :].strip(b" \t\r\n")
     name = data.decode("utf-8", "surrogateescape")
     if name == "refs/heads/.invalid":
-        raise NeedsGit  # what a newer way to keep refs leaves for older programs to read
+        raise NeedsGit  # the placeholder that the reftable format leaves for older programs
     return name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else None
 
 
@@ -62,7 +62,7 @@ def registered_worktree(git_dir: str) -> str | None:
     try:
         data = read_small_file(os.path.join(git_dir, "gitdir"))
     except NeedsGit:
-        return None  # git says of such a one that it is prunable
+        return None  # git reports such a worktree as prunable
     if data is None or b"\0" in data:
         return None
     dot_git = os.path.join(git_dir, os.fsdecode(data.rstrip()))
@@ -70,7 +70,7 @@ def registered_worktree(git_dir: str) -> str | None:
 
 
 def git_dir_named_in(dot_git: str, here: str) -> str:
-    """The git directory that a `.git` file names."""
+    """The git directory that a `.git` file names; raises NeedsGit if it names none."""
     data = read_small_file(dot_git) or b""
     path = data.rstrip(b"\r\n").removeprefix(b"gitdir: ")
     git_dir = os.path.join(here, os.fsdecode(path))
@@ -80,7 +80,7 @@ def git_dir_named_in(dot_git: str, here: str) -> str:
 
 
 def mode_of(path: str) -> int | None:
-    """What kind of thing a path leads to; None where it leads to nothing."""
+    """The mode of what a path leads to; None if there is nothing."""
     try:
         return os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -90,7 +90,10 @@ def mode_of(path: str) -> int | None:
 
 
 def read_small_file(path: str, limit: int = SIZE_LIMIT) -> bytes | None:
-    """All of a small file; None when there is none. Raises Unsure for what is no file."""
+    """The content of a small file; None if there is none.
+
+    Raises NeedsGit for what is no regular file, cannot be read or is larger than `limit`.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:

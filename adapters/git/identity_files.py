@@ -1,4 +1,4 @@
-"""Identities pinned in the git directories, where every worktree and every user finds them."""
+"""Files in the git directories with pinned identities, for every worktree and every user."""
 
 import os
 from typing import TYPE_CHECKING
@@ -23,7 +23,10 @@ def pinned_worktree_id(git_dir: str) -> str | None:
 
 
 def pin(facts: "GitFacts", repository_id: str, worktree_id: str) -> tuple[str, str]:
-    """Write both identities, unless others stand there already; those that stand there now."""
+    """Write both identities unless they are pinned already; returns the pinned ones.
+
+    Raises InvalidValue for an identity that is malformed.
+    """
     from herdbook.domain.location import identity  # noqa: PLC0415 - reading pins needs none of its rules
 
     wanted = facts._replace(pinned_repository_id=repository_id, pinned_worktree_id=worktree_id)

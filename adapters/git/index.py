@@ -1,7 +1,7 @@
-"""Whether git tracks a path: from the index of a worktree, and from git where that is not enough.
+"""Whether git tracks a path: from the index of a worktree, and from git if that is not enough.
 
-Most repositories keep nothing of ours in their worktree, so most answers come from one search of
-the index file: every tracked path stands in it as text.
+Most repositories have no files of Herdbook in their worktree, so most answers come from one search
+of the index file, which contains every tracked path as text.
 """
 
 import os
@@ -19,7 +19,7 @@ _FULL_PATH_VERSIONS: Final = (2, 3)
 def is_tracked(facts: GitFacts, path: str, environment: Mapping[str, str]) -> bool:
     """Whether git tracks a file at a path of the worktree or anything below it.
 
-    What cannot be found out counts as tracked: whoever asks is about to trust what lies there.
+    True if that cannot be determined: the caller is about to trust what is there.
     """
     try:
         with open(os.path.join(facts.git_dir, "index"), "rb") as file:
@@ -36,9 +36,9 @@ def is_tracked(facts: GitFacts, path: str, environment: Mapping[str, str]) -> bo
             return False
     words = ["-C", facts.top_level or facts.git_dir, "ls-files", "-z", "--cached", "--", path]
     try:
-        status, told, _ = ask_git(
+        status, output, _ = ask_git(
             ["--literal-pathspecs", *words], without_repository_variables(environment)
         )
     except HerdbookError:
         return True
-    return status != 0 or bool(told)
+    return status != 0 or bool(output)

@@ -1,4 +1,4 @@
-"""Which machine this is: the same for all its users and across restarts, wherever that can be."""
+"""The id of this machine: where possible the same for all its users and across restarts."""
 
 import os
 import re
@@ -13,7 +13,7 @@ _PLATFORM_UUID: Final = re.compile(r'"IOPlatformUUID" = "([0-9A-Fa-f-]{36})"')
 
 
 def machine_id(files: tuple[str, ...] = _FILES, platform: str = sys.platform) -> str:
-    """The machine's id. It may identify a person, so it goes into facts and nowhere else."""
+    """The machine's id. It may identify a person, so it goes into the facts and nowhere else."""
     for file in files:
         text = (read_text(file) or "").strip()
         if _ID.fullmatch(text):
@@ -26,7 +26,7 @@ def machine_id(files: tuple[str, ...] = _FILES, platform: str = sys.platform) ->
 
 
 def platform_uuid(registry: str) -> str | None:
-    """The hardware's UUID in what macOS' `ioreg` prints."""
+    """The hardware's UUID in the output of macOS' `ioreg`; None if it has none."""
     match = _PLATFORM_UUID.search(registry)
     return match[1].replace("-", "").lower() if match else None
 
@@ -40,12 +40,12 @@ def _read_registry() -> str:
             command, stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
     except OSError:
-        return ""  # the id is then made up, as on any machine that has none
+        return ""  # a random id is used then, as on any machine without one
     return ended.stdout.decode("utf-8", "replace")
 
 
 def _own_id() -> str:
-    """An id of our own, made once and kept with the user's state."""
+    """A random id, made once and stored with the user's state."""
     from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing else tells
 
     folder = user_state_dir("herdbook")

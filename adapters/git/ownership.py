@@ -1,6 +1,6 @@
-"""Whether a repository and its worktree are what they seem, before anything is believed of them.
+"""Checks that a repository and its worktree belong together and to this user.
 
-Imports nothing heavy: see `place`.
+Imports nothing heavy: see `facts`.
 """
 
 import os
@@ -11,7 +11,7 @@ from herdbook.adapters.git.git_files import git_dir_named_in, mode_of, registere
 
 
 class UntrustedRepository(Exception):
-    """There is a repository that git would not use for this user; the sentence says why."""
+    """There is a repository that git refuses to use for this user; the sentence says why."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -19,7 +19,7 @@ class UntrustedRepository(Exception):
 
 
 def check_owner(*paths: str) -> None:
-    """Leave to git whether a path of somebody else may be trusted; links count as themselves."""
+    """Raise NeedsGit if somebody else owns one of the paths; links are not followed."""
     user = os.geteuid()
     try:
         if all(os.lstat(path).st_uid == user for path in paths):
@@ -32,12 +32,12 @@ def check_owner(*paths: str) -> None:
 def worktree_mismatch(
     worktree: str, git_dir: str, common_dir: str, named: str | None
 ) -> str | None:
-    """Why a worktree is not taken for a repository's own; None if they agree.
+    """Why a worktree is not accepted as a repository's own; None if both agree.
 
-    Git takes either side's word. But a settings file in a worktree may choose places inside the
-    repository, and a file that came with an archive can call any folder its worktree, or any
-    repository its own. So both must agree: the worktree's `.git` leads to the git directory, and
-    the repository knows of no other worktree that has a better claim. `named` is `core.worktree`.
+    Git accepts either side's claim. But a settings file in a worktree may choose locations inside
+    the repository, and a file that came with an archive can claim any folder as its worktree, or
+    any repository as its own. So both must agree: the worktree's `.git` leads to the git directory,
+    and the repository has no other worktree with a better claim. `named` is `core.worktree`.
     """
     if git_dir == os.path.join(worktree, ".git"):
         return None
@@ -78,17 +78,17 @@ def leads_to(worktree: str, git_dir: str) -> bool:
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether a real path is a folder's or lies below it."""
+    """Whether a real path is a folder or below it."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
 def printable(path: str) -> str:
-    """A path as text that can be printed, whatever bytes it is made of."""
+    """A path as printable text, for any bytes it may have."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two paths are one folder, also where it is mounted twice or case does not count."""
+    """Whether two paths are one folder, also if it is mounted twice or case does not matter."""
     try:
         return os.path.samefile(one, other)
     except OSError:

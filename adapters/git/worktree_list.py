@@ -1,4 +1,4 @@
-"""What `git worktree list` prints, and which git directory belongs to which worktree."""
+"""Parse `git worktree list`, and match worktrees with their git directories."""
 
 import os
 import re
@@ -31,21 +31,21 @@ def list_worktrees(facts: GitFacts) -> list[GitWorktree]:
     """All worktrees, first the main one or the bare repository."""
     git = ["-C", folder_for_git(facts), "worktree", "list", "--porcelain"]
     environment = without_repository_variables(os.environ)
-    status, told, complaint = ask_git([*git, "-z"], environment)
-    records = parse_records(told, b"\0")
-    if status == _UNKNOWN_OPTION:  # before git 2.36, which has trouble with newlines in paths
-        status, told, complaint = ask_git(git, environment)
-        records = parse_records(told, b"\n")
+    status, output, complaint = ask_git([*git, "-z"], environment)
+    records = parse_records(output, b"\0")
+    if status == _UNKNOWN_OPTION:  # before git 2.36, which cannot print newlines in paths
+        status, output, complaint = ask_git(git, environment)
+        records = parse_records(output, b"\n")
     if status != 0:
         raise_complaint("git", status, complaint)
     linked = admin_dirs(facts.common_dir)
     return [_worktree(facts, record, linked, is_main=n == 0) for n, record in enumerate(records)]
 
 
-def parse_records(told: bytes, end: bytes) -> list[dict[str, str]]:
-    """The records of a listing whose lines end so, each a label with what follows it."""
+def parse_records(output: bytes, end: bytes) -> list[dict[str, str]]:
+    """The records of a listing whose lines end with `end`, each a map of labels to values."""
     records = []
-    for record in told.split(end * 2):
+    for record in output.split(end * 2):
         lines = [line.partition(b" ") for line in record.split(end) if line]
         if lines:
             records.append({label.decode(): _unquote(rest, end) for label, _, rest in lines})
@@ -53,7 +53,7 @@ def parse_records(told: bytes, end: bytes) -> list[dict[str, str]]:
 
 
 def admin_dirs(common_dir: str) -> dict[str, str]:
-    """The git directory of every linked worktree, by the path where the repository expects it."""
+    """The git directory of every linked worktree, by the worktree path that it records."""
     folder = os.path.join(common_dir, "worktrees")
     found = {}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
@@ -65,7 +65,7 @@ def admin_dirs(common_dir: str) -> dict[str, str]:
 
 
 def _unquote(text: bytes, end: bytes) -> str:
-    """A text without the quotes that git sets where lines end with a newline."""
+    """A text without the quotes that git adds if lines end with a newline."""
     if end == b"\n" and text.startswith(b'"') and text.endswith(b'"'):
         text = _QUOTED.sub(lambda m: _ESCAPED.get(m[1]) or bytes([int(m[1], 8)]), text[1:-1])
     return os.fsdecode(text)
@@ -90,7 +90,7 @@ def _worktree(
 
 
 def _main_path(facts: GitFacts) -> str:
-    """Where the main worktree is: git names the git directory when that lies elsewhere."""
+    """The path of the main worktree: git prints the git directory if that is elsewhere."""
     if facts.is_main and facts.top_level is not None:
         return facts.top_level
     return repository_root(facts)

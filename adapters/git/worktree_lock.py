@@ -1,8 +1,8 @@
-"""The lock under which worktrees are added and removed, one process at a time.
+"""The lock for adding and removing worktrees, held by one process at a time.
 
-Git itself promises no queue for them, and what we do before and after it must not be parted from
-it. The lock is `flock`, which ends with the process that holds it. Its file is never removed:
-somebody may wait for it.
+Git itself does not serialise these, and our checks before and after must not be separated from
+git's work. The lock is `flock`, which ends with the process that holds it. Its file is never
+removed: somebody may wait for it.
 """
 
 import fcntl
@@ -43,7 +43,7 @@ def worktree_lock(common_dir: str, patience: float) -> Iterator[None]:
 
 
 class _LockWait:
-    """One place in the queue. A thread does the blocking, because `flock` cannot be called off."""
+    """A wait for the lock. A thread does the blocking call, because `flock` cannot be cancelled."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -52,7 +52,7 @@ class _LockWait:
         self._wanted = True
 
     def acquire(self, patience: float) -> bool:
-        """Whether the lock came in time; if not, it is let go as soon as it does come."""
+        """Acquire the lock; False after `patience`, and then it is released as soon as it comes."""
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

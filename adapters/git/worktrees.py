@@ -1,8 +1,8 @@
-"""The worktrees of a repository, listed, added and removed by git itself.
+"""List, add and remove the worktrees of a repository, with git itself.
 
 Git is started in a folder of the repository, and checks as always whether that is the user's own.
-What only asks runs nothing that the repository's config names. Adding and removing a worktree was
-asked for by name and is git's ordinary work: hooks and filters of the repository run.
+Queries run nothing that the repository's config names. Adding and removing a worktree is requested
+by the user and git's ordinary work: hooks and filters of the repository run.
 """
 
 import logging
@@ -39,14 +39,17 @@ def add(
     *,
     patience: float = PATIENCE,
 ) -> GitFacts:
-    """Check a branch out into a new worktree; the facts about that."""
+    """Check a branch out into a new worktree; returns the facts about it.
+
+    If it fails, whatever git has left of the worktree, its folders and its branch is removed.
+    """
     environment = without_repository_variables(os.environ)
     folder = _absolute(path)
     _check_name(facts, branch, environment)
     with worktree_lock(facts.common_dir, patience):
         _check_free(folder)
         begin = _start_commit(facts, branch, base, environment)
-        # Named by its hash, so that no other name can be meant and no upstream gets set.
+        # The commit is given by its hash, so that it is unambiguous and no upstream gets set.
         what = [folder, branch] if begin is None else ["-b", branch, folder, begin]
         above = _missing_above(folder)
 
@@ -76,7 +79,7 @@ def add(
 def remove(
     facts: GitFacts, path: _Path, *, force: bool = False, patience: float = PATIENCE
 ) -> None:
-    """Remove a worktree and what the repository knows of it; its branch stays."""
+    """Remove a worktree and its entry in the repository; its branch stays."""
     how = ["--force"] if force else []
     folder = _absolute(path)
     git = [*_git_outside(facts, folder), "worktree", "remove", *how, "--", folder]
@@ -87,7 +90,7 @@ def remove(
 
 
 def prune(facts: GitFacts, *, patience: float = PATIENCE) -> list[str]:
-    """Forget worktrees whose folders are gone; the paths where those were."""
+    """Remove the entries of worktrees whose folders are gone; returns their paths."""
     with worktree_lock(facts.common_dir, patience):
         before = admin_dirs(facts.common_dir)
         git = ["-C", folder_for_git(facts), "worktree", "prune"]
@@ -99,19 +102,21 @@ def prune(facts: GitFacts, *, patience: float = PATIENCE) -> list[str]:
 
 
 def is_clean(path: _Path) -> bool:
-    """Whether the worktree holds no change and no untracked file that git does not ignore."""
+    """Whether the worktree has no changes and no untracked files, except ignored ones."""
     environment = without_repository_variables(os.environ)
-    status, told, complaint = status_of(_absolute(path), environment, PATIENCE, untracked="normal")
+    status, output, complaint = status_of(
+        _absolute(path), environment, PATIENCE, untracked="normal"
+    )
     if status != 0:
         raise_complaint("path", status, complaint)
-    return not told
+    return not output
 
 
 def _git_outside(facts: GitFacts, folder: str) -> list[str]:
-    """How to start git in a folder of the repository that stays when this worktree goes."""
+    """The arguments to start git in a folder of the repository outside this worktree."""
     if facts.top_level != folder:
         return ["-C", folder_for_git(facts)]
-    # A bare one is not come upon here: the worktree names it, and git would work with it there.
+    # A bare repository is not found by looking here: the worktree names it, and git would use it.
     return ["-c", "safe.bareRepository=all", "-C", repository_root(facts)]
 
 
@@ -131,9 +136,9 @@ def _check_name(facts: GitFacts, branch: str, environment: Mapping[str, str]) ->
     if not branch or branch.startswith("-") or "\0" in branch:
         raise InvalidValue("branch", reason)
     git = ["-C", folder_for_git(facts), "check-ref-format", "--branch", branch]
-    status, told, _ = ask_git(git, environment)
-    # Git also takes `@{-1}` for the branch before this one, and prints that one's name.
-    if status != 0 or told != os.fsencode(branch) + b"\n":
+    status, output, _ = ask_git(git, environment)
+    # Git also accepts `@{-1}` for the previous branch, and prints that branch's name.
+    if status != 0 or output != os.fsencode(branch) + b"\n":
         raise InvalidValue("branch", reason)
 
 
@@ -151,7 +156,7 @@ def _check_free(folder: str) -> None:
 
 
 def _missing_above(folder: str) -> list[str]:
-    """The folders that git will make on the way to this one, the deepest first."""
+    """The parent folders that git will create for this one, deepest first."""
     missing = []
     while not os.path.lexists(folder := os.path.dirname(folder)):
         missing.append(folder)
@@ -171,7 +176,10 @@ def _remove_empty(folders: list[str]) -> None:
 def _start_commit(
     facts: GitFacts, branch: str, base: str | None, environment: Mapping[str, str]
 ) -> str | None:
-    """The commit where a new branch begins; None for a branch that exists already."""
+    """The commit at which a new branch starts; None for a branch that exists already.
+
+    Raises InvalidValue for a base that is no commit, or that is given for an existing branch.
+    """
     if _commit(facts, f"refs/heads/{branch}", environment) is not None:
         if base is not None:
             reason = f"the branch {branch!r} exists already, so it cannot begin at {base!r}"
@@ -188,26 +196,26 @@ def _start_commit(
 
 
 def _commit(facts: GitFacts, name: str, environment: Mapping[str, str]) -> str | None:
-    """The hash of the commit that a name stands for, seen from where we are."""
+    """The hash of the commit with this name, as seen from this worktree; None if there is none."""
     if not name or name.startswith("-") or "\0" in name:
         return None
     wanted = ["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
-    status, told, complaint = ask_git(["-C", folder_for_git(facts), *wanted], environment)
+    status, output, complaint = ask_git(["-C", folder_for_git(facts), *wanted], environment)
     if status == 0:
-        return told.decode("ascii").strip()
+        return output.decode("ascii").strip()
     if status != 1 and name == "HEAD":
         raise_complaint("git", status, complaint)
     return None
 
 
 def _was_added(facts: GitFacts, folder: str) -> bool:
-    """Whether it was added all the same: git also reports a hook that failed when all was done."""
+    """Whether the worktree was added anyway: git also fails if only a hook failed at the end."""
     found = [each for each in list_worktrees(facts) if each.path == folder]
     return any(each.locked is None and each.prunable is None for each in found)
 
 
 def _undo_worktree(facts: GitFacts, folder: str, environment: Mapping[str, str]) -> None:
-    """Undo what git leaves behind only when it was killed: a worktree locked as `initializing`."""
+    """Remove what git leaves only if it was killed: a worktree locked as `initializing`."""
     if any(each.path == folder and each.locked == "initializing" for each in list_worktrees(facts)):
         git = [*_git_outside(facts, folder), "worktree", "remove", "--force", "--force"]
         status, _, complaint = run_git([*git, "--", folder], environment)
@@ -216,7 +224,7 @@ def _undo_worktree(facts: GitFacts, folder: str, environment: Mapping[str, str])
 
 
 def _undo_branch(facts: GitFacts, branch: str, begin: str, environment: Mapping[str, str]) -> None:
-    """Undo the branch that `git worktree add` leaves behind when it fails, if nobody uses it."""
+    """Remove the branch that a failed `git worktree add` leaves, unless somebody uses it."""
     ref = f"refs/heads/{branch}"
     unmoved = _commit(facts, ref, environment) == begin
     if unmoved and not any(each.branch == branch for each in list_worktrees(facts)):

@@ -1,4 +1,4 @@
-"""Files that are written once: whoever comes first decides, and everybody reads the same."""
+"""Files that are written once: the first writer wins, and all readers see the same text."""
 
 import os
 
@@ -6,7 +6,10 @@ _MAX_BYTES = 4_096
 
 
 def read_text(path: str) -> str | None:
-    """The text kept there, without the newline that ends it; None when nothing is."""
+    """The text of a file without its final newline; None if there is no file.
+
+    Raises StoreUnavailable if it cannot be read.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
@@ -23,9 +26,10 @@ def read_text(path: str) -> str | None:
 
 
 def write_once(path: str, text: str) -> str:
-    """Keep a text there unless one stands there already; what is kept there now.
+    """Write a file unless it exists already; returns the text it has now.
 
-    The file appears whole and on the disk or not at all, also when many processes do this at once.
+    The file appears complete and durable or not at all, also if many processes do this at once.
+    Raises StoreUnavailable if it cannot be written.
     """
     standing = read_text(path)
     if standing is not None:

@@ -1,9 +1,9 @@
-"""Raw blocks of LZ4, with the dictionary they may refer to."""
+"""Decompression of raw LZ4 blocks, with the dictionary they may refer to."""
 
 from herdbook.adapters.agent_tracker.errors import MalformedTracker
 
 MAX_EXPANSION = 255
-"""How many bytes one byte of a block can stand for."""
+"""How many bytes one byte of a block can expand to, at most."""
 SHORTEST_MATCH = 4
 _LENGTH_CONTINUES = 15
 
@@ -13,7 +13,7 @@ class NeedsDictionary(MalformedTracker):
 
 
 def decompress(block: bytes, size: int, dictionary: bytes = b"") -> bytes:
-    """The `size` bytes that a block stands for; Unreadable if it does not come to that."""
+    """Decompress a block to `size` bytes; raises MalformedTracker if it has another size."""
     if size > len(block) * MAX_EXPANSION:
         raise MalformedTracker(f"{len(block)} compressed bytes cannot stand for {size}")
     out = bytearray(dictionary)
@@ -51,7 +51,7 @@ def _length(block: bytes, at: int, first: int) -> tuple[int, int]:
 
 
 def _repeat(out: bytearray, offset: int, length: int, end: int) -> None:
-    """Append what stands `offset` bytes back, which may reach into what is being appended."""
+    """Append the bytes `offset` back, which may overlap with those being appended."""
     if not offset or len(out) + length > end:
         raise MalformedTracker("a compressed value runs over its end")
     if offset > len(out):

@@ -1,4 +1,4 @@
-"""Values as msgpackr writes them: MessagePack, and records whose field names stand elsewhere."""
+"""Values as msgpackr writes them: MessagePack, and records with field names stored elsewhere."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ _FIRST_RECORD, _LAST_RECORD = 0x40, 0x7F
 
 
 def decode(data: bytes, structures: Sequence[Sequence[str]] = ()) -> Any:
-    """The value these bytes stand for; Unreadable if they stand for none, or for more than one."""
+    """Decode exactly one value; raises MalformedTracker for none or for more than one."""
     try:
         return _MsgpackrReader(data, structures).read_single()
     except msgpack_reader.UnreadableValue as error:
@@ -26,7 +26,7 @@ class _MsgpackrReader(msgpack_reader.MsgpackReader):
         self._records = {_FIRST_RECORD + at: list(names) for at, names in enumerate(structures)}
 
     def value(self, depth: int) -> Any:
-        """The next value, which may be a record."""
+        """Read the next value, which may be a record."""
         token = next(iter(self.data[self.at : self.at + 1]), None)
         if token not in self._records:
             return super().value(depth)
@@ -35,11 +35,11 @@ class _MsgpackrReader(msgpack_reader.MsgpackReader):
         return self._record(token, depth)
 
     def mapping(self, pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-        """A map, whose keys are names."""
+        """A map, with its keys as text."""
         return {str(name): value for name, value in pairs}
 
     def extension(self, kind: int, body: bytes, depth: int) -> Any:
-        """A time, nothing, or a record that defines itself."""
+        """A timestamp, `undefined`, or a record with its own definition."""
         if kind == _TIMESTAMP:
             return _timestamp(body)
         if kind == _UNDEFINED and len(body) == 1:
@@ -52,7 +52,7 @@ class _MsgpackrReader(msgpack_reader.MsgpackReader):
         return {name: self.value(depth + 1) for name in self._records[token]}
 
     def _define_record(self, token: int, depth: int) -> dict[str, Any]:
-        """A record that brings its field names along, for itself and for those behind it."""
+        """Read a record that comes with its field names, which later records reuse."""
         names = self.value(depth + 1)
         if not _FIRST_RECORD <= token <= _LAST_RECORD or not are_field_names(names):
             raise MalformedTracker("a record in it has no field names")
@@ -61,12 +61,12 @@ class _MsgpackrReader(msgpack_reader.MsgpackReader):
 
 
 def are_field_names(value: object) -> bool:
-    """Whether this can be the field names of a record."""
+    """Whether a value is a list of field names."""
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def _timestamp(body: bytes) -> datetime:
-    """A point in time in one of its three widths."""
+    """Decode a timestamp of 4, 8 or 12 bytes."""
     match len(body):
         case 4:
             seconds, nanoseconds = int.from_bytes(body, "big"), 0

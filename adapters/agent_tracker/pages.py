@@ -1,7 +1,7 @@
-"""The trees in a file of LMDB's data format 2: pages of nodes that lead to keys and values.
+"""The B-trees in a file of LMDB's data format 2: pages of nodes with keys and values.
 
-Everything is read from a copy in memory, so a file that shrinks or changes meanwhile harms nobody.
-Every number found in the file is doubted: no page is entered twice and no slice leaves its page.
+Everything is read from a copy in memory, so a file that shrinks or changes meanwhile does no harm.
+No number in the file is trusted: no page is entered twice and no slice leaves its page.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from herdbook.adapters.agent_tracker.errors import MalformedTracker
 MAGIC, FORMAT = 0xBEEFC0DE, 2
 NO_PAGE = 2**64 - 1
 SIZES = [2**power for power in range(8, 17)]
-"""How long a page can be."""
+"""The possible page sizes."""
 
 _PAGE = Struct("<QQHHHH")
 _META = Struct("<IIQQ")
@@ -27,7 +27,10 @@ _BIG, _TREE_NODE, _SEVERAL = 0x01, 0x02, 0x04
 
 
 class TreeEntry(NamedTuple):
-    """A key with what the file keeps under it: a value, or the root page of another tree."""
+    """A key with its value, or with the root page of another tree.
+
+    `reason` says why the value cannot be read, if so.
+    """
 
     key: bytes
     value: bytes
@@ -36,7 +39,7 @@ class TreeEntry(NamedTuple):
 
 
 class Meta(NamedTuple):
-    """Where a state of the database begins: the later of the two that every file has."""
+    """A meta page: the root of one state of the database; every file has two."""
 
     page_size: int
     root: int
@@ -44,7 +47,7 @@ class Meta(NamedTuple):
 
 
 def _meta(data: bytes, at: int) -> Meta | str:
-    """The state that is told at this place, or why none is."""
+    """Read the meta page at an offset; a text with the reason if there is none."""
     try:
         flags = _PAGE.unpack_from(data, at)[3]
         magic, version, _, _ = _META.unpack_from(data, at + _PAGE.size)
@@ -64,12 +67,12 @@ def _meta(data: bytes, at: int) -> Meta | str:
 
 
 def newest_meta(data: bytes) -> Meta:
-    """The last state that was written whole; Unreadable if there is none."""
+    """The meta page of the last complete commit; raises MalformedTracker if there is none."""
     first = _meta(data, 0)
     if isinstance(first, Meta):
         places = [first.page_size]
     else:
-        # The first page was torn while it was written, so its word on sizes is not to be had.
+        # The first page was torn while it was written, so the page size is not known.
         places = [size for size in SIZES if size < len(data)]
     found = [first, *(_meta(data, place) for place in places)]
     known = [each for each in found if isinstance(each, Meta)]
@@ -79,7 +82,7 @@ def newest_meta(data: bytes) -> Meta:
 
 
 class PageReader:
-    """The pages of one state of a database, each to be entered once."""
+    """Reads the pages of one state of a database, each at most once."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -87,7 +90,7 @@ class PageReader:
         self._entered: set[int] = set()
 
     def entries(self, root: int) -> Iterator[TreeEntry]:
-        """Every key of a tree with what is under it, in order; Unreadable if the tree is broken."""
+        """All entries of a tree in order; raises MalformedTracker if the tree is broken."""
         ahead = [] if root == NO_PAGE else [root]
         while ahead:
             number = ahead.pop()
@@ -110,9 +113,9 @@ class PageReader:
 
     def _nodes(self, number: int) -> tuple[bytes, int, list[int]]:
         page = self._enter(number)
-        told, _, _, flags, lower, _ = _PAGE.unpack_from(page)
+        page_number, _, _, flags, lower, _ = _PAGE.unpack_from(page)
         kinds = flags & (_BRANCH | _LEAF | _OVERFLOWING | _META_PAGE | _FIXED)
-        if told != number or kinds not in (_BRANCH, _LEAF):
+        if page_number != number or kinds not in (_BRANCH, _LEAF):
             raise MalformedTracker(f"page {number} is not part of a tree")
         if _PAGE.size + lower > len(page):
             raise MalformedTracker(f"page {number} claims more than it can hold")
@@ -149,8 +152,8 @@ class PageReader:
         number, _, _ = _OVERFLOW.unpack(place)
         count = -(-(_PAGE.size + size) // self.meta.page_size)
         pages = self._enter(number, count)
-        told, _, _, flags, _, _ = _PAGE.unpack_from(pages)
-        if told != number or not flags & _OVERFLOWING:
+        page_number, _, _, flags, _, _ = _PAGE.unpack_from(pages)
+        if page_number != number or not flags & _OVERFLOWING:
             raise MalformedTracker(f"page {number} does not hold the long value it should")
         return pages[_PAGE.size : _PAGE.size + size]
 

@@ -1,4 +1,4 @@
-"""Read all records of an agent-tracker's database, in its present layout and in its first."""
+"""Read all records of an agent-tracker's database, in its current layout and in its first."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -29,11 +29,11 @@ _METAS = 2
 
 
 def read(path: Path, dictionary: bytes | None = None) -> Tracker:
-    """All that the database at this path tells; the file is only looked at.
+    """All records of the database at this path; the file is only read.
 
     `dictionary` is the word list that lmdb-js compresses long values with. A value that cannot be
-    read is among the untold. InvalidValue if the file is no such database or is damaged,
-    StoreUnavailable if it cannot be looked at.
+    decoded is listed in `untold`. Raises InvalidValue if the file is no such database or is
+    damaged, and StoreUnavailable if it cannot be read.
     """
     try:
         data = _copy(path / _DATA_FILE if path.is_dir() else path)
@@ -49,7 +49,7 @@ def read(path: Path, dictionary: bytes | None = None) -> Tracker:
 
 
 def _copy(file: Path) -> bytes:
-    """The file's bytes of one moment: its writer knows nothing of us and may go on meanwhile."""
+    """The file's bytes of one moment: its writer takes no lock of ours and may go on meanwhile."""
     for _ in range(ATTEMPTS):
         found = file.stat()
         if not S_ISREG(found.st_mode):
@@ -68,7 +68,7 @@ def _copy(file: Path) -> bytes:
 
 
 def _meta_size(data: bytes) -> int:
-    """How long the part of the file is in which every commit shows."""
+    """The size of the part of the file that every commit changes: the meta pages."""
     try:
         return _METAS * newest_meta(data).page_size
     except MalformedTracker:
@@ -77,21 +77,24 @@ def _meta_size(data: bytes) -> int:
 
 def _contents(pages: PageReader, dictionary: bytes | None) -> Tracker:
     top = list(pages.entries(pages.meta.root))
-    told = list(_read_records(None, (each for each in top if each.root is None), dictionary))
+    found = list(_read_records(None, (each for each in top if each.root is None), dictionary))
     for entry in top:
         kind = DATABASES.get(entry.key.rstrip(b"\0"))
         if entry.root is not None and kind is not None:
-            told += _read_records(kind, pages.entries(entry.root), dictionary)
+            found += _read_records(kind, pages.entries(entry.root), dictionary)
     return Tracker(
-        tuple(each for each in told if isinstance(each, Tracked)),
-        tuple(each for each in told if isinstance(each, Untold)),
+        tuple(each for each in found if isinstance(each, Tracked)),
+        tuple(each for each in found if isinstance(each, Untold)),
     )
 
 
 def _read_records(
     kind: TrackedKind | None, entries: Iterable[TreeEntry], dictionary: bytes | None
 ) -> Iterator[Tracked | Untold]:
-    """The records of a database; at the top of the first layout, of all kinds by their prefixes."""
+    """The records of a named database, or with `kind` None those of the first layout's top level.
+
+    In the first layout, one tree has records of all kinds, distinguished by prefixes of their keys.
+    """
     every = list(entries)
     structures = _structures(every, dictionary)
     for entry in every:
@@ -103,7 +106,7 @@ def _read_records(
         try:
             fields = _value(entry, structures, dictionary)
             if not isinstance(fields, dict):
-                raise MalformedTracker("it is no record")  # noqa: TRY301 - one more thing it can be
+                raise MalformedTracker("it is no record")  # noqa: TRY301 - one of several reasons
         except MalformedTracker as error:
             yield Untold(own, key, str(error))
         else:
@@ -111,7 +114,7 @@ def _read_records(
 
 
 def _kind_and_key(kind: TrackedKind | None, key: bytes) -> tuple[TrackedKind | None, str]:
-    """Of which kind a record is, and its key without the prefix of the first layout."""
+    """The kind of a record, and its key without the prefix of the first layout."""
     text = key.rstrip(b"\0").decode(errors="backslashreplace")
     prefix, colon, rest = text.partition(":")
     if colon and prefix in set(TrackedKind) and kind in (None, prefix):
@@ -120,7 +123,7 @@ def _kind_and_key(kind: TrackedKind | None, key: bytes) -> tuple[TrackedKind | N
 
 
 def _structures(entries: Iterable[TreeEntry], dictionary: bytes | None) -> list[list[str]]:
-    """The field names of a database's records; without them, its records cannot be told."""
+    """The field names of a database's records; without them, its records cannot be decoded."""
     for entry in entries:
         if entry.key.startswith(_SYMBOL + b"structures"):
             try:
@@ -139,7 +142,7 @@ def _value(entry: TreeEntry, structures: Sequence[Sequence[str]], dictionary: by
 
 
 def _decompress(value: bytes, dictionary: bytes | None) -> bytes:
-    """The value's own bytes, where long ones are compressed."""
+    """The bytes of a value, decompressed if it is a long one."""
     match value[:1]:
         case b"\xfe":
             head, size = 4, int.from_bytes(value[1:4], "big")

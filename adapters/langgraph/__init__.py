@@ -1,7 +1,7 @@
-"""LangGraph workflows, checkpointed in any store.
+"""Checkpoints of LangGraph workflows in any store.
 
-`HerdbookSaver` is what a graph is compiled with. LangGraph's types stay in this package: ports and
-stores see ids, tags and bytes.
+`HerdbookSaver` is the checkpointer that a graph is compiled with. LangGraph's types stay in this
+package: ports and stores see ids, tags and bytes.
 """
 
 from typing import TYPE_CHECKING, Any

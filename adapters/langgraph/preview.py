@@ -1,4 +1,4 @@
-"""Values of checkpoints as pictures: read without LangGraph, and without making what they name."""
+"""Previews of checkpoint values: read without LangGraph, and without constructing any class."""
 
 import json
 from typing import Any
@@ -10,11 +10,11 @@ from herdbook.domain.secret import HIDDEN
 
 SECRET_CLASSES = frozenset({"SecretStr", "SecretBytes"})
 ARRAY, SNAPSHOT = 6, 7
-"""The kinds that do not name a class: an array of numbers, and a value with all its history."""
+"""The extension kinds that name no class: an array of numbers, and a value with its history."""
 
 
 def preview(value: Typed) -> Any:
-    """What a value is, as plain data; what cannot be read is told by its size and a digest."""
+    """A value as plain data; a `Blob` with size and digest if it cannot be read."""
     try:
         match value.tag:
             case "null":
@@ -31,24 +31,24 @@ def preview(value: Typed) -> Any:
 
 
 def is_opaque(shown: Any) -> bool:
-    """Whether nothing of a value could be read."""
+    """Whether a preview is only the size and digest of a value that could not be read."""
     return isinstance(shown, Blob)
 
 
 class _PreviewReader(MsgpackReader):
-    """Leaves the names of classes as names: LangGraph would look them up and call them."""
+    """Keeps the names of classes as names: LangGraph would import and call them."""
 
     def mapping(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-        """A map; lists among its keys become tuples, and maps among them texts."""
+        """A map; lists among its keys become tuples, and maps among them text."""
         return {_key(key): value for key, value in pairs}
 
     def value(self, depth: int) -> Any:
-        """The next value, bytes as their picture."""
+        """Read the next value, with bytes as a `Blob`."""
         found = super().value(depth)
         return blob("bytes", found) if isinstance(found, bytes) else found
 
     def extension(self, kind: int, body: bytes, depth: int) -> Any:
-        """An object: its class, and what it would be made of."""
+        """An object: the name of its class, and its arguments."""
         inner = _PreviewReader(body)
         try:
             content = inner.value(depth + 1)
@@ -71,7 +71,7 @@ def _key(key: Any) -> Any:
 
 
 def _refuse_deep(value: Any) -> None:
-    """Unreadable if JSON is nested deeper than anybody can look."""
+    """Raise UnreadableValue if JSON is nested deeper than MAX_DEPTH."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         if not level:

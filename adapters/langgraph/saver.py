@@ -1,4 +1,4 @@
-"""The checkpoint saver that LangGraph's graphs are compiled with."""
+"""LangGraph's checkpoint saver on a Herdbook store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -38,13 +38,13 @@ CACHE_BYTES = 64 * 2**20
 
 
 class HerdbookSaver(BaseCheckpointSaver[Any]):
-    """Keeps checkpoints in a Herdbook store.
+    """Stores checkpoints in a Herdbook store.
 
-    `HerdbookSaver()` takes the store and the space of the current folder's checkpoints; a URL or an
-    open store may be named instead, and a space in it (`checkpoints/<owner>`). Only values of known
-    classes come back: `allow` names further ones, as classes or as (module, name). The store is
-    opened when it is first needed; `with` or `close` closes it. Any thread may use it, and any
-    number of processes; `room` is how many bytes of values it may remember.
+    `HerdbookSaver()` uses the store and the space of the current folder's checkpoints; a URL or an
+    open store may be given instead, and a space in it (`checkpoints/<owner>`). Only values of known
+    classes are decoded: `allow` adds further ones, as classes or as (module, name). The store is
+    opened on first use; `with` or `close` closes it. Any thread may use it, and any number of
+    processes; `room` is the size of its cache of values in bytes.
     """
 
     serde: SerializerProtocol
@@ -62,7 +62,7 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         self._saver_store = saver_store(place, space, room)
 
     def close(self) -> None:
-        """Close the store, if this saver has opened it; closing twice is no error."""
+        """Close the store if this saver has opened it; closing twice is no error."""
         self._saver_store.close()
 
     def __enter__(self) -> Self:
@@ -78,7 +78,10 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         await asyncio.to_thread(self.close)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """The next version of a channel: a number, or a text for who began with texts."""
+        """The next version of a channel: a number, or a text if the current one is a text.
+
+        Raises InvalidValue for a text that does not begin with a number.
+        """
         if not isinstance(current, str):
             return super().get_next_version(current, channel)
         number, dot, rest = current.partition(".")
@@ -96,13 +99,13 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         thread_id, namespace = lane_of(config)
-        told_of = get_checkpoint_metadata(config, metadata)
-        run_id = told_of.get("run_id")
+        all_metadata = get_checkpoint_metadata(config, metadata)
+        run_id = all_metadata.get("run_id")
         rest = {name: each for name, each in checkpoint.items() if name != "channel_values"}
         versions = checkpoint["channel_versions"]
-        written = self._encode
+        encode = self._encode
         values = {
-            name: Offer(versions.get(name), False, partial(written, value))  # noqa: FBT003
+            name: Offer(versions.get(name), False, partial(encode, value))  # noqa: FBT003
             if name not in new_versions
             else self._changed_value(versions.get(name), value)
             for name, value in checkpoint["channel_values"].items()
@@ -114,7 +117,7 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
             checkpoint_id=checkpoint["id"],
             parent_id=get_checkpoint_id(config) or None,
             run_id=None if run_id is None else str(run_id),
-            metadata=encode_metadata(told_of, self.serde),
+            metadata=encode_metadata(all_metadata, self.serde),
             state=self._encode(rest),
             values=values,
         )
@@ -254,8 +257,8 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         return {name: self.serde.loads_typed(each) for name, each in values.items()}
 
     def _changed_value(self, version: Any, value: Any) -> Offer:
-        written = self._encode(value)  # before others wait for the end of our transaction
-        return Offer(version, changed=True, write=lambda: written)
+        encoded = self._encode(value)  # outside of the transaction, which others wait for
+        return Offer(version, changed=True, write=lambda: encoded)
 
     def _encode(self, value: Any) -> Typed:
         tag, data = self.serde.dumps_typed(value)

@@ -1,4 +1,4 @@
-"""The store and the space a saver works in, found and opened when they are first needed."""
+"""The store and the space of a saver, found and opened on first use."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ StoreAndSpace = tuple[Store, str]
 
 
 class SaverStore:
-    """Where checkpoints are kept; copies of a saver share one."""
+    """The store and space of a saver, with its caches; copies of a saver share one."""
 
     def __init__(self, find: Callable[[ExitStack], StoreAndSpace], room: int) -> None:
         self.shelf = Shelf(room)
@@ -39,7 +39,7 @@ class SaverStore:
 
     @property
     def store_and_space(self) -> StoreAndSpace:
-        """The store and the space."""
+        """The store and the space; raises StoreUnavailable after `close`."""
         if self._found is None:
             with self._lock:
                 if self._closed:
@@ -49,9 +49,9 @@ class SaverStore:
         return self._found
 
     def write(self, work: Callable[[Keeping], R]) -> R:
-        """Do something in a transaction of its own, again if the connection breaks.
+        """Run work in a transaction of its own, and again if the connection breaks.
 
-        It may be repeated even when nobody knows whether it had happened: done twice is done once.
+        All work must be idempotent: it is repeated even if it is unknown whether it was committed.
         """
         store, space = self.store_and_space
 
@@ -68,7 +68,7 @@ class SaverStore:
         return insist(attempt, store.patience)
 
     def read(self, question: Callable[[Checkpoints], R]) -> R:
-        """Ask something in a read transaction of its own."""
+        """Run a query in a read transaction of its own."""
         store, space = self.store_and_space
         asking = getattr(store, "asking", None)
 
@@ -79,14 +79,14 @@ class SaverStore:
         return insist(attempt, store.patience)
 
     def close(self) -> None:
-        """Close the store, if it was opened here."""
+        """Close the store if it was opened here."""
         with self._lock:
             self._closed, self._found = True, None
             self._stack.close()
 
 
 def saver_store(place: str | Store | None, space: str | None, room: int) -> SaverStore:
-    """The home that a place and a space stand for; what is not said is that of this folder."""
+    """The saver store for a URL or store and a space; by default those of the current folder."""
     folder = Path.cwd()
 
     def find(stack: ExitStack) -> StoreAndSpace:

@@ -1,7 +1,7 @@
-"""Checkpoints that were written in one go, taken apart into a state and the values of channels.
+"""Split checkpoints that were written as one value into a state and the values of channels.
 
-They are cut, not decoded: the bytes of every value stay what they were, nothing is made, and
-classes that nobody has here come along like any other.
+They are cut, not decoded: the bytes of every value stay as they were, nothing is constructed, and
+classes that are not installed here are kept like any other.
 """
 
 import json
@@ -17,9 +17,9 @@ Split = tuple[Typed, dict[str, tuple[Version, Typed]]]
 
 
 def split(tag: str, data: bytes) -> Split:
-    """The state without the values, and each value with its version; Unreadable if it is neither.
+    """The state without the values, and each value with its version.
 
-    What was written as JSON stays JSON, what was written as MessagePack stays that.
+    JSON stays JSON, and MessagePack stays MessagePack. Raises UnreadableValue for anything else.
     """
     if tag == "json":
         return _split_json(data)

@@ -1,7 +1,7 @@
-"""Values as bytes and back, without ever running what the bytes ask for.
+"""Encode and decode values without ever running what the bytes ask for.
 
-LangGraph writes objects as the name of their class and what to call it with; whoever can write into
-a store could so have anything called when it is read. Here only classes of a list are made: plain
+LangGraph writes objects as the name of their class and its arguments; anybody who can write into a
+store could so have anything called when it is read. Here only listed classes are constructed: plain
 ones of the standard library, messages and documents, LangGraph's own, and those that the user has
 allowed. A value that asks for more is refused as a whole and stays in the store as it is.
 """
@@ -22,16 +22,16 @@ from herdbook.ports.checkpoint_storage.byte_lru import Shelf
 Allowed = type | tuple[str, str]
 
 LONG_TEXT_TOKENS = (b"\xda", b"\xdb")
-"""How msgpack begins a text of 256 bytes and more."""
+"""The first bytes of MessagePack texts of 256 bytes and more."""
 TEXT_CACHE_BYTES = 16 * 2**20
-"""How many bytes of such texts are remembered as they were decoded."""
+"""How many bytes of such texts are cached after decoding."""
 PLAIN_TAGS = frozenset({"null", "bytes", "bytearray"})
 _NAMES = frozenset(
     name
     for module, name in (each for each in SAFE_MSGPACK_TYPES if len(each) == 2)  # noqa: PLR2004
     if module.startswith(("langchain_core.messages", "langchain_core.documents"))
 )
-"""The classes of langchain that JSON may name, under whatever path they had when it was written."""
+"""The classes of langchain that JSON may name, under any path they had when it was written."""
 
 
 _read_json = json.JSONDecoder().raw_decode
@@ -42,7 +42,7 @@ _problems = DecodingProblems()
 
 
 class GuardedSerializer(JsonPlusSerializer):
-    """LangGraph's own serializer, with a list of what may be made and an error for all else."""
+    """LangGraph's own serializer, with an allow-list of classes and an error for all others."""
 
     def __init__(self, allow: Iterable[Allowed] = ()) -> None:
         names = [_name(each) for each in allow]
@@ -53,9 +53,7 @@ class GuardedSerializer(JsonPlusSerializer):
         )
         self._unpack_ext_hook = ExtensionDecoder(names, _problems)
         self._named = frozenset(names)
-        self._texts = Shelf(
-            TEXT_CACHE_BYTES
-        )  # nobody can change a text, so all who ask get the same one
+        self._texts = Shelf(TEXT_CACHE_BYTES)  # texts are immutable, so they can be shared
 
     def with_msgpack_allowlist(
         self, extra_allowlist: Iterable[tuple[str, ...] | type]
@@ -69,7 +67,7 @@ class GuardedSerializer(JsonPlusSerializer):
         return wider
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """The value behind the bytes; DecodingRefused if it takes more than is allowed."""
+        """Decode a value; raises DecodingRefused if it names classes that are not allowed."""
         tag, raw = data
         if tag in PLAIN_TAGS:
             return super().loads_typed(data)
@@ -90,7 +88,7 @@ class GuardedSerializer(JsonPlusSerializer):
         return value
 
     def loads_all(self, values: Mapping[str, Typed]) -> dict[str, Any]:
-        """Many values at once, by name; quicker than one by one."""
+        """Decode many values by name; faster than one by one."""
         unpack, hook, known = ormsgpack.unpackb, self._unpack_ext_hook, self._texts.glimpse
         option = ormsgpack.OPT_NON_STR_KEYS
         found: dict[str, Any] = {}
@@ -119,7 +117,7 @@ class GuardedSerializer(JsonPlusSerializer):
         }
 
     def _construct_json(self, value: dict[str, Any]) -> Any:
-        """What a JSON object stands for: itself, or an object of a class that is allowed."""
+        """The value of a JSON object: itself, or an object of an allowed class."""
         path = value.get("id")
         if value.get("lc") not in (1, 2) or "type" not in value or not isinstance(path, list):
             return value
@@ -134,13 +132,13 @@ class GuardedSerializer(JsonPlusSerializer):
             made = self._reviver(value)
         except Exception:  # noqa: BLE001 - classes may raise anything, and all means the same
             made = None
-        if made is None:  # it says so in a log, and would go on with nothing
+        if made is None:  # the reviver only logs it, and would continue with None
             _problems.add_failure()
         return made
 
 
 def _decoding_refused(tag: str) -> DecodingRefused:
-    """The error of a value that was not decoded, with the names of what it asked for."""
+    """The error for a value that was not decoded, with the names of the classes it asked for."""
     return DecodingRefused(tag, tuple(dict.fromkeys(_problems.blocked)))
 
 
@@ -152,7 +150,7 @@ def _name(allowed: Allowed) -> tuple[str, str]:
 
 
 def encode_metadata(metadata: Mapping[str, Any], serializer: Any) -> Typed:
-    """Metadata as JSON, which everybody can read, or as the serializer writes it."""
+    """Encode metadata as JSON, which any program can read, else with the serializer."""
     try:
         return Typed("json", _write_json(metadata).encode("utf-8", "surrogatepass"))
     except (TypeError, ValueError):
@@ -161,7 +159,7 @@ def encode_metadata(metadata: Mapping[str, Any], serializer: Any) -> Typed:
 
 
 def decode_metadata(metadata: Typed, serializer: Any) -> Any:
-    """The metadata behind `metadata_written`."""
+    """Decode what `encode_metadata` has written."""
     if metadata.tag == "json":
         return _read_json(metadata.data.decode("utf-8", "surrogatepass").strip())[0]
     return serializer.loads_typed(metadata)

@@ -1,10 +1,10 @@
-"""The spool: where hooks leave events, one line of JSON each, until a flush has them in the store.
+"""The spool: files to which hooks append events, one line of JSON each, until a flush stores them.
 
-`hook.py` and the OpenCode plugin append to `events.jsonl`, each line in one write. A flush takes
-that file away under another name, reads it, and confirms when the store has committed. A hook that
-had the file open may still write to it, so it is kept and read on until it has been quiet for a
-while, and sealed before it goes. Whoever is killed, at whatever instant, loses nothing: the next
-reading gives the same events with the same ids again, and the flush drops those it knows.
+`hook.py` and the OpenCode plugin append to `events.jsonl`, each line in one write. A flush renames
+that file, reads it, and confirms after the store has committed. A hook that had the file open may
+still write to it, so it is kept and read again until it has been quiet for a while, and made
+read-only before it is removed. A process killed at any instant loses nothing: the next reading
+gives the same events with the same ids again, and the flush drops those it has stored.
 """
 
 import json
@@ -19,12 +19,12 @@ from herdbook.domain.errors import StoreUnavailable
 
 EVENTS, ASIDE = "events.jsonl", "aside.jsonl"
 QUIET_SECONDS = 60.0
-"""After how many seconds nobody is expected to write to a file that was taken away."""
+"""After how many seconds without a write nobody is expected to write to a renamed file."""
 _FIELDS = {"id": str, "at": int, "event": str, "cwd": str, "env": dict, "raw": object}
 
 
 class SpooledEvent(NamedTuple):
-    """What a hook was told, when (in microseconds since 1970), where and by whom."""
+    """The event of a hook: its payload, time (microseconds since 1970), folder and environment."""
 
     id: str
     at: int
@@ -35,7 +35,7 @@ class SpooledEvent(NamedTuple):
 
 
 class RejectedLine(NamedTuple):
-    """A line that is no event, where it stood, and why."""
+    """A line that is no event, its position, and the reason."""
 
     place: str
     line: str
@@ -43,14 +43,14 @@ class RejectedLine(NamedTuple):
 
 
 class SpoolBacklog(NamedTuple):
-    """How much is in the spool, and since when (seconds since 1970; None if nothing is)."""
+    """The bytes in the spool, and since when (seconds since 1970; None if it is empty)."""
 
     size: int
     since: float | None
 
 
 class _Part(NamedTuple):
-    """What was read of one file: from where to where, and whether it may go then."""
+    """The range that was read of one file, and whether the file may be removed after it."""
 
     path: Path
     begin: int
@@ -59,7 +59,7 @@ class _Part(NamedTuple):
 
 
 class SpoolBatch:
-    """What one reading found: its events in the order they were written, and what was no event."""
+    """The result of one reading: events in the order they were written, and rejected lines."""
 
     def __init__(self, spool: Path, files: list[Path], now: float) -> None:
         self._spool = spool
@@ -84,7 +84,7 @@ class SpoolBatch:
                 )
         except FileNotFoundError:
             return  # another flush has confirmed it
-        # What follows the last newline may be still being written, until all is quiet.
+        # A line without a newline may be still being written, unless the file is quiet.
         end = len(data) if quiet else data.rfind(b"\n") + 1
         at = begin
         for line in data[:end].split(b"\n"):
@@ -101,7 +101,10 @@ class SpoolBatch:
             self.aside.append(RejectedLine(place, text, str(error)))
 
     def confirm(self) -> None:
-        """Let go of what was read: the store has it. What is no event is kept in `aside.jsonl`."""
+        """Release what was read after the store has it; rejected lines go to `aside.jsonl`.
+
+        Raises StoreUnavailable if the spool cannot be written.
+        """
         try:
             if self.aside:
                 lines = [json.dumps(each._asdict()) for each in self.aside]
@@ -119,8 +122,9 @@ class SpoolBatch:
             return
         try:
             with part.path.open("rb") as file:
-                # Sealed first, looked at then: a hook looks at the seal after it wrote, so its line
-                # is either seen here, or the hook sees the seal and writes it elsewhere once more.
+                # First made read-only, then compared: a hook checks the mode after its write, so
+                # its line is either seen here, or the hook sees the mode and writes it once more
+                # elsewhere.
                 os.fchmod(file.fileno(), 0o400)
                 if os.fstat(file.fileno()).st_size != part.end:
                     return
@@ -131,12 +135,12 @@ class SpoolBatch:
 
 
 def folder() -> Path:
-    """Where the spool is; `hook.py` finds the same folder without asking here."""
+    """The folder of the spool; `hook.py` computes the same path by itself."""
     return state_folder() / "spool"
 
 
 def take_batch() -> SpoolBatch:
-    """Take what the hooks have left so far; it stays in the spool until it is confirmed."""
+    """Read all events so far for a flush; they stay in the spool until they are confirmed."""
     spool = folder()
     now = time.time()
     name = f"taken-{int(now * 1_000_000):017}-{os.urandom(4).hex()}.jsonl"
@@ -151,12 +155,12 @@ def take_batch() -> SpoolBatch:
 
 
 def read_buffered() -> SpoolBatch:
-    """Read what waits in the spool and leave it as it is; not to be confirmed."""
+    """Read the spool and leave it as it is; the result must not be confirmed."""
     return _read_batch(folder(), time.time())
 
 
 def backlog() -> SpoolBacklog:
-    """How much waits to be flushed, and since when, without reading it."""
+    """The size and age of what waits to be flushed, without reading it."""
     size, since = 0, None
     for path in _files(folder()):
         try:
@@ -166,14 +170,14 @@ def backlog() -> SpoolBacklog:
         rest = status.st_size - _confirmed_offset(path)
         if rest > 0:
             size += rest
-            # A file is not older than its first line; of a taken one the name says when it ended.
+            # A file is not older than its first line; the name of a renamed one has its last time.
             begun = min(status.st_mtime, _taken_at(path) or status.st_mtime)
             since = begun if since is None else min(begun, since)
     return SpoolBacklog(size, since)
 
 
 def read_rejected() -> list[RejectedLine]:
-    """What was set aside so far; each line once, also where a flush was killed and came again."""
+    """The rejected lines so far, each once, also if a killed flush was repeated."""
     try:
         lines = (folder() / ASIDE).read_bytes().split(b"\n")
     except FileNotFoundError:
@@ -205,7 +209,7 @@ def _files(spool: Path) -> list[Path]:
 
 def _parse_event(line: bytes) -> SpooledEvent:
     try:
-        told = json.loads(line)
+        fields = json.loads(line)
     except json.JSONDecodeError as error:
         whole = line.rstrip().endswith(b"}")
         raise ValueError(f"is not JSON: {error}" if whole else "was cut off") from error
@@ -213,18 +217,18 @@ def _parse_event(line: bytes) -> SpooledEvent:
         raise ValueError("is not text in UTF-8") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
-    if not isinstance(told, dict) or told.keys() != _FIELDS.keys():
+    if not isinstance(fields, dict) or fields.keys() != _FIELDS.keys():
         raise ValueError("does not have the fields of an event")
     for name, kind in _FIELDS.items():
-        if not isinstance(told[name], kind):
+        if not isinstance(fields[name], kind):
             raise ValueError(f"{name} is not of its kind")  # noqa: TRY004 - of the line, not of ours
-    if not told["id"] or not all(isinstance(each, str) for each in told["env"].values()):
+    if not fields["id"] or not all(isinstance(each, str) for each in fields["env"].values()):
         raise ValueError("id or env is not of its kind")
-    return SpooledEvent(**told)
+    return SpooledEvent(**fields)
 
 
 def _taken_at(path: Path) -> float:
-    """When a file was taken away, as its name says; 0 where it says nothing."""
+    """The time at which a file was renamed, from its name; 0 for `events.jsonl`."""
     digits = path.name.split("-")[1] if path.name.startswith("taken-") else ""
     return int(digits) / 1_000_000 if digits.isdecimal() else 0.0
 
@@ -238,7 +242,7 @@ def _mark(path: Path) -> Path:
 
 
 def _confirmed_offset(path: Path) -> int:
-    """Up to which byte the store has a file; a mark that cannot be read only costs time."""
+    """The offset up to which the store has a file; 0 for an unreadable mark, which costs time."""
     try:
         text = _mark(path).read_text()
     except FileNotFoundError:

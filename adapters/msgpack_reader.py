@@ -1,4 +1,4 @@
-"""MessagePack, read without making anything: plain values, and where each value's bytes lie."""
+"""MessagePack reader that constructs plain values only, and cuts maps without decoding values."""
 
 from collections.abc import Callable, Iterator
 from struct import unpack
@@ -24,37 +24,37 @@ _WIDTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 
     0xDE: 2,
     0xDF: 4,
 }
-"""How many bytes the size has that stands before what follows."""
+"""The width in bytes of the size field after each of these first bytes."""
 _ARRAYS, _MAPS, _EXTENSIONS = (0xDC, 0xDD), (0xDE, 0xDF), (0xC7, 0xC8, 0xC9)
 
 
 class UnreadableValue(ValueError):
-    """Some bytes are no MessagePack; the reason says why."""
+    """A value cannot be read; the message says why."""
 
 
 class MsgpackReader:
-    """Reads one value after another; what maps and extensions become is up to its heirs."""
+    """Reads one value after another; subclasses decide what maps and extensions become."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.at = 0
 
     def take(self, count: int) -> bytes:
-        """The next bytes."""
+        """The next `count` bytes; raises UnreadableValue if there are fewer."""
         if count > len(self.data) - self.at:
             raise UnreadableValue(f"{count} bytes should follow, and {len(self.data) - self.at} do")
         self.at += count
         return self.data[self.at - count : self.at]
 
     def read_single(self) -> Any:
-        """The value that all the bytes stand for; Unreadable if they stand for more than one."""
+        """Read one value; raises UnreadableValue if bytes are left after it."""
         value = self.value(0)
         if self.at != len(self.data):
             raise UnreadableValue(f"{len(self.data) - self.at} bytes are left behind the value")
         return value
 
     def value(self, depth: int) -> Any:
-        """The next value."""
+        """Read the next value, nested `depth` levels deep."""
         self.refuse_deep(depth)
         token = self._number(1)
         if token in _CONSTANTS:
@@ -69,16 +69,16 @@ class MsgpackReader:
         return self._sized(token, depth)
 
     def refuse_deep(self, depth: int) -> None:
-        """Unreadable if this is nested too deep."""
+        """Raise UnreadableValue for a value that is nested too deeply."""
         if depth > MAX_DEPTH:
             raise UnreadableValue(f"it is nested deeper than {MAX_DEPTH} levels")
 
     def mapping(self, pairs: list[tuple[Any, Any]]) -> Any:
-        """What a map becomes."""
+        """The value of a map."""
         return dict(pairs)
 
-    def extension(self, kind: int, body: bytes, depth: int) -> Any:  # noqa: ARG002 - for heirs
-        """What a value of a kind of its own becomes."""
+    def extension(self, kind: int, body: bytes, depth: int) -> Any:  # noqa: ARG002 - for subclasses
+        """The value of an extension; raises UnreadableValue unless a subclass knows the kind."""
         raise UnreadableValue(f"it holds a value of the kind {kind:#x}, which is not understood")
 
     def _number(self, width: int) -> int:
@@ -136,7 +136,7 @@ class MsgpackReader:
 
 
 class _Shape(NamedTuple):
-    """What follows a byte: so many bytes, so many values, and more for each that a size counts."""
+    """What follows a first byte: a number of bytes, of values, and of each per counted item."""
 
     bytes: int = 0
     values: int = 0
@@ -168,7 +168,7 @@ _SHAPES = [_shape(token) for token in range(256)]
 
 
 def end_of(data: bytes, at: int) -> int:
-    """Where the value that begins at a place ends; nothing of it is made or kept."""
+    """The offset after the value that begins at `at`; the value is skipped, not decoded."""
     left, size = 1, len(data)
     while left:
         if at >= size:
@@ -190,7 +190,7 @@ def end_of(data: bytes, at: int) -> int:
 
 
 def split_map(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and the values of a map that is all these bytes stand for, as bytes."""
+    """The undecoded keys and values of a map; raises UnreadableValue for anything else."""
     token = data[0] if data else 0
     width = _WIDTHS[token] if token in _MAPS else 0
     if width:
@@ -210,7 +210,7 @@ def split_map(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def join_map(entries: list[tuple[bytes, bytes]]) -> bytes:
-    """A map whose keys and values are bytes already; `entries_of` takes it apart."""
+    """The bytes of a map of encoded keys and values; the inverse of `split_map`."""
     count = len(entries)
     if count < 0x10:  # noqa: PLR2004
         head = bytes([0x80 | count])

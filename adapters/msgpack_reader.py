@@ -1,8 +1,13 @@
-"""MessagePack reader that constructs plain values only, and cuts maps without decoding values."""
+"""MessagePack reader that constructs plain values only, and leaves extensions to subclasses.
 
-from collections.abc import Callable, Iterator
+It is our own because of what its subclasses need: msgpackr's records, which no MessagePack library
+reads, and previews in which every depth, extension and run of bytes is under control. See
+docs/adr/0032-libraries-and-own-code.md.
+"""
+
+from collections.abc import Callable
 from struct import unpack
-from typing import Any, NamedTuple
+from typing import Any
 
 MAX_DEPTH = 100
 _NUMBERS = {
@@ -25,7 +30,6 @@ _WIDTHS = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xC7: 1, 0xC8: 2, 0xC9: 4, 0xD9: 1, 0xDA: 
     0xDF: 4,
 }
 """The width in bytes of the size field after each of these first bytes."""
-_ARRAYS, _MAPS, _EXTENSIONS = (0xDC, 0xDD), (0xDE, 0xDF), (0xC7, 0xC8, 0xC9)
 
 
 class UnreadableValue(ValueError):
@@ -133,89 +137,3 @@ class MsgpackReader:
     def _extension(self, size: int, depth: int) -> Any:
         kind = self._number(1)
         return self.extension(kind, self.take(size), depth)
-
-
-class _Shape(NamedTuple):
-    """What follows a first byte: a number of bytes, of values, and of each per counted item."""
-
-    bytes: int = 0
-    values: int = 0
-    width: int = 0
-    bytes_each: int = 0
-    values_each: int = 0
-
-
-def _shape(token: int) -> _Shape | None:
-    if token in _WIDTHS:
-        values = 1 if token in _ARRAYS else 2 if token in _MAPS else 0
-        return _Shape(int(token in _EXTENSIONS), 0, _WIDTHS[token], int(not values), values)
-    if token in _NUMBERS:
-        return _Shape(_NUMBERS[token][0])
-    ranges = [
-        (0x00, 0x7F, _Shape()),
-        (0x80, 0x8F, _Shape(values=2 * (token & 0x0F))),
-        (0x90, 0x9F, _Shape(values=token & 0x0F)),
-        (0xA0, 0xBF, _Shape(token & 0x1F)),
-        (0xD4, 0xD8, _Shape(1 + (1 << max(0, token - 0xD4)))),
-        (0xE0, 0xFF, _Shape()),
-    ]
-    if token in _CONSTANTS:
-        return _Shape()
-    return next((shape for first, last, shape in ranges if first <= token <= last), None)
-
-
-_SHAPES = [_shape(token) for token in range(256)]
-
-
-def end_of(data: bytes, at: int) -> int:
-    """The offset after the value that begins at `at`; the value is skipped, not decoded."""
-    left, size = 1, len(data)
-    while left:
-        if at >= size:
-            raise UnreadableValue("it is cut off")
-        shape = _SHAPES[data[at]]
-        if shape is None:
-            raise UnreadableValue(f"nothing begins with the byte {data[at]:#x}")
-        skipped, values, width, bytes_each, values_each = shape
-        at += 1
-        if width:
-            count = int.from_bytes(data[at : at + width], "big")
-            skipped += width + count * bytes_each
-            values += count * values_each
-        at += skipped
-        left += values - 1
-    if at > size:
-        raise UnreadableValue("it is cut off")
-    return at
-
-
-def split_map(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """The undecoded keys and values of a map; raises UnreadableValue for anything else."""
-    token = data[0] if data else 0
-    width = _WIDTHS[token] if token in _MAPS else 0
-    if width:
-        count = int.from_bytes(data[1 : 1 + width], "big")
-    elif 0x80 <= token <= 0x8F:  # noqa: PLR2004
-        count = token & 0x0F
-    else:
-        raise UnreadableValue("it is no map")
-    at = 1 + width
-    for _ in range(count):
-        middle = end_of(data, at)
-        end = end_of(data, middle)
-        yield data[at:middle], data[middle:end]
-        at = end
-    if at != len(data):
-        raise UnreadableValue(f"{len(data) - at} bytes are left behind the value")
-
-
-def join_map(entries: list[tuple[bytes, bytes]]) -> bytes:
-    """The bytes of a map of encoded keys and values; the inverse of `split_map`."""
-    count = len(entries)
-    if count < 0x10:  # noqa: PLR2004
-        head = bytes([0x80 | count])
-    elif count < 1 << 16:
-        head = b"\xde" + count.to_bytes(2, "big")
-    else:
-        head = b"\xdf" + count.to_bytes(4, "big")
-    return head + b"".join(part for entry in entries for part in entry)

@@ -5,10 +5,14 @@ classes that are not installed here are kept like any other.
 """
 
 import json
+from collections.abc import Sequence
+from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
-from herdbook.adapters.msgpack_reader import MsgpackReader, UnreadableValue, join_map, split_map
+from herdbook.adapters.msgpack_reader import MsgpackReader, UnreadableValue
 from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.errors import StoreUnavailable
 from herdbook.ports.checkpoint_storage.value_store import Version
 
 VALUES, VERSIONS = "channel_values", "channel_versions"
@@ -61,6 +65,47 @@ def _split_msgpack(data: bytes) -> Split:
         name = _name(key)
         values[name] = _version(versions, name), Typed("msgpack", value)
     return Typed("msgpack", join_map(rest)), values
+
+
+def split_map(data: bytes) -> list[tuple[bytes, bytes]]:
+    """The undecoded keys and values of a map; raises UnreadableValue for anything else.
+
+    Raises StoreUnavailable if msgpack, of the extra `langgraph`, is not installed.
+    """
+    msgpack = _msgpack()
+    unpacker = msgpack.Unpacker(max_buffer_size=len(data) or 1)
+    unpacker.feed(data)
+    starts: list[int] = []
+    try:
+        for _ in range(2 * unpacker.read_map_header()):
+            starts.append(unpacker.tell())
+            unpacker.skip()
+    except msgpack.OutOfData as error:
+        raise UnreadableValue("it is cut off") from error
+    except (msgpack.UnpackException, ValueError) as error:
+        what = "a value in it is no MessagePack" if starts else "it is no map"
+        raise UnreadableValue(what) from error
+    end = unpacker.tell()
+    if end != len(data):
+        raise UnreadableValue(f"{len(data) - end} bytes are left behind the value")
+    parts = [data[start:stop] for start, stop in pairwise([*starts, end])]
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def join_map(entries: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """The bytes of a map of encoded keys and values; the inverse of `split_map`."""
+    head: bytes = _msgpack().Packer().pack_map_header(len(entries))
+    return head + b"".join(part for entry in entries for part in entry)
+
+
+def _msgpack() -> Any:
+    try:
+        return import_module("msgpack")  # of an extra; only an import of checkpoints needs it
+    except ModuleNotFoundError as error:
+        reason = (
+            "the package msgpack is not installed; `pip install 'herdbook[langgraph]'` brings it"
+        )
+        raise StoreUnavailable("MessagePack", reason) from error
 
 
 def _name(key: bytes) -> str:

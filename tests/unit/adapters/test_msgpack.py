@@ -1,5 +1,6 @@
 """MessagePack read in plain Python: what another library writes comes back, nonsense is refused."""
 
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -8,14 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.adapters.msgpack_reader import (
-    MAX_DEPTH,
-    MsgpackReader,
-    UnreadableValue,
-    end_of,
-    join_map,
-    split_map,
-)
+from herdbook.adapters.langgraph.split_checkpoint import join_map, split, split_map
+from herdbook.adapters.msgpack_reader import MAX_DEPTH, MsgpackReader, UnreadableValue
+from herdbook.domain.errors import StoreUnavailable
 
 sizes = st.sampled_from([0, 1, 2, 4, 8, 15, 16, 17, 31, 32, 255, 256, 70_000])
 leaves = (
@@ -51,7 +47,7 @@ def test_every_value_is_read_as_others_read_it(value: Any) -> None:
     data = ormsgpack.packb(value)
     other = ormsgpack.unpackb(data, ext_hook=lambda kind, body: ("extension", kind, body))
     assert Seen(data).read_single() == other
-    assert end_of(data, 0) == len(data)
+    assert split_map(b"\x81\xa1k" + data) == [(b"\xa1k", data)]
 
 
 @given(st.dictionaries(st.text(max_size=3), values, max_size=40))
@@ -76,9 +72,9 @@ def test_nonsense_is_unreadable_and_nothing_worse(data: bytes) -> None:
     with suppress(UnreadableValue):
         Seen(data).read_single()
     with suppress(UnreadableValue):
-        assert end_of(data, 0) <= len(data)
+        assert split_map(b"\x81\xa1k" + data) == [(b"\xa1k", data)]
     with suppress(UnreadableValue):
-        assert join_map(list(split_map(data)))
+        assert join_map(split_map(data))
 
 
 @pytest.mark.parametrize(
@@ -96,3 +92,39 @@ def test_what_is_wrong_is_said(data: bytes, reason: str) -> None:
     """In words that say what was met."""
     with pytest.raises(UnreadableValue, match=reason):
         MsgpackReader(data).read_single()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "cut off"),
+        (b"\x91\x01", "no map"),
+        (b"\xc1", "no map"),
+        (b"\x81\xa1k\xdd\xff\xff\xff\xff", "cut off"),
+        (b"\x81\xa1k\xc6\xff\xff\xff\xff", "cut off"),
+        (b"\x81\xa1k\xc1", "no MessagePack"),
+        (b"\x81\xa1k" + b"\x91" * 5_000 + b"\x01", "no MessagePack"),
+        (b"\x81\xa1k\x01\x02", "1 bytes are left"),
+    ],
+)
+def test_what_cannot_be_cut_is_said(data: bytes, reason: str) -> None:
+    """In words that say what was met."""
+    with pytest.raises(UnreadableValue, match=reason):
+        split_map(data)
+
+
+def test_a_value_is_cut_as_deep_as_its_writer_can_write_it() -> None:
+    """LangGraph's own encoder and decoder give up at 1,024 levels."""
+    data = b"\x91" * 1_020 + b"\x01"
+    assert ormsgpack.unpackb(data)
+    assert split_map(b"\x81\xa1k" + data) == [(b"\xa1k", data)]
+
+
+def test_a_missing_library_is_named_with_what_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only MessagePack needs it; JSON is cut without."""
+    monkeypatch.setitem(sys.modules, "msgpack", None)
+    with pytest.raises(
+        StoreUnavailable, match=r"msgpack is not installed; .*herdbook\[langgraph\]"
+    ):
+        split("msgpack", b"\x80")
+    assert split("json", b'{"channel_values": {}}')[1] == {}

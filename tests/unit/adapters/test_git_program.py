@@ -48,7 +48,7 @@ def test_no_other_module_starts_git() -> None:
                         found.add(str(path.relative_to(ROOT)))
     assert found == {"adapters/git/git_process.py"}
     assert not any(
-        "--git-dir" in path.read_text() and path.name != "program.py"
+        "--git-dir" in path.read_text() and path.name != "git_process.py"
         for path in (ROOT / "adapters" / "git").glob("*.py")
     )
 

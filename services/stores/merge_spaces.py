@@ -169,6 +169,7 @@ class _Candidates:
     def insert(self) -> int:
         """Insert the candidates; returns how many."""
         coming = {kind: list(rows.values()) for kind, rows in self.rows.items() if rows}
+        self.uow.reactions.disable()
         self.uow.adopt(coming)
         return sum(map(len, coming.values()))
 

@@ -263,9 +263,9 @@ class Whereabouts:
             return False
         if is_within(str(path), facts.common_dir):
             return False
-        from herdbook.adapters.git.index import tracks  # noqa: PLC0415 - seldom needed
+        from herdbook.adapters.git.index import is_tracked  # noqa: PLC0415 - seldom needed
 
-        return tracks(facts, os.path.relpath(path, root), self.variables)
+        return is_tracked(facts, os.path.relpath(path, root), self.variables)
 
     def _require_never_used(self, place: Place) -> None:
         """Refuse to take a store that is gone for one that was never there.
@@ -407,7 +407,7 @@ def link_privately(folder: Path, target: Path) -> None:
     if folder.is_symlink() or target.parent == folder or link.exists():
         return
     dirs.make_private(folder)
-    dirs.ignore_itself(folder)
+    dirs.add_gitignore(folder)
     if link.is_symlink():
         link.unlink(missing_ok=True)
     with suppress(FileExistsError):  # another process was faster
@@ -430,7 +430,7 @@ def _make_room(folder: Path) -> None:
     try:
         dirs.make_private(folder)
         if folder.name == FOLDER:
-            dirs.ignore_itself(folder)
+            dirs.add_gitignore(folder)
     except OSError as error:
         reason = f"the folder cannot be made: {error.strerror}. Nothing was written"
         raise StoreUnavailable(str(folder), reason) from error

@@ -121,7 +121,7 @@ class Here(Whereabouts):
         """The agent that acts here: the one named, the session's, or the only one at work here."""
         from herdbook.services.agents import agent_lifecycle  # noqa: PLC0415
 
-        return agent_lifecycle.acting(
+        return agent_lifecycle.find_acting_agent(
             uow,
             self.variables.get("HERDBOOK_AGENT") or None,
             self.variables.get("HERDBOOK_SESSION") or None,
@@ -167,7 +167,7 @@ class Here(Whereabouts):
         run(
             store,
             self.space(Area.WORK),
-            worktrees.see,
+            worktrees.record_worktree,
             identity,
             text_of(facts.top_level),
             branch=facts.branch,

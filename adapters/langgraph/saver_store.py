@@ -1,4 +1,4 @@
-"""The store and the space a saver works in, found and opened when they are first needed."""
+"""The store and the space of a saver, found and opened on first use."""
 
 import logging
 import os
@@ -22,24 +22,24 @@ R = TypeVar("R")
 
 _log = logging.getLogger("herdbook")
 
-Found = tuple[Store, str]
+StoreAndSpace = tuple[Store, str]
 
 
-class Home:
-    """Where checkpoints are kept; copies of a saver share one."""
+class SaverStore:
+    """The store and space of a saver, with its caches; copies of a saver share one."""
 
-    def __init__(self, find: Callable[[ExitStack], Found], room: int) -> None:
+    def __init__(self, find: Callable[[ExitStack], StoreAndSpace], room: int) -> None:
         self.shelf = Shelf(room)
         self._recent = Recent()
         self._find = find
         self._lock = Lock()
         self._stack = ExitStack()
-        self._found: Found | None = None
+        self._found: StoreAndSpace | None = None
         self._closed = False
 
     @property
-    def found(self) -> Found:
-        """The store and the space."""
+    def store_and_space(self) -> StoreAndSpace:
+        """The store and the space; raises StoreUnavailable after `close`."""
         if self._found is None:
             with self._lock:
                 if self._closed:
@@ -49,11 +49,11 @@ class Home:
         return self._found
 
     def write(self, work: Callable[[Keeping], R]) -> R:
-        """Do something in a transaction of its own, again if the connection breaks.
+        """Run work in a transaction of its own, and again if the connection breaks.
 
-        It may be repeated even when nobody knows whether it had happened: done twice is done once.
+        All work must be idempotent: it is repeated even if it is unknown whether it was committed.
         """
-        store, space = self.found
+        store, space = self.store_and_space
 
         def attempt() -> R:
             with unit_of_work(store, space) as uow:
@@ -68,8 +68,8 @@ class Home:
         return insist(attempt, store.patience)
 
     def read(self, question: Callable[[Checkpoints], R]) -> R:
-        """Ask something in a read transaction of its own."""
-        store, space = self.found
+        """Run a query in a read transaction of its own."""
+        store, space = self.store_and_space
         asking = getattr(store, "asking", None)
 
         def attempt() -> R:
@@ -79,17 +79,17 @@ class Home:
         return insist(attempt, store.patience)
 
     def close(self) -> None:
-        """Close the store, if it was opened here."""
+        """Close the store if it was opened here."""
         with self._lock:
             self._closed, self._found = True, None
             self._stack.close()
 
 
-def home(place: str | Store | None, space: str | None, room: int) -> Home:
-    """The home that a place and a space stand for; what is not said is that of this folder."""
+def saver_store(place: str | Store | None, space: str | None, room: int) -> SaverStore:
+    """The saver store for a URL or store and a space; by default those of the current folder."""
     folder = Path.cwd()
 
-    def find(stack: ExitStack) -> Found:
+    def find(stack: ExitStack) -> StoreAndSpace:
         from herdbook.adapters.workspace import Whereabouts  # noqa: PLC0415 - if needed at all
 
         here = Whereabouts(folder, os.environ)
@@ -110,4 +110,4 @@ def home(place: str | Store | None, space: str | None, room: int) -> Home:
             here.pin()
         return store, space or here.space(Area.CHECKPOINTS)
 
-    return Home(find, room)
+    return SaverStore(find, room)

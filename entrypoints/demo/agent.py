@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from herdbook.adapters.git.worktree_lock import locked
+from herdbook.adapters.git.worktree_lock import worktree_lock
 from herdbook.domain.conversation import Message
 from herdbook.domain.errors import AgentHalted, InvalidValue, NotFound, StaleFence
 from herdbook.domain.location.areas import Area
@@ -110,7 +110,7 @@ def perform(me: Me, claim: ClaimAnswer, *, asks: bool) -> bool:
             me.here, question=me.member.question, to=me.member.asks, agent=None, task=task_id,
             wait=None,
         )  # fmt: skip
-        answer = attend(me, lambda: me.here.read(Area.WORK, messaging.answered, asked.id), claim)
+        answer = attend(me, lambda: me.here.read(Area.WORK, messaging.find_answer, asked.id), claim)
         log(me, f"{me.member.asks} says: {answer.answer}")
     end = time.monotonic() + me.pace.work
     attend(me, lambda: _over(me, end), claim)
@@ -132,7 +132,7 @@ def commit(me: Me, task_id: str, name: str) -> str:
     file = next(step.file for step in STEPS if step.name == name)
     folder = me.here.folder
     # Two agents share a worktree, and git refuses the second one that writes its index.
-    with locked(me.facts.common_dir, PATIENCE):
+    with worktree_lock(me.facts.common_dir, PATIENCE):
         with (folder / file).open("a") as written:
             written.write(f"{name}, by {me.member.name}\n")
         git(folder, "add", "--", file)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from herdbook.adapters.system.processes import started_at
+from herdbook.adapters.system.processes import process_start
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.location.areas import Area
@@ -148,7 +148,7 @@ class Story:
         yield {"told": f"somebody kills process {processes[name].pid}: {name} at {task!r}"}
         processes[name].kill()
         processes[name].wait()
-        self._run(agent_lifecycle.find_crashed, self.here.host, started_at)
+        self._run(agent_lifecycle.find_crashed, self.here.host, process_start)
 
     def _look(self) -> Told:
         """Tell what is new in the journal, and do what follows from it."""

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from herdbook.adapters.git import folder_for_git, history
-from herdbook.adapters.git.config import Unsure
-from herdbook.adapters.git.discovery import holder_above
-from herdbook.adapters.git.git_process import elsewhere
+from herdbook.adapters.git.config import NeedsGit
+from herdbook.adapters.git.discovery import repository_above
+from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.user_state import dirs, spool
 from herdbook.adapters.workspace import Whereabouts
 from herdbook.domain.errors import HerdbookError
@@ -43,9 +43,9 @@ class Note(NamedTuple):
     at: float
 
 
-def locate(variables: Mapping[str, str], events: Sequence[spool.Event]) -> Located:
+def locate(variables: Mapping[str, str], events: Sequence[spool.SpooledEvent]) -> Located:
     """The events with what git knows of the places where they happened; raises nothing for them."""
-    search = _Search(elsewhere(variables))
+    search = _Search(without_repository_variables(variables))
     found = [search.place(Event(*each)) for each in events]
     waiting: dict[str, list[int]] = defaultdict(list)
     for number, event in enumerate(found):
@@ -84,7 +84,9 @@ class _Search:
     def name_commit(self, event: Event, commit_hash: str) -> Event:
         """The event with the commit that its hook has told of."""
         try:
-            named = history.named(self.folder_for_git(event.cwd), commit_hash, self.variables)
+            named = history.find_revision(
+                self.folder_for_git(event.cwd), commit_hash, self.variables
+            )
         except TROUBLE as error:
             self.troubles[event.cwd] = str(error)
             return event
@@ -95,11 +97,11 @@ class _Search:
         numbers.sort(key=lambda number: events[number].at)
         seconds = [events[number].at // 1_000_000 for number in numbers]
         try:
-            moves = history.moves(folder, self.variables)
+            moves = history.head_moves(folder, self.variables)
         except TROUBLE as error:
             self.troubles.update({events[number].cwd: str(error) for number in numbers})
             return
-        for number, commit in zip(numbers, history.told_of(moves, seconds), strict=True):
+        for number, commit in zip(numbers, history.match_commits(moves, seconds), strict=True):
             events[number] = _with_commit(events[number], commit)
 
     def _look(self, cwd: str) -> Whereabouts | None:
@@ -125,8 +127,8 @@ class _Search:
 def _holder(cwd: str) -> str | None:
     """The folder with the `.git` that a folder lies in."""
     try:
-        return holder_above(os.path.join(os.path.realpath(cwd), "."))  # noqa: PTH118
-    except Unsure:
+        return repository_above(os.path.join(os.path.realpath(cwd), "."))  # noqa: PTH118
+    except NeedsGit:
         return None
 
 

@@ -24,7 +24,7 @@ REASON = "this agent is halted: it has no skill points left. A person may reinst
 
 def buffered(here: Here) -> list[Event]:
     """What waits to be flushed; it stays where it is."""
-    return locate_events.locate(here.variables, spool.buffered().events).events
+    return locate_events.locate(here.variables, spool.read_buffered().events).events
 
 
 def flush(here: Here) -> tuple[FlushReport, set[str]]:
@@ -35,7 +35,7 @@ def flush(here: Here) -> tuple[FlushReport, set[str]]:
     """
     if here.place(Area.RECORD).scheme == "memory":
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
-    taken = spool.taken()
+    taken = spool.take_batch()
     located = locate_events.locate(here.variables, taken.events)
     events = located.events
     try:
@@ -46,7 +46,7 @@ def flush(here: Here) -> tuple[FlushReport, set[str]]:
     lines = {each.id: each for each in taken}
     for event_id, reason in report.aside:
         line = json.dumps(lines[event_id]._asdict(), ensure_ascii=False)
-        taken.aside.append(spool.Aside(event_id, line, reason))
+        taken.aside.append(spool.RejectedLine(event_id, line, reason))
     mark_halted(here, report.sessions.items())
     taken.confirm()
     _note_failure(None)
@@ -60,7 +60,7 @@ EMPTY = FlushReport(0, 0, 0, [], {})
 
 def is_due(here: Here) -> bool:
     """Whether the spool is larger or older than the settings allow."""
-    waiting = spool.waiting()
+    waiting = spool.backlog()
     if waiting.since is None:
         return False
     age = time.time() - waiting.since
@@ -75,7 +75,7 @@ def flush_if_due(here: Here) -> None:
 
 def flush_if_any(here: Here) -> None:
     """Flush whatever waits, for who is about to learn from the whole record."""
-    if spool.waiting().since is not None:
+    if spool.backlog().since is not None:
         flush_gently(here)
 
 
@@ -94,11 +94,11 @@ def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
     def question(uow: UnitOfWork) -> tuple[str, dict[str, str], list[str]]:
         if not enforced:
             return uow.node, {}, []
-        agents = [each.agent for each in record_ingest.standing_with(uow) if not each.active]
+        agents = [each.agent for each in record_ingest.standings_with(uow) if not each.active]
         return uow.node, record_ingest.halted_sessions(uow, list(sessions)), agents
 
     record, found, agents = here.read(Area.RECORD, question)
-    halt_markers.halt_only(
+    halt_markers.set_halts(
         record,
         {session: f"{agent}: {REASON}" for session, agent in found.items()},
         {agent: f"{agent}: {REASON}" for agent in agents},

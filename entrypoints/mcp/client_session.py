@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 from urllib.parse import unquote, urlsplit
 
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent, AgentStatus
 from herdbook.domain.agents.names import propose
 from herdbook.domain.errors import InvalidValue
@@ -40,7 +40,7 @@ class Caller:
         self._here = here
         self._warn = warn
         named = (here.variables.get(each) for each in _SESSIONS)
-        self.session = next((each for each in named if each), f"mcp_{random_ids()}")
+        self.session = next((each for each in named if each), f"mcp_{random_id()}")
 
     @property
     def pinned(self) -> str | None:
@@ -82,7 +82,7 @@ class Caller:
         raise InvalidValue("agent", reason)
 
     def _found(self, uow: UnitOfWork) -> Agent | None:
-        return agent_lifecycle.acting(uow, self.known, self.session)
+        return agent_lifecycle.find_acting_agent(uow, self.known, self.session)
 
     def new_name(self, given: str | None) -> str:
         """The name to introduce it by: the one that counts, or one that nobody has."""

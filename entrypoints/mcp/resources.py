@@ -20,6 +20,6 @@ def task(caller: Caller, named: str) -> dict[str, Any]:
     row = crud_handlers.show(here, id=named, entity="tasks")
 
     def question(uow: UnitOfWork) -> Any:
-        return dependencies.task_waits_for(uow, row.id)
+        return dependencies.task_dependencies(uow, row.id)
 
     return {"task": row, "waits_for": here.read(None, question)}

@@ -10,7 +10,7 @@ from herdbook.domain.record.model import Commit, Retrospective
 from herdbook.domain.record.observations import Setup
 from herdbook.domain.record.setup_advice import ENOUGH, Verdict
 from herdbook.domain.record.standing import Occasion, bug_found, commit_done
-from herdbook.services.record.setup_advice import EVERYWHERE, EXPLANATION, Counsel, advise
+from herdbook.services.record.setup_advice import EVERYWHERE, EXPLANATION, ScopedAdvice, advise
 from tests.contract.turns import Begin
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -60,13 +60,13 @@ def work(
         uow.commit()
 
 
-def ask(begin: Begin, **given: Any) -> Counsel:
+def ask(begin: Begin, **given: Any) -> ScopedAdvice:
     """Ask in a transaction that only reads."""
     with begin(write=False) as uow:
         return advise(uow, **given)
 
 
-def models(counsel: Counsel) -> list[str | None]:
+def models(counsel: ScopedAdvice) -> list[str | None]:
     """Give the models in the order they are ranked."""
     return [each.setup.model for each in counsel.advice.ranked]
 

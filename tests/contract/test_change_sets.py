@@ -403,9 +403,9 @@ def test_a_secret_cannot_be_brought_back(begin: Begin, space: str) -> None:
         (gone,) = journal_effects.effects(uow.dictionary, uow.journal.of_tx(told))
     for effect in (lost, gone):
         with pytest.raises(InvalidValue, match="credentials of account .* keeps no secrets"):
-            journal_effects.refuse_untold(effect)
-    journal_effects.refuse_untold(found)
-    back = journal_effects.put_back(found, saved[1])
+            journal_effects.refuse_unrecoverable(effect)
+    journal_effects.refuse_unrecoverable(found)
+    back = journal_effects.restore_changed(found, saved[1])
     assert back == evolve(saved[1], email="x", credentials=None)
 
 

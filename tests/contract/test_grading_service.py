@@ -10,7 +10,7 @@ from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.projections import differences
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.services.record import grading, record_ingest
-from herdbook.services.record.grading import Graded
+from herdbook.services.record.grading import GradeResult
 
 COMMIT = ("otter", "app", "c0ffee")
 
@@ -20,7 +20,7 @@ def record(space: str) -> str:
     return space.replace("work", "record", 1)
 
 
-def judge(store: Store, record: str, *words: str, **grades: Grade | str) -> Graded:
+def judge(store: Store, record: str, *words: str, **grades: Grade | str) -> GradeResult:
     """Grade a commit, by both parties unless told otherwise."""
     given = grades or {"agent_grade": Grade.GOOD, "user_grade": Grade.EXCELLENCE}
     return run(store, record, grading.grade, *(words or COMMIT), **given)
@@ -90,7 +90,7 @@ def test_a_judgement_keeps_the_setup_and_the_task_the_record_knows(
 
 def test_a_bug_is_written_at_once_and_the_last_skill_point_halts(store: Store, record: str) -> None:
     """Its note is kept among what the agent did."""
-    now = run(store, record, grading.bug, "otter", "lost a row", project="app")
+    now = run(store, record, grading.report_bug, "otter", "lost a row", project="app")
     assert (now.skill_points, now.bugs, now.active) == (0, 1, False)
     (activity,) = read(store, record, grading.activities, "otter")
     assert (activity.task, activity.outcome, activity.project) == ("bug", "lost a row", "app")
@@ -100,7 +100,7 @@ def test_a_person_reinstates_a_halted_agent_and_no_other(store: Store, record: s
     """One that is not halted is left as it is."""
     with pytest.raises(InvalidValue, match="is not halted"):
         run(store, record, grading.reinstate, "otter")
-    run(store, record, grading.bug, "otter")
+    run(store, record, grading.report_bug, "otter")
     now = run(store, record, grading.reinstate, "otter", 2)
     assert (now.skill_points, now.active, now.bugs) == (2, True, 1)
 
@@ -109,7 +109,7 @@ def test_activities_come_latest_first_a_page_at_a_time(store: Store, record: str
     """Of one agent or of all."""
     for number in range(5):
         agent = "otter" if number % 2 else "heron"
-        run(store, record, grading.act, agent, f"task {number}", outcome="done")
+        run(store, record, grading.add_activity, agent, f"task {number}", outcome="done")
     page = read(store, record, grading.activities, limit=3)
     rest = read(store, record, grading.activities, limit=3, after=page[-1].id)
     assert [each.task for each in [*page, *rest]] == [f"task {each}" for each in range(4, -1, -1)]

@@ -101,14 +101,18 @@ def _language(here: Here) -> str | None:
     if here.facts is None or here.facts.top_level is None:
         return main_language(text_of(each.name) for each in here.folder.iterdir())
     from herdbook.adapters.git import folder_for_git  # noqa: PLC0415
-    from herdbook.adapters.git.git_process import ask_git, elsewhere, refuse  # noqa: PLC0415
+    from herdbook.adapters.git.git_process import (  # noqa: PLC0415
+        ask_git,
+        raise_complaint,
+        without_repository_variables,
+    )
 
     folder = here.folder.resolve()
     below = ["--", str(folder)] if folder.is_relative_to(here.facts.top_level) else []
     command = ["--literal-pathspecs", "-C", folder_for_git(here.facts), "ls-files", "-z", *below]
-    status, listed, complaint = ask_git(command, elsewhere(here.variables))
+    status, listed, complaint = ask_git(command, without_repository_variables(here.variables))
     if status:
-        refuse("for", status, complaint)
+        raise_complaint("for", status, complaint)
     return main_language(listed.decode("utf-8", "backslashreplace").split("\0"))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any
 
-from herdbook.adapters.system.processes import started_at
+from herdbook.adapters.system.processes import process_start
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.conversation import LogChunk
 from herdbook.domain.errors import InvalidValue
@@ -38,7 +38,7 @@ def register(
     """Let an agent come to work in this worktree; with its pid it can be told when it crashed."""
     process: dict[str, Any] = {}
     if pid is not None:
-        process = {"host": here.host, "pid": pid, "process_started_at": started_at(pid)}
+        process = {"host": here.host, "pid": pid, "process_started_at": process_start(pid)}
     return here.run(
         Area.WORK,
         agent_lifecycle.register,
@@ -54,7 +54,7 @@ def register(
 
 def crashed(here: Here) -> list[Agent]:
     """Find the agents of this host whose processes are gone; what they held is free again."""
-    return here.run(Area.WORK, agent_lifecycle.find_crashed, here.host, started_at)
+    return here.run(Area.WORK, agent_lifecycle.find_crashed, here.host, process_start)
 
 
 def waiting(here: Here) -> Annotated[list[dict[str, Any]], list[Agent]]:
@@ -111,7 +111,9 @@ def journal(
         if since is None:
             last = read(store, space, lambda uow: uow.journal.last())
             since = max(0, last - (SHOWN if limit is None else limit))
-        entries = watch.follow(store, space, since, stop=watch.never if follow else lambda: True)
+        entries = watch.follow_journal(
+            store, space, since, stop=watch.never if follow else lambda: True
+        )
         yield from islice(entries, limit)
 
 

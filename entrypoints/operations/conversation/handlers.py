@@ -39,7 +39,7 @@ def ask(
 
     asked = here.run(Area.WORK, inside)
     if wait is not None:
-        asked = _awaited(here, wait, messaging.answered, asked.id) or asked
+        asked = _awaited(here, wait, messaging.find_answer, asked.id) or asked
     return asked
 
 
@@ -52,7 +52,7 @@ def listen(here: Here, *, agent: str | None, wait: timedelta | None) -> Conversa
 def _awaited(here: Here, wait: timedelta, question: Callable[..., R | None], key: str) -> R | None:
     end = time.monotonic() + wait.total_seconds()
     with here.opened(Area.WORK) as store:
-        return watch.until(
+        return watch.wait_until(
             store,
             here.space(Area.WORK),
             question,

@@ -114,7 +114,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "chat.post",
         "post to an open chat",
-        "messaging:say",
+        "messaging:post_to_chat",
         "chat post a1b2 user 'make it shorter'",
         id_argument("chat_session_id", "chat_sessions"),
         Parameter(
@@ -129,7 +129,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "chat.history",
         "print the messages of a chat",
-        "messaging:said",
+        "messaging:chat_history",
         "chat history a1b2",
         id_argument("chat_session_id", "chat_sessions"),
         Parameter("limit", "the maximum number of rows", kind="number", default=100),

@@ -20,13 +20,13 @@ def list_(
 ) -> list[Any]:
     """List rows, a page at a time."""
     kind = DICTIONARY.kinds[entity]
-    return here.read(kind.area, crud.listed, kind, values, limit=limit, after=after)
+    return here.read(kind.area, crud.list_rows, kind, values, limit=limit, after=after)
 
 
 def show(here: Here, *, id: str, entity: str) -> Any:  # noqa: A002 - the parameter's name
     """Show one row."""
     kind = DICTIONARY.kinds[entity]
-    return here.read(kind.area, crud.named, kind, id)
+    return here.read(kind.area, crud.find_row, kind, id)
 
 
 def set_(

@@ -107,7 +107,7 @@ def _held(
     here: Here, task: str | None, fence: int | None, use_case: Callable[..., R], **more: Any
 ) -> R:
     def inside(uow: UnitOfWork) -> R:
-        row = crud.named(uow, TASKS, task) if task is not None else _own(here, uow)
+        row = crud.find_row(uow, TASKS, task) if task is not None else _own(here, uow)
         return use_case(uow, row.id, _fence(here, uow, row, fence), **more)
 
     return here.run(Area.WORK, inside)

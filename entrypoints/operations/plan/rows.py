@@ -60,7 +60,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "phase.after",
         "add dependencies to a phase",
-        "plan.dependencies:phase_after",
+        "plan.dependencies:add_phase_dependencies",
         "phase after a1b2 c3d4",
         id_argument("phase_id", "phases"),
         id_argument("others", "phases", "what it depends on", many=True),
@@ -68,7 +68,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "phase.not-after",
         "remove dependencies of a phase",
-        "plan.dependencies:phase_not_after",
+        "plan.dependencies:remove_phase_dependencies",
         "phase not-after a1b2 c3d4",
         id_argument("phase_id", "phases"),
         id_argument("others", "phases", "what it no longer depends on", many=True),
@@ -146,7 +146,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "task.after",
         "add dependencies to a task",
-        "plan.dependencies:task_after",
+        "plan.dependencies:add_task_dependencies",
         "task after a1b2 c3d4 e5f6",
         id_argument("task_id", "tasks"),
         id_argument("others", "tasks", "what it depends on", many=True),
@@ -154,7 +154,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "task.not-after",
         "remove dependencies of a task",
-        "plan.dependencies:task_not_after",
+        "plan.dependencies:remove_task_dependencies",
         "task not-after a1b2 c3d4",
         id_argument("task_id", "tasks"),
         id_argument("others", "tasks", "what it no longer depends on", many=True),
@@ -162,7 +162,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "task.waits-for",
         "list the dependencies of a task, finished or not",
-        "plan.dependencies:task_waits_for",
+        "plan.dependencies:task_dependencies",
         "task waits-for a1b2",
         id_argument("task_id", "tasks"),
         reads=True,
@@ -213,7 +213,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "errand.move",
         "change the status of an errand",
-        "plan.errands:move",
+        "plan.errands:change_status",
         "errand move a1b2 pending_review",
         id_argument("errand_id", "errands"),
         Parameter(

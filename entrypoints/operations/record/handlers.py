@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.git import folder_for_git, history
-from herdbook.adapters.git.git_process import elsewhere
+from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.adapters.user_state import dirs, spool
 from herdbook.domain.clock import is_ahead
@@ -34,7 +34,7 @@ def grade(
     task: str | None,
     self_note: str | None,
     user_note: str | None,
-) -> grading.Graded:
+) -> grading.GradeResult:
     """Judge an agent's commit; what is missing is asked for where a person is at the keyboard."""
     revision = _revision(here, commit)
     asks = sys.stdin.isatty() and sys.stderr.isatty()
@@ -62,7 +62,7 @@ def grade(
 def bug(here: Here, *, agent: str, note: str | None) -> Standing:
     """Write down a bug in an agent's work, at once, and keep it from tools if that halts it."""
     spool_flush.flush_if_due(here)
-    standing = here.run(Area.RECORD, grading.bug, agent, note, project=here.repository_id)
+    standing = here.run(Area.RECORD, grading.report_bug, agent, note, project=here.repository_id)
     spool_flush.mark_halted(here, _sessions_waiting(here))
     return standing
 
@@ -78,7 +78,7 @@ def reinstate(here: Here, *, agent: str, skill_points: int) -> Standing:
 def standing(here: Here, *, agent: str | None) -> list[Standing]:
     """Where agents stand, counting what waits in the spool."""
     events = spool_flush.buffered(here)
-    return here.read(Area.RECORD, record_ingest.standing_with, events, agent)
+    return here.read(Area.RECORD, record_ingest.standings_with, events, agent)
 
 
 def add_activity(
@@ -94,7 +94,7 @@ def add_activity(
     spool_flush.flush_if_due(here)
     return here.run(
         Area.RECORD,
-        grading.act,
+        grading.add_activity,
         agent or _acting(here),
         task,
         actions=actions or "",
@@ -142,7 +142,7 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
 def doctor(here: Here) -> dict[str, Any]:
     """What waits in the spool and why, what was set aside, and whether the record is in reach."""
     _settle(here)
-    waiting = spool.waiting()
+    waiting = spool.backlog()
     place = here.place(Area.RECORD)
     reason = None
     halted: list[str] = []
@@ -157,13 +157,13 @@ def doctor(here: Here) -> dict[str, Any]:
         "ok": reason is None and failure is None and not ahead and not unplaced,
         "spool": str(spool.folder()),
         "waiting": {
-            "events": len(spool.buffered().events),
+            "events": len(spool.read_buffered().events),
             "bytes": waiting.size,
             "since": waiting.since,
         },
         "last_failure": failure,
         "store": {"url": shown_url(place.url), "trouble": reason},
-        "aside": [each._asdict() for each in spool.set_aside()],
+        "aside": [each._asdict() for each in spool.read_rejected()],
         "without_project": [
             {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
         ],
@@ -198,7 +198,7 @@ def _settle(here: Here) -> None:
 
 
 def _halted(uow: UnitOfWork) -> list[str]:
-    return [each.agent for each in record_ingest.standing_with(uow) if not each.active]
+    return [each.agent for each in record_ingest.standings_with(uow) if not each.active]
 
 
 def _log() -> list[str]:
@@ -220,7 +220,7 @@ def _export(here: Here, there: Here) -> list[Path]:
 def _export_of(here: Here, folder: str) -> list[Path]:
     """Write the exports of another folder's worktree; trouble with it is a warning."""
     try:
-        return _export(here, Here(Path(folder), elsewhere(here.variables)))
+        return _export(here, Here(Path(folder), without_repository_variables(here.variables)))
     except locate_events.TROUBLE as error:
         here.warn(f"{text_of(folder)} gets no exports: {error}")
         return []
@@ -253,7 +253,7 @@ def _project(here: Here) -> str:
 def _revision(here: Here, commit: str) -> history.Revision:
     _project(here)
     folder = str(here.folder) if here.facts is None else folder_for_git(here.facts)
-    found = history.named(folder, commit, here.variables)
+    found = history.find_revision(folder, commit, here.variables)
     if found is None:
         raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
     return found

@@ -15,7 +15,7 @@ from herdbook.domain.location.settings import BACKENDS
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
-from herdbook.services.plan.status import Row, Status
+from herdbook.services.plan.status import Status, StatusRow
 from herdbook.services.plan.status import status as status_of
 
 
@@ -125,7 +125,7 @@ def _is_own(place: Place) -> bool:
 def _space(here: Here, store: Store, space: str, worktree: str | None) -> SpaceAnswer:
     found: Status = read(store, space, status_of)
     worktrees = {each.id: each for each in found.worktrees}
-    rows: tuple[Row, ...] = found.rows
+    rows: tuple[StatusRow, ...] = found.rows
     if worktree is not None:
         wanted = _matching(here, worktree, found.worktrees)
         rows = tuple(row for row in rows if row.worktree_id in wanted)
@@ -175,7 +175,7 @@ def _real(here: Here, asked: str) -> str | None:
         return None
 
 
-def _row(row: Row, found: Status, worktrees: dict[str, Worktree]) -> RowAnswer:
+def _row(row: StatusRow, found: Status, worktrees: dict[str, Worktree]) -> RowAnswer:
     worktree = worktrees.get(row.worktree_id or "")
     agent, task = row.agent, row.task
     left = row.lease_until - found.now if row.lease_until is not None else None

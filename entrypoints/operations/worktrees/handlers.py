@@ -20,7 +20,7 @@ from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.world.git import GitWorktree
 from herdbook.services.agents import worktrees
-from herdbook.services.agents.worktrees import Inhabitants
+from herdbook.services.agents.worktrees import WorktreeOccupants
 from herdbook.services.stores.copy_spaces import copy
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/.-][^\x00-\x1f\x7f/]*")
@@ -52,7 +52,7 @@ def add(
 
 def list_(here: Here, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
     """List the worktrees git knows, and with `all` those that only the journal still knows."""
-    there = git.listed(_facts(here))
+    there = git.list_worktrees(_facts(here))
     rows = [_listed(here, each) for each in there if not each.is_bare]
     if all:
         known = {row["worktree_id"] for row in rows}
@@ -73,7 +73,7 @@ def list_(here: Here, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the optio
 def remove(here: Here, *, worktree: str, force: bool) -> dict[str, Any]:
     """Take a worktree down; its history stays, and what it kept of its own is archived first."""
     facts = _facts(here)
-    chosen = _chosen(here, worktree, git.listed(facts))
+    chosen = _chosen(here, worktree, git.list_worktrees(facts))
     path = Path(chosen.path)
     if chosen.is_main or chosen.is_bare:
         raise InvalidValue("worktree", "the main worktree is the repository's own and stays")
@@ -96,7 +96,7 @@ def remove(here: Here, *, worktree: str, force: bool) -> dict[str, Any]:
 def prune(here: Here) -> dict[str, Any]:
     """Let git forget worktrees whose folders are gone; says who was in them."""
     facts = _facts(here)
-    before = {each.path: each for each in git.listed(facts)}
+    before = {each.path: each for each in git.list_worktrees(facts)}
     pruned = []
     for path in git.prune(facts):
         known = before.get(path)
@@ -187,11 +187,11 @@ def _asked(here: Here, question: Any) -> Any:
         return read(store, here.space(Area.WORK), question)
 
 
-def _inhabitants(here: Here, identity: str | None) -> Inhabitants:
+def _inhabitants(here: Here, identity: str | None) -> WorktreeOccupants:
     if identity is None:
-        return Inhabitants((), ())
-    found = _asked(here, lambda uow: worktrees.inhabitants(uow, identity))
-    return found if found is not None else Inhabitants((), ())
+        return WorktreeOccupants((), ())
+    found = _asked(here, lambda uow: worktrees.worktree_occupants(uow, identity))
+    return found if found is not None else WorktreeOccupants((), ())
 
 
 def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
@@ -227,7 +227,7 @@ def _archive_place(here: Here, place: Place, identity: str) -> Place:
 
 
 def _gone(
-    identity: str | None, path: str, branch: str | None, within: Inhabitants
+    identity: str | None, path: str, branch: str | None, within: WorktreeOccupants
 ) -> dict[str, Any]:
     return {
         "worktree_id": identity,

@@ -224,7 +224,7 @@ def test_a_file_that_is_written_meanwhile_is_read_again(
     """A commit between the first byte and the last shows in the first pages, and is waited out."""
     path = tmp_path / "tracker.lmdb"
     path.write_bytes(FIRST.read_bytes())
-    look = reader._front
+    look = reader._meta_size
     states = [TRACKER.read_bytes()]
 
     def write_meanwhile(data: bytes) -> int:
@@ -232,19 +232,19 @@ def test_a_file_that_is_written_meanwhile_is_read_again(
             path.write_bytes(states.pop())
         return look(data)
 
-    monkeypatch.setattr(reader, "_front", write_meanwhile)
+    monkeypatch.setattr(reader, "_meta_size", write_meanwhile)
     assert _count(read(path), TrackedKind.COMMIT) == 200
 
 
 def test_databases_are_found_where_the_plugin_leaves_them(tmp_path: Path) -> None:
     """In the user's folder, and below a folder that is really called `~`."""
     project, home = tmp_path / "project", tmp_path / "home"
-    assert locate.databases(project, home) == []
+    assert locate.find_databases(project, home) == []
     places = [project / "~" / locate.DATABASE, home / locate.DATABASE]
     for place in places:
         place.parent.mkdir(parents=True)
         place.touch()
-    assert locate.databases(project, home) == places
+    assert locate.find_databases(project, home) == places
 
 
 def test_a_word_list_near_the_database_counts_if_it_is_the_known_one(
@@ -255,12 +255,12 @@ def test_a_word_list_near_the_database_counts_if_it_is_the_known_one(
     place = tmp_path / "opencode" / "packages" / "plugin" / locate.WORD_LIST
     place.parent.mkdir(parents=True)
     place.write_bytes(WORDS.read_bytes())
-    assert locate.word_list(database, tmp_path) is None
+    assert locate.find_word_list(database, tmp_path) is None
     monkeypatch.setattr(locate, "KNOWN_WORDS", _digest(WORDS))
-    assert locate.word_list(database, tmp_path) == WORDS.read_bytes()
-    assert locate.named_word_list(WORDS) == WORDS.read_bytes()
+    assert locate.find_word_list(database, tmp_path) == WORDS.read_bytes()
+    assert locate.read_word_list(WORDS) == WORDS.read_bytes()
     with pytest.raises(StoreUnavailable):
-        locate.named_word_list(tmp_path / "nothing")
+        locate.read_word_list(tmp_path / "nothing")
 
 
 def _digest(path: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.mcp.client_session import Caller, folder_of
@@ -81,7 +81,7 @@ def test_a_session_that_nobody_named_is_one_of_its_own() -> None:
     """And stays the same."""
     one, other = caller(), caller()
     assert one.session != other.session
-    assert len(one.session) == len(f"mcp_{random_ids()}")
+    assert len(one.session) == len(f"mcp_{random_id()}")
 
 
 def test_it_acts_as_whom_it_was_last_introduced_as() -> None:

@@ -68,7 +68,7 @@ def test_errors_are_raised_as_what_they_were(herd: Client) -> None:
 
 def test_a_defect_is_one_sentence(herd: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback leaves the process, and the next request is answered."""
-    monkeypatch.setattr(crud, "named", lambda *_: 1 / 0)
+    monkeypatch.setattr(crud, "find_row", lambda *_: 1 / 0)
     with pytest.raises(RpcError) as caught:
         herd.call("task.show", id="x")
     assert (caught.value.code, caught.value.data) == (-32603, {"type": "Defect"})
@@ -127,7 +127,7 @@ class Language:
             "initialize": lambda _: {"capabilities": {}},
             "test/seen": lambda _: list(self.seen),
             "test/ask": lambda params: outlet.request("client/add", params).result(SECONDS),
-            "test/lose": lambda _: self.here.read(Area.WORK, crud.named, TASKS, "nothing"),
+            "test/lose": lambda _: self.here.read(Area.WORK, crud.find_row, TASKS, "nothing"),
             "test/forget": self._forget,
         }
         made.append(self)

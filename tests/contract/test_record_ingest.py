@@ -179,7 +179,7 @@ def test_a_read_sees_what_is_buffered_and_writes_nothing(store: Store, record: s
     run(store, record, lambda uow: uow.ledger.add(bug_found(Occasion("otter", uow.now))))
     before = kept(store, record)
     buffer = [told(5), told(6), told(7, "command.executed"), told(8, agent="heron")]
-    found = read(store, record, record_ingest.standing_with, buffer)
+    found = read(store, record, record_ingest.standings_with, buffer)
     assert [(each.agent, each.experience_points) for each in found] == [
         ("heron", 1),
         ("otter", 4),

@@ -488,7 +488,7 @@ def test_a_transaction_ends_early_where_rows_are_large(
     source: Store, store: Store, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Room is counted in bytes too, once it is known how large the rows of a kind are."""
-    monkeypatch.setattr("herdbook.services.stores.copy_spaces.ROOM", 20_000)
+    monkeypatch.setattr("herdbook.services.stores.copy_spaces.TRANSACTION_BYTES", 20_000)
     with work_in(source, space) as uow:
         uow.tasks.add_all([Task(name="x", description="x" * 2_000) for _ in range(200)])
         uow.commit()

@@ -24,7 +24,7 @@ from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.rpc.codes import rebuilt
 from herdbook.entrypoints.rpc.framing import Fault, Framer, framed
 from herdbook.entrypoints.rpc.messages import RpcError, encoded
-from herdbook.ports.engine.codec import decode
+from herdbook.ports.engine.codec import decode_row
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Kind
 
@@ -133,12 +133,12 @@ class Client:
 
     def one(self, entity: type[E], method: str, /, **params: Any) -> E:
         """Call a method that answers with a row."""
-        return decode(_kind_of(entity), self.call(method, **params))
+        return decode_row(_kind_of(entity), self.call(method, **params))
 
     def many(self, entity: type[E], method: str, /, **params: Any) -> list[E]:
         """Call a method that answers with rows."""
         kind = _kind_of(entity)
-        return [decode(kind, each) for each in self.call(method, **params)]
+        return [decode_row(kind, each) for each in self.call(method, **params)]
 
     def begin(self, method: str, /, **params: Any) -> Pending:
         """Call a method without waiting for its answer."""

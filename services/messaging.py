@@ -215,7 +215,7 @@ def say(
     if uow.chat_sessions.get(chat_session_id).status is ChatStatus.CLOSED:
         reason = f"chat {chat_session_id!r} is closed; open one about the same target and go on"
         raise InvalidValue("chat_session_id", reason)
-    return uow.chat_sessions.say(
+    return uow.chat_sessions.post(
         ChatMessage(
             chat_session_id=chat_session_id,
             role=role,
@@ -230,7 +230,7 @@ def said(
 ) -> list[ChatMessage]:
     """What was said in a chat, in order, a page at a time."""
     where = {"chat_session_id": uow.chat_sessions.get(chat_session_id).id}
-    last = None if after is None else uow.existing(CHAT_MESSAGES, [after])[0]
+    last = None if after is None else uow.get_existing(CHAT_MESSAGES, [after])[0]
     return uow.select(find(CHAT_MESSAGES, where, limit=limit, after=last))
 
 

@@ -9,7 +9,12 @@ from herdbook.adapters.agent_tracker import lz4, msgpack
 from herdbook.adapters.agent_tracker.errors import Unreadable
 from herdbook.adapters.agent_tracker.pages import Entry, Pages, newest
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker, Untold
+from herdbook.ports.world.agent_tracker import (
+    TrackedKind,
+    TrackerContents,
+    TrackerReadFailure,
+    TrackerRecord,
+)
 
 LARGEST_FILE = 1 << 30
 LARGEST_VALUE = 64 << 20
@@ -28,7 +33,7 @@ _SYMBOL = b"\x02"
 _METAS = 2
 
 
-def read(path: Path, dictionary: bytes | None = None) -> Tracker:
+def read(path: Path, dictionary: bytes | None = None) -> TrackerContents:
     """All that the database at this path tells; the file is only looked at.
 
     `dictionary` is the word list that lmdb-js compresses long values with. A value that cannot be
@@ -75,22 +80,22 @@ def _front(data: bytes) -> int:
         return len(data)
 
 
-def _contents(pages: Pages, dictionary: bytes | None) -> Tracker:
+def _contents(pages: Pages, dictionary: bytes | None) -> TrackerContents:
     top = list(pages.entries(pages.meta.root))
     told = list(_told(None, (each for each in top if each.root is None), dictionary))
     for entry in top:
         kind = DATABASES.get(entry.key.rstrip(b"\0"))
         if entry.root is not None and kind is not None:
             told += _told(kind, pages.entries(entry.root), dictionary)
-    return Tracker(
-        tuple(each for each in told if isinstance(each, Tracked)),
-        tuple(each for each in told if isinstance(each, Untold)),
+    return TrackerContents(
+        tuple(each for each in told if isinstance(each, TrackerRecord)),
+        tuple(each for each in told if isinstance(each, TrackerReadFailure)),
     )
 
 
 def _told(
     kind: TrackedKind | None, entries: Iterable[Entry], dictionary: bytes | None
-) -> Iterator[Tracked | Untold]:
+) -> Iterator[TrackerRecord | TrackerReadFailure]:
     """The records of a database; at the top of the first layout, of all kinds by their prefixes."""
     every = list(entries)
     structures = _structures(every, dictionary)
@@ -105,9 +110,9 @@ def _told(
             if not isinstance(fields, dict):
                 raise Unreadable("it is no record")  # noqa: TRY301 - one more thing it can be
         except Unreadable as error:
-            yield Untold(own, key, str(error))
+            yield TrackerReadFailure(own, key, str(error))
         else:
-            yield Tracked(own, key, fields)
+            yield TrackerRecord(own, key, fields)
 
 
 def _named(kind: TrackedKind | None, key: bytes) -> tuple[TrackedKind | None, str]:

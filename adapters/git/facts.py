@@ -15,7 +15,7 @@ from herdbook.adapters.git.identity_files import pinned_repository_id, pinned_wo
 from herdbook.adapters.git.machine_id import machine_id
 from herdbook.adapters.git.ownership import Distrusted, leads_to, within
 from herdbook.domain.location.identity import GitFacts
-from herdbook.ports.world.git import Finding
+from herdbook.ports.world.git import GitLookup
 
 
 def facts(
@@ -30,17 +30,17 @@ def facts(
 
 def find(
     folder: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None
-) -> Finding:
+) -> GitLookup:
     """The facts about a folder, and why there are none where a repository is not to be trusted."""
     variables = os.environ if environment is None else environment
     here = _real(folder)
     try:
         place = _place(here, variables)
         if place is None:
-            return Finding(None)
-        return Finding(_facts(place, variables), place.doubt)
+            return GitLookup(None)
+        return GitLookup(_facts(place, variables), place.doubt)
     except Distrusted as error:
-        return Finding(None, error.sentence)
+        return GitLookup(None, error.sentence)
 
 
 def _facts(place: Place, variables: Mapping[str, str]) -> GitFacts:

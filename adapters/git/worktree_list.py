@@ -27,7 +27,7 @@ _ESCAPED: Final = {
 }
 
 
-def listed(facts: GitFacts) -> list[GitWorktree]:
+def list_worktrees(facts: GitFacts) -> list[GitWorktree]:
     """All worktrees, first the main one or the bare repository."""
     git = ["-C", folder_for_git(facts), "worktree", "list", "--porcelain"]
     environment = elsewhere(os.environ)

@@ -13,13 +13,13 @@ from herdbook.adapters.git.facts import facts as facts_of
 from herdbook.adapters.git.facts import folder_for_git, repository_root
 from herdbook.adapters.git.git_process import ask_git, elsewhere, refuse, run_git
 from herdbook.adapters.git.status import status as status_of
-from herdbook.adapters.git.worktree_list import admin_dirs, listed
+from herdbook.adapters.git.worktree_list import admin_dirs, list_worktrees
 from herdbook.adapters.git.worktree_lock import locked
 from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
 from herdbook.domain.location.identity import GitFacts
 from herdbook.ports.world.git import PATIENCE
 
-__all__ = ["add", "is_clean", "listed", "prune", "remove"]
+__all__ = ["add", "is_clean", "list_worktrees", "prune", "remove"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -197,13 +197,13 @@ def _commit(facts: GitFacts, name: str, environment: Mapping[str, str]) -> str |
 
 def _stands(facts: GitFacts, folder: str) -> bool:
     """Whether it was added all the same: git also reports a hook that failed when all was done."""
-    found = [each for each in listed(facts) if each.path == folder]
+    found = [each for each in list_worktrees(facts) if each.path == folder]
     return any(each.locked is None and each.prunable is None for each in found)
 
 
 def _take_back(facts: GitFacts, folder: str, environment: Mapping[str, str]) -> None:
     """Undo what git leaves behind only when it was killed: a worktree locked as `initializing`."""
-    if any(each.path == folder and each.locked == "initializing" for each in listed(facts)):
+    if any(each.path == folder and each.locked == "initializing" for each in list_worktrees(facts)):
         git = [*_beside(facts, folder), "worktree", "remove", "--force", "--force"]
         status, _, complaint = run_git([*git, "--", folder], environment)
         if status != 0:
@@ -216,7 +216,7 @@ def _take_branch_back(
     """Undo the branch that `git worktree add` leaves behind when it fails, if nobody uses it."""
     ref = f"refs/heads/{branch}"
     unmoved = _commit(facts, ref, environment) == begin
-    if unmoved and not any(each.branch == branch for each in listed(facts)):
+    if unmoved and not any(each.branch == branch for each in list_worktrees(facts)):
         git = ["-C", folder_for_git(facts), "update-ref", "-d", ref, begin]
         status, _, complaint = run_git(git, environment)
         if status != 0:

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from herdbook.adapters.msgpack_reader import DEEPEST, Reader, Unreadable
-from herdbook.domain.checkpoints.model import Typed
-from herdbook.domain.checkpoints.preview import Blob, Thing, blob
+from herdbook.domain.checkpoints.model import TaggedBytes
+from herdbook.domain.checkpoints.preview import BytesPreview, ObjectPreview, preview_bytes
 from herdbook.domain.secret import HIDDEN
 
 SECRETS = frozenset({"SecretStr", "SecretBytes"})
@@ -13,7 +13,7 @@ ARRAY, SNAPSHOT = 6, 7
 """The kinds that do not name a class: an array of numbers, and a value with all its history."""
 
 
-def picture(value: Typed) -> Any:
+def picture(value: TaggedBytes) -> Any:
     """What a value is, as plain data; what cannot be read is told by its size and a digest."""
     try:
         match value.tag:
@@ -26,13 +26,13 @@ def picture(value: Typed) -> Any:
             case "msgpack":
                 return _Reader(value.data).only()
     except (Unreadable, ValueError, RecursionError):
-        return blob(value.tag, value.data)
-    return blob(value.tag, value.data)
+        return preview_bytes(value.tag, value.data)
+    return preview_bytes(value.tag, value.data)
 
 
 def is_opaque(shown: Any) -> bool:
     """Whether nothing of a value could be read."""
-    return isinstance(shown, Blob)
+    return isinstance(shown, BytesPreview)
 
 
 class _Reader(Reader):
@@ -45,7 +45,7 @@ class _Reader(Reader):
     def value(self, depth: int) -> Any:
         """The next value, bytes as their picture."""
         found = super().value(depth)
-        return blob("bytes", found) if isinstance(found, bytes) else found
+        return preview_bytes("bytes", found) if isinstance(found, bytes) else found
 
     def extension(self, kind: int, body: bytes, depth: int) -> Any:
         """An object: its class, and what it would be made of."""
@@ -53,21 +53,21 @@ class _Reader(Reader):
         try:
             content = inner.value(depth + 1)
         except Unreadable:
-            return Thing(f"kind {kind}", blob("bytes", body))
+            return ObjectPreview(f"kind {kind}", preview_bytes("bytes", body))
         if kind == SNAPSHOT:
-            return Thing("snapshot", content)
+            return ObjectPreview("snapshot", content)
         if kind == ARRAY and isinstance(content, list):
-            return Thing("array", content)
+            return ObjectPreview("array", content)
         match content:
             case [str(module), str(name), made_of, *_]:
-                return Thing(f"{module}.{name}", HIDDEN if name in SECRETS else made_of)
-        return Thing(f"kind {kind}", content)
+                return ObjectPreview(f"{module}.{name}", HIDDEN if name in SECRETS else made_of)
+        return ObjectPreview(f"kind {kind}", content)
 
 
 def _key(key: Any) -> Any:
     if isinstance(key, list):
         return tuple(_key(each) for each in key)
-    return str(key) if isinstance(key, dict | Thing) else key
+    return str(key) if isinstance(key, dict | ObjectPreview) else key
 
 
 def _refuse_deep(value: Any) -> None:

@@ -8,12 +8,12 @@ import json
 from typing import Any
 
 from herdbook.adapters.msgpack_reader import Reader, Unreadable, entries_of, map_of
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.ports.checkpoint_storage.value_store import Version
 
 VALUES, VERSIONS = "channel_values", "channel_versions"
 
-Split = tuple[Typed, dict[str, tuple[Version, Typed]]]
+Split = tuple[TaggedBytes, dict[str, tuple[Version, TaggedBytes]]]
 
 
 def split(tag: str, data: bytes) -> Split:
@@ -40,10 +40,10 @@ def _split_json(data: bytes) -> Split:
         raise Unreadable(f"it has no {VALUES}")
     versions = whole.get(VERSIONS)
     values = {
-        name: (_version(versions, name), Typed("json", json.dumps(value).encode()))
+        name: (_version(versions, name), TaggedBytes("json", json.dumps(value).encode()))
         for name, value in whole.pop(VALUES).items()
     }
-    return Typed("json", json.dumps(whole).encode()), values
+    return TaggedBytes("json", json.dumps(whole).encode()), values
 
 
 def _split_msgpack(data: bytes) -> Split:
@@ -59,8 +59,8 @@ def _split_msgpack(data: bytes) -> Split:
     values = {}
     for key, value in entries_of(found[VALUES]):
         name = _name(key)
-        values[name] = _version(versions, name), Typed("msgpack", value)
-    return Typed("msgpack", map_of(rest)), values
+        values[name] = _version(versions, name), TaggedBytes("msgpack", value)
+    return TaggedBytes("msgpack", map_of(rest)), values
 
 
 def _name(key: bytes) -> str:

@@ -13,7 +13,13 @@ from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience
 from herdbook.domain.record.model import Commit, ScoreEvent
-from herdbook.domain.record.standing import DEFAULTS, Occasion, command_done, commit_done, tool_used
+from herdbook.domain.record.standing import (
+    DEFAULTS,
+    EntryContext,
+    command_entry,
+    commit_entry,
+    tool_entry,
+)
 from herdbook.domain.values import NAME
 
 AGENT, SESSION = "HERDBOOK_AGENT", "HERDBOOK_SESSION"
@@ -57,7 +63,7 @@ _TIMED = re.compile(r"ses_|[0-9a-f]{8}-[0-9a-f]{4}-7")
 _GIT = ("post-commit", "post-rewrite", "pre-push")
 
 
-class Event(NamedTuple):
+class HookEvent(NamedTuple):
     """What a hook wrote down, and what was found out about it since.
 
     `at` counts microseconds. The project, and the hash and subject of a commit, follow from `cwd`
@@ -75,7 +81,7 @@ class Event(NamedTuple):
     subject: str = ""
 
 
-class Setup(NamedTuple):
+class SessionSetup(NamedTuple):
     """What a session runs as, as far as it was told."""
 
     provider: str | None = None
@@ -83,12 +89,12 @@ class Setup(NamedTuple):
     mode: AgentMode | None = None
 
 
-class Meaning(NamedTuple):
+class Interpretation(NamedTuple):
     """What an event stands for: at most an entry of the ledger and a commit, and whose it is."""
 
     agent: str | None
     session_id: str | None
-    setup: Setup
+    setup: SessionSetup
     entry: ScoreEvent | None = None
     commit: Commit | None = None
 
@@ -98,30 +104,34 @@ def entry_id(event_id: str) -> str:
     return f"sco_{event_id}"
 
 
-def interpret(event: Event, known: Setup = Setup(), rules: Experience = DEFAULTS) -> Meaning:  # noqa: B008 - a constant
+def interpret(
+    event: HookEvent,
+    known: SessionSetup = SessionSetup(),  # noqa: B008 - a constant
+    rules: Experience = DEFAULTS,
+) -> Interpretation:
     """Say what an event means; `known` is what earlier events told of its session.
 
     InvalidValue gives the reason why it cannot be applied, now or ever: it depends on nothing else.
     """
     _check(event)
-    name, provider = _named(event.event)
-    session = session_of(event)
+    name, provider = _split_event_name(event.event)
+    session = find_session(event)
     agent = _text(event.env.get(AGENT)) or (None if session is None else _short(session))
-    setup = Setup(
+    setup = SessionSetup(
         provider or _host(event) or known.provider,
         _model(event) or known.model,
         _mode(event) or known.mode,
     )
-    meaning = Meaning(agent, session, setup)
+    meaning = Interpretation(agent, session, setup)
     if name not in MEANINGS:
         raise InvalidValue("event", f"{event.event!r} is not known; it is kept as it is")
     if MEANINGS[name] == UNCOUNTED or _failed(event) or (agent is None and name in _GIT):
         return meaning
     if agent is None:
         raise InvalidValue("agent", f"{event.event} names neither an agent nor a session")
-    on = Occasion(
+    on = EntryContext(
         agent=agent,
-        at=moment(event),
+        at=event_time(event),
         id=entry_id(event.id),
         session_id=session,
         project=event.project,
@@ -130,15 +140,15 @@ def interpret(event: Event, known: Setup = Setup(), rules: Experience = DEFAULTS
         mode=setup.mode,
     )
     if MEANINGS[name] == TOOL:
-        return meaning._replace(entry=tool_used(on, rules=rules))
+        return meaning._replace(entry=tool_entry(on, rules=rules))
     if MEANINGS[name] == COMMAND:
-        return meaning._replace(entry=command_done(on, rules=rules))
+        return meaning._replace(entry=command_entry(on, rules=rules))
     commit = _commit(event, agent, rules)
-    entry = commit_done(on._replace(project=commit.project), rules=rules)
+    entry = commit_entry(on._replace(project=commit.project), rules=rules)
     return meaning._replace(entry=entry, commit=commit)
 
 
-def moment(event: Event) -> datetime:
+def event_time(event: HookEvent) -> datetime:
     """When it happened."""
     try:
         return _EPOCH + timedelta(microseconds=event.at)
@@ -146,7 +156,7 @@ def moment(event: Event) -> datetime:
         raise InvalidValue("at", f"{event.at} is no time this side of the year 9999") from error
 
 
-def session_of(event: Event) -> str | None:
+def find_session(event: HookEvent) -> str | None:
     """The session in which it happened: as the host says, else as the environment does."""
     raw = _fields(event.raw)
     for holder in (raw, _fields(raw.get("properties")), _fields(raw.get("input"))):
@@ -156,12 +166,12 @@ def session_of(event: Event) -> str | None:
     return _text(event.env.get(SESSION))
 
 
-def is_commit(event: Event) -> bool:
+def is_commit(event: HookEvent) -> bool:
     """Whether it tells of a commit, so that git has to be asked for its hash."""
-    return _named(event.event)[0] == "post-commit"
+    return _split_event_name(event.event)[0] == "post-commit"
 
 
-def told_hash(event: Event) -> str | None:
+def reported_commit_hash(event: HookEvent) -> str | None:
     """The hash of the commit, if the hook has written it down."""
     told = event.raw
     if isinstance(told, Mapping):
@@ -171,15 +181,15 @@ def told_hash(event: Event) -> str | None:
     return None if found is None else found[0]
 
 
-def _check(event: Event) -> None:
+def _check(event: HookEvent) -> None:
     if not 0 < len(event.id) <= LONGEST_EVENT_ID:
         raise InvalidValue("id", f"must have 1 to {LONGEST_EVENT_ID} characters")
     if not event.id.isascii() or not event.id.isprintable():
         raise InvalidValue("id", "must be of printable ASCII characters")
-    moment(event)
+    event_time(event)
 
 
-def _named(text: str) -> tuple[str, str | None]:
+def _split_event_name(text: str) -> tuple[str, str | None]:
     """The name of the event, and the provider of the host that tells it, if that is plain."""
     host, colon, name = text.partition(":")
     if colon and host in PROVIDERS:
@@ -189,8 +199,8 @@ def _named(text: str) -> tuple[str, str | None]:
     return text, "opencode" if "." in text else None
 
 
-def _commit(event: Event, agent: str, rules: Experience) -> Commit:
-    commit_hash = event.commit_hash or told_hash(event)
+def _commit(event: HookEvent, agent: str, rules: Experience) -> Commit:
+    commit_hash = event.commit_hash or reported_commit_hash(event)
     if commit_hash is None:
         raise InvalidValue("commit", "git no longer tells which commit it was")
     return Commit(
@@ -200,7 +210,7 @@ def _commit(event: Event, agent: str, rules: Experience) -> Commit:
         commit_hash=commit_hash,
         task=event.subject,
         experience_gained=rules.commit,
-        at=moment(event),
+        at=event_time(event),
     )
 
 
@@ -210,24 +220,24 @@ def _short(session: str) -> str:
     return f"session-{short}"
 
 
-def _host(event: Event) -> str | None:
+def _host(event: HookEvent) -> str | None:
     """Claude Code and Codex tell the same events; what tells them apart is where they keep them."""
     transcript = _fields(event.raw).get("transcript_path")
     parts = transcript.split("/") if isinstance(transcript, str) else []
     return next((name for name in ("codex", "claude") if f".{name}" in parts), None)
 
 
-def _model(event: Event) -> str | None:
+def _model(event: HookEvent) -> str | None:
     told = _fields(event.raw).get("model")
     return _text(told) or _text(_fields(told).get("id"))
 
 
-def _mode(event: Event) -> AgentMode | None:
+def _mode(event: HookEvent) -> AgentMode | None:
     raw = _fields(event.raw)
     return AgentMode.PLAN if "plan" in (raw.get("permission_mode"), raw.get("agent")) else None
 
 
-def _failed(event: Event) -> bool:
+def _failed(event: HookEvent) -> bool:
     """OpenCode tells of a command that went wrong as of any other, with its exit code beside."""
     code = _fields(event.raw).get("exit")
     return isinstance(code, int) and code != 0

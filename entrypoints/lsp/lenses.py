@@ -119,7 +119,7 @@ class Lenses:
         hands = here.read(Area.WORK, editor_comments.hands)
         if here.facts is None or not hands:
             return []
-        listed = [each for each in worktrees.listed(here.facts) if each.prunable is None]
+        listed = [each for each in worktrees.list_worktrees(here.facts) if each.prunable is None]
         known = [each for each in listed if each.worktree_id is not None]
         trees = {each.worktree_id: each for each in known if each.head and not each.is_bare}
         trunk = _trunk(here, listed)

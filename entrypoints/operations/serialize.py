@@ -5,7 +5,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar
 
-from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.codec import encode_row
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Kind
 
@@ -14,7 +14,7 @@ E = TypeVar("E")
 
 def as_data(kind: Kind[E], row: E) -> dict[str, Any]:
     """A row with all its fields, in the order of their declaration; secrets read `***`."""
-    values = encode(kind, row)
+    values = encode_row(kind, row)
     return {name: values.get(name) for name in kind.columns}
 
 

@@ -33,9 +33,9 @@ MOST_ANSWERS = 1_000
 
 
 def _language(value: str) -> str | None:
-    from herdbook.domain.record.languages import LANGUAGES, language_named  # noqa: PLC0415
+    from herdbook.domain.record.languages import LANGUAGES, find_language  # noqa: PLC0415
 
-    if language_named(value) is not None:
+    if find_language(value) is not None:
         return None
     return f"{value!r} is no language of {', '.join(LANGUAGES)}, and no folder is taken from here"
 

@@ -15,8 +15,18 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience, Grade
 from herdbook.domain.record.model import Activity, Commit, Retrospective, ScoreEvent
-from herdbook.domain.record.standing import Occasion, commit_done, communicated, graded
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker, Untold
+from herdbook.domain.record.standing import (
+    EntryContext,
+    commit_entry,
+    communication_entry,
+    grade_entry,
+)
+from herdbook.ports.world.agent_tracker import (
+    TrackedKind,
+    TrackerContents,
+    TrackerReadFailure,
+    TrackerRecord,
+)
 from herdbook.services.agent_tracker.balance import balance
 from herdbook.services.agent_tracker.fields import (
     PROVIDER,
@@ -51,16 +61,16 @@ class TrackerRows:
     entry_of: dict[str, str] = field(factory=dict)
     balances: dict[str, list[ScoreEvent]] = field(factory=dict)
     doubled: int = 0
-    failed: list[Untold] = field(factory=list)
-    _agents: list[Tracked] = field(factory=list)
+    failed: list[TrackerReadFailure] = field(factory=list)
+    _agents: list[TrackerRecord] = field(factory=list)
     _made_in: dict[tuple[str, str], str] = field(factory=dict)
     _made: set[tuple[str, str, str]] = field(factory=set)
     _single: dict[str, list[ScoreEvent]] = field(factory=dict)
 
-    def take(self, tracker: Tracker) -> None:
+    def take(self, tracker: TrackerContents) -> None:
         """Make rows of all records; those of which none can be made are told one by one."""
-        self.failed += tracker.untold
-        by_kind: dict[TrackedKind, list[Tracked]] = {kind: [] for kind in TrackedKind}
+        self.failed += tracker.failures
+        by_kind: dict[TrackedKind, list[TrackerRecord]] = {kind: [] for kind in TrackedKind}
         for record in tracker.records:
             by_kind[record.kind].append(record)
         agents = by_kind[TrackedKind.AGENT]
@@ -74,19 +84,21 @@ class TrackerRows:
             self._single.setdefault(entry.agent, []).append(entry)
         self._each(self._agents, self._balance)
 
-    def _each(self, records: Iterable[Tracked], make: Callable[[Tracked], None]) -> None:
+    def _each(
+        self, records: Iterable[TrackerRecord], make: Callable[[TrackerRecord], None]
+    ) -> None:
         for record in records:
             try:
                 make(record)
             except InvalidValue as error:
-                self.failed.append(Untold(record.kind, record.key, str(error)))
+                self.failed.append(TrackerReadFailure(record.kind, record.key, str(error)))
 
-    def _agent(self, record: Tracked) -> None:
+    def _agent(self, record: TrackerRecord) -> None:
         who = who_is(record)
         self.crew[who.id] = who
         self._agents.append(record)
 
-    def _who(self, record: Tracked) -> Who:
+    def _who(self, record: TrackerRecord) -> Who:
         key = agent_of(record)
         if not key:
             raise InvalidValue("agent_id", "is missing")
@@ -103,7 +115,7 @@ class TrackerRows:
         rows[row.id] = row
         return True
 
-    def _commit(self, record: Tracked) -> None:
+    def _commit(self, record: TrackerRecord) -> None:
         who, commit_hash, path = self._who(record), hash_of(record), project_of(record)
         project, at = self._known(path), time_of(record, "timestamp")
         # A whole hash means one commit in the world, whatever worktree it was seen from.
@@ -121,7 +133,7 @@ class TrackerRows:
             at=at,
         )
         on = _on(who, at, project, _id("sco", "commit", *told))
-        entry = evolve(commit_done(on), points=gained)
+        entry = evolve(commit_entry(on), points=gained)
         if (who.id, project, commit_hash) in self._made:
             self.doubled += 1
         elif self._keep(self.commits, row):
@@ -129,7 +141,7 @@ class TrackerRows:
             self._made_in[who.id, commit_hash] = project
             self._enter(row.id, entry)
 
-    def _retrospective(self, record: Tracked) -> None:
+    def _retrospective(self, record: TrackerRecord) -> None:
         who, commit_hash = self._who(record), hash_of(record)
         project = self._known(project_of(record)) or self._made_in.get(
             (who.id, commit_hash), UNKNOWN
@@ -151,11 +163,11 @@ class TrackerRows:
             at=at,
         )
         on = _on(who, at, project, _id("sco", "grade", who.id, commit_hash))
-        entry = graded(on, *grades)
+        entry = grade_entry(on, *grades)
         if self._keep(self.retrospectives, row):
             self._enter(row.id, entry)
 
-    def _communication(self, record: Tracked) -> None:
+    def _communication(self, record: TrackerRecord) -> None:
         who, commit_hash = self._who(record), hash_of(record)
         at = time_of(record, "timestamp")
         grade = _grade(record, "grade")
@@ -165,10 +177,11 @@ class TrackerRows:
             return
         key = _id("sco", "communication", who.id, commit_hash, at.isoformat(), str(int(grade)))
         self._keep(
-            self.entries, communicated(_on(who, at, self._known(project_of(record)), key), grade)
+            self.entries,
+            communication_entry(_on(who, at, self._known(project_of(record)), key), grade),
         )
 
-    def _activity(self, record: Tracked) -> None:
+    def _activity(self, record: TrackerRecord) -> None:
         who, at = self._who(record), time_of(record, "timestamp")
         row = Activity(
             id=_id("act", who.id, at.isoformat()),
@@ -182,7 +195,7 @@ class TrackerRows:
         )
         self._keep(self.activities, row)
 
-    def _balance(self, record: Tracked) -> None:
+    def _balance(self, record: TrackerRecord) -> None:
         who = self.crew[who_is(record).id]
         if who.id in self.balances:
             self.doubled += 1
@@ -204,13 +217,13 @@ def _id(prefix: str, *parts: str) -> str:
     return f"{prefix}_{sha256(told).hexdigest()[:32]}"
 
 
-def _on(who: Who, at: datetime, project: str, key: str) -> Occasion:
-    return Occasion(
+def _on(who: Who, at: datetime, project: str, key: str) -> EntryContext:
+    return EntryContext(
         who.name, at, id=key, project=project or None, provider=PROVIDER, model=who.model
     )
 
 
-def _grade(record: Tracked, name: str) -> Grade:
+def _grade(record: TrackerRecord, name: str) -> Grade:
     value = record.fields.get(name)
     known = int(value) if isinstance(value, float) and value == value // 1 else value
     if not isinstance(known, str | int) or isinstance(known, bool):

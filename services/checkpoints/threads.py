@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 from herdbook.domain.checkpoints.model import (
     Checkpoint,
-    id_at,
+    decode_checkpoint_id,
+    decode_text,
+    encode_checkpoint_id,
     lane_key,
-    place_of,
     thread_key,
-    told,
 )
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.ports.checkpoint_storage import thread_operations as rows_of
-from herdbook.ports.checkpoint_storage.thread_operations import Sizes, Thread
+from herdbook.ports.checkpoint_storage.thread_operations import CheckpointThread, ThreadSizes
 from herdbook.ports.engine.dictionary import CHECKPOINTS, LANES, WRITES
-from herdbook.ports.engine.paging import HEAVY, every
+from herdbook.ports.engine.paging import HEAVY, select_all
 from herdbook.ports.engine.query import find, starting_with
-from herdbook.ports.repositories.checkpoints import Checkpoints, Held
+from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 SHORTEST = 4
@@ -33,7 +33,7 @@ LOOKED_AT = 1_000
 class Overview(NamedTuple):
     """A thread of a list, and the newest of its checkpoints."""
 
-    thread: Thread
+    thread: CheckpointThread
     newest: Checkpoint
 
 
@@ -56,8 +56,8 @@ class Freed(NamedTuple):
     """What a thread has lost, and what is left of it."""
 
     thread_id: str
-    freed: Sizes
-    left: Sizes
+    freed: ThreadSizes
+    left: ThreadSizes
 
 
 def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> list[Overview]:
@@ -66,14 +66,14 @@ def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> list[Ov
     last = None if after is None else _newest(uow, thread_key(known(uow, [after])[0]))
     newest_first = find(CHECKPOINTS, by=("place",), descending=True, limit=HEAVY, after=last)
     kept, seen, found = Checkpoints(uow), set[str](), list[Overview]()
-    for row in every(uow, newest_first):
+    for row in select_all(uow, newest_first):
         if row.thread in seen:
             continue
         seen.add(row.thread)
         first = _newest(uow, row.thread)
         if first is not None and first.id == row.id:  # else it was on a page before this one
             lane = kept.lanes([row])[row.lane]
-            found.append(Overview(rows_of.thread(uow, told(lane.thread_id)), row))
+            found.append(Overview(rows_of.describe_thread(uow, decode_text(lane.thread_id)), row))
             if len(found) == limit:
                 break
     return found
@@ -101,7 +101,7 @@ def listed(
     lanes = kept.lanes(rows)
     return [
         Listed(
-            told(lanes[row.lane].namespace),
+            decode_text(lanes[row.lane].namespace),
             row,
             uow.count(find(WRITES, {"checkpoint": row.id})),
         )
@@ -115,11 +115,11 @@ def shown(
     checkpoint_id: str | None = None,
     *,
     namespace: str | None = None,
-) -> Held:
+) -> CheckpointBundle:
     """A checkpoint with all that belongs to it: the one named, or the newest of its lane."""
     known(uow, [thread_id])
     row = chosen(uow, thread_id, checkpoint_id, namespace=namespace)
-    return next(Checkpoints(uow).held([row]))
+    return next(Checkpoints(uow).load_bundles([row]))
 
 
 def compared(
@@ -129,7 +129,7 @@ def compared(
     other_id: str | None = None,
     *,
     namespace: str | None = None,
-) -> tuple[Held, Held]:
+) -> tuple[CheckpointBundle, CheckpointBundle]:
     """Two checkpoints of a thread, the one to start from first.
 
     Without a second one, the first is compared with the one it came from, and without any the
@@ -141,16 +141,19 @@ def compared(
         before, after = row, chosen(uow, thread_id, other_id, namespace=namespace)
     else:
         before, after = _parent(uow, thread_id, row), row
-    one, *rest = Checkpoints(uow).held([before] if before.id == after.id else [before, after])
+    one, *rest = Checkpoints(uow).load_bundles(
+        [before] if before.id == after.id else [before, after]
+    )
     return one, rest[0] if rest else one
 
 
 def _parent(uow: UnitOfWork, thread_id: str, row: Checkpoint) -> Checkpoint:
     lane = Checkpoints(uow).lanes([row])[row.lane]
-    parent = None if row.parent is None else id_at(row.parent)
-    found = parent and Checkpoints(uow).find(thread_id, told(lane.namespace), parent)
+    parent = None if row.parent is None else decode_checkpoint_id(row.parent)
+    found = parent and Checkpoints(uow).find(thread_id, decode_text(lane.namespace), parent)
     if not found:
-        reason = f"{id_at(row.place)} came from none that is kept; name another one beside it"
+        name = decode_checkpoint_id(row.place)
+        reason = f"{name} came from none that is kept; name another one beside it"
         raise InvalidValue("checkpoint", reason)
     return found
 
@@ -177,10 +180,10 @@ def chosen(
             where = {"thread": thread_key(thread_id)}
             if namespace is not None:
                 where = {"lane": lane_key(thread_id, namespace)}
-            beginning = {**where, "place": starting_with(place_of(checkpoint_id))}
+            beginning = {**where, "place": starting_with(encode_checkpoint_id(checkpoint_id))}
             rows = uow.select(find(CHECKPOINTS, beginning, limit=MANY + 1))
     if not rows and checkpoint_id is None:
-        names = rows_of.thread(uow, thread_id).namespaces
+        names = rows_of.describe_thread(uow, thread_id).namespaces
         raise NotFound("namespace", namespace or "", f"there are {', '.join(map(repr, names))}")
     if not rows:
         hint = "`herdbook checkpoint list` tells which there are"
@@ -192,7 +195,10 @@ def chosen(
 
 def _choice(kept: Checkpoints, rows: Sequence[Checkpoint]) -> str:
     lanes = kept.lanes(rows)
-    names = sorted((id_at(row.place), told(lanes[row.lane].namespace)) for row in rows[:MANY])
+    names = sorted(
+        (decode_checkpoint_id(row.place), decode_text(lanes[row.lane].namespace))
+        for row in rows[:MANY]
+    )
     said = [f"{name} (namespace {lane!r})" if lane else name for name, lane in names]
     return ", ".join(said) + (" and others" if len(rows) > MANY else "")
 
@@ -213,22 +219,22 @@ def prune(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[Freed]:
 
 
 def _pruned(uow: UnitOfWork, thread_id: str) -> Freed:
-    before = rows_of.thread(uow, thread_id).sizes
-    rows_of.prune(uow, thread_id)
-    left = rows_of.thread(uow, thread_id).sizes
+    before = rows_of.describe_thread(uow, thread_id).sizes
+    rows_of.prune_thread(uow, thread_id)
+    left = rows_of.describe_thread(uow, thread_id).sizes
     return Freed(thread_id, _less(before, left), left)
 
 
 def remove(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[Freed]:
     """Remove threads with all that is in them, all or none."""
     names = known(uow, thread_ids)
-    found = [Freed(each, rows_of.thread(uow, each).sizes, Sizes()) for each in names]
+    found = [Freed(each, rows_of.describe_thread(uow, each).sizes, ThreadSizes()) for each in names]
     rows_of.remove_threads(uow, names)
     return found
 
 
-def _less(before: Sizes, left: Sizes) -> Sizes:
-    return Sizes(*(one - other for one, other in zip(before, left, strict=True)))
+def _less(before: ThreadSizes, left: ThreadSizes) -> ThreadSizes:
+    return ThreadSizes(*(one - other for one, other in zip(before, left, strict=True)))
 
 
 def known(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[str]:
@@ -245,8 +251,8 @@ def known(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[str]:
 
 
 def _hint(uow: UnitOfWork, name: str) -> str:
-    lanes = islice(every(uow, find(LANES, limit=LOOKED_AT)), LOOKED_AT)
-    names = list(dict.fromkeys(told(lane.thread_id) for lane in lanes))
+    lanes = islice(select_all(uow, find(LANES, limit=LOOKED_AT)), LOOKED_AT)
+    names = list(dict.fromkeys(decode_text(lane.thread_id) for lane in lanes))
     near = [each for each in names if name and each.startswith(name)]
     near = (near or get_close_matches(name, names, n=MANY, cutoff=0.6))[:MANY]
     if near:

@@ -10,10 +10,10 @@ from herdbook.domain.plan.claims import phase_after_new_task
 from herdbook.domain.plan.model import ChangeSet, ChangeSetStatus
 from herdbook.ports.engine.dictionary import CHANGE_SETS, PHASES, PROPOSALS, TASKS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.query import Query, admits, find
+from herdbook.ports.engine.query import Query, find, matches
 from herdbook.ports.repositories.base import PAGE
-from herdbook.ports.unit_of_work.changes import Reads
-from herdbook.ports.unit_of_work.integrity import to_remove
+from herdbook.ports.unit_of_work.changes import RowReader
+from herdbook.ports.unit_of_work.integrity import plan_removal
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.journal.journal_effects import (
     STAMPED,
@@ -107,10 +107,10 @@ def _still_there(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> list[
     return [row for row in uow.get(kind, list(keys)) if row is not None]
 
 
-def _going_along(uow: UnitOfWork, read: Reads, added: ByKind, kind: Kind[Any]) -> list[str]:
+def _going_along(uow: UnitOfWork, read: RowReader, added: ByKind, kind: Kind[Any]) -> list[str]:
     """What the transaction did not add and would go with what it did, as a person names it."""
     rows = _still_there(uow, kind, added[kind])
-    removed, _ = to_remove(read, uow.dictionary, kind, rows)
+    removed, _ = plan_removal(read, uow.dictionary, kind, rows)
     return [
         f"{each.title} {key!r}"
         for each, gone in removed.items()
@@ -139,7 +139,7 @@ class _PutBack:
         """The answer to a query, in no particular order."""
         known: dict[str, Any] = self._rows.get(query.kind, {})
         others = [row for row in self._uow.select(query) if query.kind.key_of(row) not in known]
-        return others + [row for row in known.values() if admits(query, row)]
+        return others + [row for row in known.values() if matches(query, row)]
 
 
 def _by_key(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> dict[str, Any]:
@@ -175,12 +175,12 @@ def _bring_back(uow: UnitOfWork, removed: Sequence[Effect]) -> None:
     for effect in removed:
         rows.setdefault(effect.kind, []).append(brought_back(effect))
     if rows:
-        uow.adopt(rows)
+        uow.insert_verbatim(rows)
 
 
 def _put_back(uow: UnitOfWork, saved: ByKind) -> None:
     for kind, own in saved.items():
-        rows = uow.existing(kind, list(own))
+        rows = uow.get_existing(kind, list(own))
         uow.save(kind, [put_back(own[kind.key_of(row)], row) for row in rows])
 
 
@@ -190,6 +190,6 @@ def _keep_begun(uow: UnitOfWork, change_set: ChangeSet, phases: Iterable[str]) -
         begun = phase_after_new_task(phase)
         if begun is phase:
             continue
-        left = uow.tasks.every(find(TASKS, {"phase_id": phase.id}, limit=PAGE))
+        left = uow.tasks.select_all(find(TASKS, {"phase_id": phase.id}, limit=PAGE))
         if any(not task.finished and task.created_at > change_set.created_at for task in left):
             uow.phases.save(begun)

@@ -81,7 +81,7 @@ class Acceptance:
 
     def write(self) -> None:
         """Write it: first what may be refused, which is all or nothing."""
-        self._uow.adopt({kind: rows for kind, rows in self._added.items() if rows})
+        self._uow.insert_verbatim({kind: rows for kind, rows in self._added.items() if rows})
         for kind, rows in self._saved.items():
             if rows:
                 self._uow.save(kind, list(rows.values()))

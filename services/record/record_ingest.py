@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.journal import Operation
+from herdbook.domain.journal import OperationResult
 from herdbook.domain.record.events import (
     SESSION,
-    Event,
-    Meaning,
-    Setup,
+    HookEvent,
+    Interpretation,
+    SessionSetup,
     entry_id,
+    find_session,
     interpret,
-    session_of,
 )
 from herdbook.domain.record.model import Commit, ScoreEvent, Standing
 from herdbook.domain.record.standing import apply, collapse, fold, is_late
@@ -47,15 +47,15 @@ class FlushReport(NamedTuple):
 
 
 class _Sorted(NamedTuple):
-    fresh: list[tuple[Event, Meaning]]
+    fresh: list[tuple[HookEvent, Interpretation]]
     doubled: int
     uncounted: int
     aside: list[tuple[str, str]]
     sessions: dict[str, str]
-    setups: dict[str, Setup]
+    setups: dict[str, SessionSetup]
 
 
-def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
+def flush(uow: UnitOfWork, events: Sequence[HookEvent]) -> FlushReport:
     """Write buffered events into the record; those it has seen before change nothing.
 
     One that cannot be applied is set aside with its reason and holds up none of the others.
@@ -75,7 +75,7 @@ def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
 
 
 def standing_with(
-    uow: UnitOfWork, events: Sequence[Event] = (), agent: str | None = None
+    uow: UnitOfWork, events: Sequence[HookEvent] = (), agent: str | None = None
 ) -> list[Standing]:
     """Where agents stand, or one of them, counting what is buffered; nothing is written."""
     fresh: dict[str, list[ScoreEvent]] = defaultdict(list)
@@ -85,14 +85,14 @@ def standing_with(
     if agent is not None:
         standings = [uow.standings.of_agent(agent)]
     else:
-        standings = list(uow.standings.every(find(uow.standings.kind, limit=PAGE)))
+        standings = list(uow.standings.select_all(find(uow.standings.kind, limit=PAGE)))
         known = {each.agent for each in standings}
         standings += [uow.standings.of_agent(each) for each in fresh if each not in known]
     moved = [_moved(uow, each, collapse(fresh[each.agent])) for each in standings]
     return sorted(moved, key=lambda each: each.agent)
 
 
-def sessions(uow: UnitOfWork, events: Sequence[Event]) -> dict[str, str]:
+def sessions(uow: UnitOfWork, events: Sequence[HookEvent]) -> dict[str, str]:
     """The sessions that buffered events tell of, each with its agent."""
     return _sorted(uow, events).sessions
 
@@ -102,7 +102,7 @@ def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -
 
     `sessions` are pairs of a session and its agent that the ledger need not know.
     """
-    standings = uow.standings.every(find(uow.standings.kind, limit=PAGE))
+    standings = uow.standings.select_all(find(uow.standings.kind, limit=PAGE))
     halted = {each.agent for each in standings if not each.active}
     found = {session: agent for session, agent in sessions if agent in halted}
     for agent in sorted(halted):
@@ -119,15 +119,15 @@ def _moved(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEvent]) -> 
     return reduce(lambda at, entry: apply(at, entry, uow.experience), fresh, standing)
 
 
-def _sorted(uow: UnitOfWork, events: Sequence[Event]) -> _Sorted:
+def _sorted(uow: UnitOfWork, events: Sequence[HookEvent]) -> _Sorted:
     """Tell fresh events from doubled ones and from those that cannot be applied."""
     said = _Sorted([], 0, 0, [], {}, {})
     setups = _known_setups(uow, events)
-    meanings: dict[str, tuple[Event, Meaning]] = {}
+    meanings: dict[str, tuple[HookEvent, Interpretation]] = {}
     doubled = uncounted = 0
     for event in events:
         try:
-            known = setups.get(session_of(event) or "", Setup())
+            known = setups.get(find_session(event) or "", SessionSetup())
             meaning = interpret(event, known, uow.experience)
         except InvalidValue as error:
             said.aside.append((event.id, str(error)))
@@ -174,21 +174,21 @@ def _seen(uow: UnitOfWork, event_ids: Sequence[str]) -> set[str]:
     return {each for each, mark, entry in both if mark is not None or entry is not None}
 
 
-def _remember(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, Setup]) -> None:
-    marks = [Operation(operation_id=_mark(each), at=uow.now) for each in event_ids]
+def _remember(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, SessionSetup]) -> None:
+    marks = [OperationResult(operation_id=_mark(each), at=uow.now) for each in event_ids]
     keys = {_session_mark(session): setup for session, setup in setups.items()}
     known = uow.get(OPERATIONS, list(keys)) if keys else []
     notes = [
-        Operation(operation_id=key, result=_told(setup), at=uow.now)
+        OperationResult(operation_id=key, result=_told(setup), at=uow.now)
         for (key, setup), old in zip(keys.items(), known, strict=True)
         if old is None
     ]
     uow.operations.add_all([*marks, *notes])
 
 
-def _known_setups(uow: UnitOfWork, events: Iterable[Event]) -> dict[str, Setup]:
+def _known_setups(uow: UnitOfWork, events: Iterable[HookEvent]) -> dict[str, SessionSetup]:
     """What earlier flushes were told of these events' sessions."""
-    sessions = {session for each in events if (session := session_of(each)) is not None}
+    sessions = {session for each in events if (session := find_session(each)) is not None}
     keys = {_session_mark(each): each for each in sorted(sessions)}
     notes = uow.get(OPERATIONS, list(keys)) if keys else []
     return {
@@ -198,13 +198,13 @@ def _known_setups(uow: UnitOfWork, events: Iterable[Event]) -> dict[str, Setup]:
     }
 
 
-def _told(setup: Setup) -> dict[str, Any]:
+def _told(setup: SessionSetup) -> dict[str, Any]:
     return {"provider": setup.provider, "model": setup.model, "mode": setup.mode}
 
 
-def _read(result: dict[str, Any]) -> Setup:
+def _read(result: dict[str, Any]) -> SessionSetup:
     mode = result.get("mode")
-    return Setup(
+    return SessionSetup(
         result.get("provider"), result.get("model"), None if mode is None else AgentMode(mode)
     )
 

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from herdbook.domain.errors import StoreDamaged
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.ports.engine.codec import encode, revive
+from herdbook.ports.engine.codec import construct_unchecked, encode_row
 from herdbook.ports.engine.dictionary import JOURNAL
 from herdbook.ports.engine.kinds import Dictionary, Kind
-from herdbook.ports.engine.paging import PAGE, pages
+from herdbook.ports.engine.paging import PAGE, select_pages
 from herdbook.ports.engine.query import any_of, find
-from herdbook.ports.engine.store import Examines, Finding, Session
+from herdbook.ports.engine.store import IntegrityFinding, Session, SupportsExamine
 from herdbook.ports.unit_of_work.integrity import unique_values
 
 E = TypeVar("E")
@@ -26,10 +26,10 @@ V = TypeVar("V")
 
 def readable(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
     """All rows of a kind in pages, without those that an engine has told to be damaged."""
-    if not isinstance(session, Examines):
-        yield from pages(session, kind)
+    if not isinstance(session, SupportsExamine):
+        yield from select_pages(session, kind)
         return
-    rows = session.sound(kind)
+    rows = session.readable_rows(kind)
     while page := list(islice(rows, PAGE)):
         yield page
 
@@ -41,7 +41,7 @@ def _asked(
     try:
         return ask(keys) if keys else {}
     except StoreDamaged:
-        if not isinstance(session, Examines):
+        if not isinstance(session, SupportsExamine):
             raise
         if len(keys) == 1:
             return {}
@@ -76,7 +76,7 @@ def examine_rows(
     kind: Kind[Any],
     dictionary: Dictionary,
     tell: Callable[[int], None],
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     """What is wrong with the rows of a kind: where they lead, what they share, how they came."""
     uniques: list[set[bytes]] = [set() for _ in kind.uniques]
     for page in readable(session, kind):
@@ -93,7 +93,7 @@ def examine_rows(
 
 def _dangling(
     session: Session, kind: Kind[Any], dictionary: Dictionary, page: list[Any]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     for reference in kind.references:
         names = {kind.key_of(row): getattr(row, reference.field) for row in page}
         target = dictionary.kinds[reference.target]
@@ -104,7 +104,9 @@ def _dangling(
                 yield kind.name, str(key), what
 
 
-def _shared(kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]) -> Iterator[Finding]:
+def _shared(
+    kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]
+) -> Iterator[IntegrityFinding]:
     for unique, seen in zip(kind.uniques, uniques, strict=True):
         for row in page:
             values = unique_values(unique, row)
@@ -121,7 +123,7 @@ def _shared(kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]) -> Iter
 def _defaults(kind: Kind[Any]) -> dict[str, Any]:
     """What the fields say that a row was written without."""
     values = {n: each.default if each.has_default else None for n, each in kind.columns.items()}
-    return encode(kind, revive(kind, values))
+    return encode_row(kind, construct_unchecked(kind, values))
 
 
 def _unlike(kind: Kind[Any], row: object, told: Sequence[JournalEntry]) -> str | None:
@@ -140,7 +142,7 @@ def _unlike(kind: Kind[Any], row: object, told: Sequence[JournalEntry]) -> str |
         return "the journal does not tell how it came"
     if kind.append_only:
         return None
-    expected, held = {**_defaults(kind), **said}, encode(kind, row)
+    expected, held = {**_defaults(kind), **said}, encode_row(kind, row)
     wrong = [
         name
         for name in kind.columns
@@ -151,7 +153,7 @@ def _unlike(kind: Kind[Any], row: object, told: Sequence[JournalEntry]) -> str |
 
 def examine_journal(
     session: Session, dictionary: Dictionary, tell: Callable[[int], None]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     """What is wrong with the journal: gaps, times that go back, rows it knows and nobody has."""
     name, last = JOURNAL.name, None
     head = session.head
@@ -172,7 +174,7 @@ def examine_journal(
         yield name, None, "the clock of the head is behind the last entry"
 
 
-def _step(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]:
+def _step(before: JournalEntry | None, entry: JournalEntry) -> Iterator[IntegrityFinding]:
     """How an entry follows the one before it."""
     expected = before.seq + 1 if before else 1
     if entry.seq != expected:
@@ -184,7 +186,7 @@ def _step(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]
 
 def _missing(
     session: Session, dictionary: Dictionary, page: Sequence[JournalEntry]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     """The rows that came in these entries, did not go in any, and are not there."""
     added: dict[str, list[str]] = {}
     for entry in page:

@@ -296,7 +296,7 @@ def test_changes_are_found_without_running_anything(
     assert changes.text_at(str(trapped), head, "a.txt", person.variables) == "a.txt\n"
     known = facts(trapped, environment=person.variables)
     assert known is not None
-    assert len(worktrees.listed(known)) == 2
+    assert len(worktrees.list_worktrees(known)) == 2
     assert canary.ran() == set()
 
 

@@ -202,7 +202,7 @@ def test_worktrees_are_managed_whatever_git_allows_of_bare_ones(
         here = known(place)
         new = tmp_path / f"new{number}"
         assert worktrees.add(here, new, f"new{number}").top_level == str(new)
-        assert str(new) in [each.path for each in worktrees.listed(here)]
+        assert str(new) in [each.path for each in worktrees.list_worktrees(here)]
         worktrees.remove(known(new), new)  # from the one that goes
         assert not new.exists()
 

@@ -181,7 +181,7 @@ def test_every_question_of_the_worktrees_has_a_limit(
     monkeypatch.setattr(git_process, "_run", quickly)
     questions: list[Callable[[], object]] = [
         lambda: facts(repository),
-        lambda: worktrees.listed(here),
+        lambda: worktrees.list_worktrees(here),
         lambda: worktrees.is_clean(repository),
         lambda: worktrees.add(here, tmp_path / "new", "new"),
         lambda: changes.uncommitted(str(repository), os.environ),

@@ -4,16 +4,22 @@ import pytest
 
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.record.events import MEANINGS, Event, Setup, interpret, told_hash
+from herdbook.domain.record.events import (
+    MEANINGS,
+    HookEvent,
+    SessionSetup,
+    interpret,
+    reported_commit_hash,
+)
 from herdbook.domain.record.model import EventKind
 
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 
-def told(event: str, raw: object = None, **more: object) -> Event:
+def told(event: str, raw: object = None, **more: object) -> HookEvent:
     """An event of the agent `otter` in the session `s`."""
     env = {"HERDBOOK_AGENT": "otter", "HERDBOOK_SESSION": "s"}
-    return Event(**{"id": "1", "at": 0, "event": event, "env": env, "raw": raw, **more})
+    return HookEvent(**{"id": "1", "at": 0, "event": event, "env": env, "raw": raw, **more})
 
 
 @pytest.mark.parametrize(
@@ -81,16 +87,26 @@ def test_sessions_that_began_in_the_same_minute_are_two_agents(one: str, other: 
 @pytest.mark.parametrize(
     ("raw", "known", "setup"),
     [
-        ({"model": "deep"}, Setup(), Setup(None, "deep")),
-        ({"model": {"id": "deep"}}, Setup(), Setup(None, "deep")),
-        ({"permission_mode": "plan"}, Setup(), Setup(None, None, AgentMode.PLAN)),
-        ({"agent": "plan", "model": "deep"}, Setup(), Setup(None, "deep", AgentMode.PLAN)),
-        ({"transcript_path": "/people/me/.codex/s.jsonl"}, Setup(), Setup("codex")),
-        ({"transcript_path": "/people/me/.claude/s.jsonl"}, Setup(), Setup("claude")),
-        (None, Setup("codex", "deep", AgentMode.PLAN), Setup("codex", "deep", AgentMode.PLAN)),
+        ({"model": "deep"}, SessionSetup(), SessionSetup(None, "deep")),
+        ({"model": {"id": "deep"}}, SessionSetup(), SessionSetup(None, "deep")),
+        ({"permission_mode": "plan"}, SessionSetup(), SessionSetup(None, None, AgentMode.PLAN)),
+        (
+            {"agent": "plan", "model": "deep"},
+            SessionSetup(),
+            SessionSetup(None, "deep", AgentMode.PLAN),
+        ),
+        ({"transcript_path": "/people/me/.codex/s.jsonl"}, SessionSetup(), SessionSetup("codex")),
+        ({"transcript_path": "/people/me/.claude/s.jsonl"}, SessionSetup(), SessionSetup("claude")),
+        (
+            None,
+            SessionSetup("codex", "deep", AgentMode.PLAN),
+            SessionSetup("codex", "deep", AgentMode.PLAN),
+        ),
     ],
 )
-def test_a_session_s_setup_is_what_it_told_last(raw: object, known: Setup, setup: Setup) -> None:
+def test_a_session_s_setup_is_what_it_told_last(
+    raw: object, known: SessionSetup, setup: SessionSetup
+) -> None:
     """What an event leaves open is as it was known."""
     assert interpret(told("PostToolUse", raw), known).setup == setup
 
@@ -112,7 +128,7 @@ def test_a_commit_of_nobody_in_particular_counts_for_nobody() -> None:
         (told("PostToolUse", at=10**30), "at"),
     ],
 )
-def test_what_cannot_be_applied_has_a_reason(event: Event, field: str) -> None:
+def test_what_cannot_be_applied_has_a_reason(event: HookEvent, field: str) -> None:
     """Named by the field that is at fault."""
     with pytest.raises(InvalidValue) as refused:
         interpret(event)
@@ -132,4 +148,4 @@ def test_what_cannot_be_applied_has_a_reason(event: Event, field: str) -> None:
 )
 def test_a_hook_may_tell_the_hash_of_its_commit(raw: object, found: str | None) -> None:
     """As text, or under its name."""
-    assert told_hash(told("post-commit", raw)) == found
+    assert reported_commit_hash(told("post-commit", raw)) == found

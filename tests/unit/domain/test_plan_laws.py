@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
 from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
 from tests.unit.domain.plans import SNAGS, names, plans, refs, texts
@@ -22,7 +22,7 @@ FORMATS = pytest.mark.parametrize(
     ("read", "write"),
     [
         pytest.param(read_markdown, write_markdown, id="markdown"),
-        pytest.param(read_lines, write_lines, id="lines"),
+        pytest.param(read_json_lines, write_json_lines, id="lines"),
     ],
 )
 

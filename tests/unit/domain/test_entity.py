@@ -147,7 +147,7 @@ def test_attrs_knows_a_class_before_its_first_row() -> None:
     """Whoever asks attrs about an entity gets the answer of an attrs class."""
     script = """
 import sys
-from herdbook.domain import plan
+from herdbook.domain.plan import model as plan
 assert "attr" not in sys.modules
 import attrs
 assert attrs.has(plan.Task)

@@ -87,7 +87,7 @@ def _field_decoders(kind: Kind[Any]) -> tuple[dict[str, Encoder], dict[str, Any]
 def encode_row(kind: Kind[E], row: E, *, reveal: bool = False) -> dict[str, Any]:
     """A row as JSON-compatible values by field name; fields that are None are left out."""
     values = {name: value for name, value in vars(row).items() if value is not None}
-    for name, encoder in _field_encoders(kind, revealed=reveal):
+    for name, encoder in _field_encoders(kind, reveal=reveal):
         if name in values:
             values[name] = encoder(values[name])
     return values

@@ -79,7 +79,8 @@ def test_reading_and_writing_a_plan_does_not_wait_for_attrs() -> None:
     script = (
         "import sys; from herdbook.domain.plan_text.json_lines import write_json_lines;"
         "from herdbook.domain.plan_text.markdown import read_markdown;"
-        "write_json_lines(read_markdown('# i\\n## p\\n- [x] a (high)')); print('attr' in sys.modules)"
+        "write_json_lines(read_markdown('# i\\n## p\\n- [x] a (high)'));"
+        "print('attr' in sys.modules)"
     )
     told = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True, text=True

@@ -16,10 +16,11 @@ from herdbook.adapters.git import folder_for_git, history
 from herdbook.adapters.git.config import Unsure
 from herdbook.adapters.git.discovery import holder_above
 from herdbook.adapters.git.git_process import elsewhere
+from herdbook.adapters.hosts import parse_event
 from herdbook.adapters.user_state import dirs, spool
 from herdbook.adapters.workspace import Whereabouts
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.record.events import HookEvent, is_commit, reported_commit_hash
+from herdbook.domain.record.events import HookEvent, Meaning
 
 MOST_NOTES = 50
 TROUBLE = (HerdbookError, OSError, ValueError)
@@ -46,11 +47,11 @@ class Note(NamedTuple):
 def locate(variables: Mapping[str, str], events: Sequence[spool.Event]) -> Located:
     """The events with what git knows of the places where they happened; raises nothing for them."""
     search = _Search(elsewhere(variables))
-    found = [search.place(HookEvent(*each)) for each in events]
+    found = [search.place(parse_event(*each)) for each in events]
     waiting: dict[str, list[int]] = defaultdict(list)
     for number, event in enumerate(found):
-        if is_commit(event) and event.project is not None:
-            known = reported_commit_hash(event)
+        if event.meaning is Meaning.COMMIT and event.project is not None:
+            known = event.commit_hash
             if known is None:
                 waiting[search.folder_for_git(event.cwd)].append(number)
             else:

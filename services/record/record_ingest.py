@@ -16,12 +16,10 @@ from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import OperationResult
 from herdbook.domain.record.events import (
-    SESSION,
     HookEvent,
     Interpretation,
     SessionSetup,
     entry_id,
-    find_session,
     interpret,
 )
 from herdbook.domain.record.model import Commit, ScoreEvent, Standing
@@ -127,13 +125,13 @@ def _sorted(uow: UnitOfWork, events: Sequence[HookEvent]) -> _Sorted:
     doubled = uncounted = 0
     for event in events:
         try:
-            known = setups.get(find_session(event) or "", SessionSetup())
+            known = setups.get(event.session_id or "", SessionSetup())
             meaning = interpret(event, known, uow.experience)
         except InvalidValue as error:
             said.aside.append((event.id, str(error)))
             continue
         if meaning.session_id is not None and meaning.agent is not None:
-            own = event.env.get(SESSION)
+            own = event.environment_session
             said.sessions.update(
                 dict.fromkeys([meaning.session_id, *filter(None, [own])], meaning.agent)
             )
@@ -188,7 +186,7 @@ def _remember(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, Sessi
 
 def _known_setups(uow: UnitOfWork, events: Iterable[HookEvent]) -> dict[str, SessionSetup]:
     """What earlier flushes were told of these events' sessions."""
-    sessions = {session for each in events if (session := find_session(each)) is not None}
+    sessions = {each.session_id for each in events if each.session_id is not None}
     keys = {_session_mark(each): each for each in sorted(sessions)}
     notes = uow.get(OPERATIONS, list(keys)) if keys else []
     return {

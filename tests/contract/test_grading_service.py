@@ -2,9 +2,9 @@
 
 import pytest
 
+from herdbook.adapters.hosts import parse_event
 from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.domain.grading import Grade
-from herdbook.domain.record.events import HookEvent
 from herdbook.domain.record.model import EventKind
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.projections import find_differences
@@ -71,16 +71,13 @@ def test_a_judgement_keeps_the_setup_and_the_task_the_record_knows(
     store: Store, record: str
 ) -> None:
     """Who judges need not repeat them."""
-    told = HookEvent(
+    told = parse_event(
         id="1",
         at=1_700_000_000_000_000,
         event="codex:post-commit",
         env={"HERDBOOK_AGENT": "otter"},
         raw={"model": "deep"},
-        project="app",
-        commit_hash="c0ffee",
-        subject="fix it",
-    )
+    )._replace(project="app", commit_hash="c0ffee", subject="fix it")
     run(store, record, record_ingest.flush, [told])
     graded = judge(store, record)
     assert graded.retrospective is not None

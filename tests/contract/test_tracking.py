@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from herdbook.adapters import open_store
+from herdbook.adapters.hosts import parse_event
 from herdbook.domain.record.events import HookEvent
 from herdbook.domain.record.model import Commit, EventKind, ScoreEvent, Standing
 from herdbook.domain.record.standing import EntryContext, bug_entry, fold
@@ -32,15 +33,15 @@ between_processes = pytest.mark.parametrize("engine", SHARED, indirect=True)
 def told(number: int, event: str = "PostToolUse", agent: str = "otter", **more: Any) -> HookEvent:
     """The event with this number, of an agent in its session."""
     raw = {"session_id": f"s-{agent}", **more.pop("raw", {})}
-    return HookEvent(
+    parsed = parse_event(
         id=f"{number:032x}",
         at=START + number,
         event=event,
         cwd="/somewhere",
         env={"HERDBOOK_AGENT": agent},
         raw=raw,
-        **more,
     )
+    return parsed._replace(**more)
 
 
 @pytest.fixture
@@ -135,7 +136,7 @@ def test_the_same_commit_told_twice_counts_once(store: Store, record: str) -> No
 
 def test_what_cannot_be_applied_is_set_aside_and_holds_up_nobody(store: Store, record: str) -> None:
     """An unknown event, one of nobody, and a commit that git has lost; each with its reason."""
-    nobody = HookEvent(id="n", at=START, event="PostToolUse", raw="no JSON")
+    nobody = parse_event(id="n", at=START, event="PostToolUse", raw="no JSON")
     report = flush(
         store, record, told(1, "Unheard"), nobody, told(2, "post-commit"), told(3), told(4)
     )
@@ -150,16 +151,16 @@ def test_what_cannot_be_applied_is_set_aside_and_holds_up_nobody(store: Store, r
 )
 def test_whatever_a_host_sends_breaks_no_flush(store: Store, record: str, raw: object) -> None:
     """Fields that hold nonsense are as good as missing."""
-    event = HookEvent(
-        id="x", at=START, event="SessionStart", env={"HERDBOOK_SESSION": "s"}, raw=raw
-    )
-    report = flush(store, record, event, event._replace(id="y", event="PostToolUse"))
+    env = {"HERDBOOK_SESSION": "s"}
+    start = parse_event("x", START, "SessionStart", env=env, raw=raw)
+    tool = parse_event("y", START, "PostToolUse", env=env, raw=raw)
+    report = flush(store, record, start, tool)
     assert (report.applied, report.aside) == (1, [])
 
 
 def test_an_agent_without_a_name_is_called_after_its_session(store: Store, record: str) -> None:
     """By the beginning of its id."""
-    event = HookEvent(id="x", at=START, event="PostToolUse", raw={"session_id": "0123456789abcdef"})
+    event = parse_event("x", START, "PostToolUse", raw={"session_id": "0123456789abcdef"})
     flush(store, record, event)
     (entry,), _ = kept(store, record)
     assert (entry.agent, entry.session_id) == ("session-01234567", "0123456789abcdef")

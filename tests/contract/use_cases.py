@@ -15,6 +15,7 @@ from enum import Enum
 from types import ModuleType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from herdbook.adapters.hosts import parse_event
 from herdbook.domain.checkpoints.model import decode_checkpoint_id, decode_text
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
@@ -218,14 +219,13 @@ def _events(call: Call) -> list[HookEvent]:
     """What hooks told, now and then what they had told before."""
     names = ("PostToolUse", "command.executed", "post-commit", "SessionStart", "Unheard")
     return [
-        HookEvent(
+        parse_event(
             id=f"{call.number()}",
             at=1_700_000_000_000_000 + call.number(),
             event=call.one_of(names),
             cwd="here",
             env={"HERDBOOK_AGENT": f"agent {call.number()}"},
-            commit_hash=f"{call.number()}",
-        )
+        )._replace(commit_hash=f"{call.number()}")
         for _ in range(1 + call.number() % 3)
     ]
 

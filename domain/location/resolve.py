@@ -102,25 +102,25 @@ def file_url(scheme: str, path: str) -> str:
 
 
 def locate_store(
-    area: Area, layers: Sequence[Layer], ground: RepositoryPaths, real: ResolvePath
+    area: Area, layers: Sequence[Layer], paths: RepositoryPaths, resolve_path: ResolvePath
 ) -> StoreLocation:
     """Locate the store of an area: by the first setting that counts, else by the default.
 
     Raises InvalidValue if links lead a store of the repository out of its git directory.
     """
-    return _StoreLocator(area, layers, ground, real).locate()
+    return _StoreLocator(area, layers, paths, resolve_path).locate()
 
 
 class _StoreLocator:
     """The search for one area's store, collecting notes for a person."""
 
     def __init__(
-        self, area: Area, layers: Sequence[Layer], ground: RepositoryPaths, real: ResolvePath
+        self, area: Area, layers: Sequence[Layer], paths: RepositoryPaths, resolve_path: ResolvePath
     ) -> None:
         self.area = area
         self.layers = layers
-        self.ground = ground
-        self.real = real
+        self.paths = paths
+        self.resolve_path = resolve_path
         self.notes: list[str] = []
 
     def locate(self) -> StoreLocation:
@@ -149,8 +149,8 @@ class _StoreLocator:
             if not self._check_trusted(setting, "the URL of a store"):
                 return None
             return StoreLocation(self.area, setting.value, None, setting.origin)
-        path = self.real(setting.base, setting.value)
-        if not self.ground.contains(path) and not self._check_trusted(
+        path = self.resolve_path(setting.base, setting.value)
+        if not self.paths.contains(path) and not self._check_trusted(
             setting, "a path outside the repository"
         ):
             return None
@@ -167,23 +167,23 @@ class _StoreLocator:
         return setting.trusted
 
     def _location_in_scope(self, scope: Scope, origin: Origin) -> StoreLocation:
-        ground, area = self.ground, self.area
-        folder = ground.store_folder(scope)
+        paths, area = self.paths, self.area
+        folder = paths.store_folder(scope)
         if scope is not Scope.GLOBAL:
             if folder is None:
-                why = ground.doubt or "this is not inside a git repository"
+                why = paths.doubt or "this is not inside a git repository"
                 self.notes.append(f"{why}, so {area} is kept in the global store")
                 scope = Scope.GLOBAL
-            elif scope is Scope.WORKTREE and ground.worktree is None:
-                why = ground.doubt or "a bare repository has no worktree"
+            elif scope is Scope.WORKTREE and paths.worktree is None:
+                why = paths.doubt or "a bare repository has no worktree"
                 self.notes.append(f"{why}, so {area} is kept beside its history")
         backend, by = self._chosen_backend(shared=scope is Scope.GLOBAL)
         if is_url(backend):
             return StoreLocation(area, backend, None, by or origin)
-        path = f"{ground.data}/{area}.{backend}"
+        path = f"{paths.data}/{area}.{backend}"
         if folder is not None:
-            path = self.real(folder, f"{area}.{backend}")
-            if not ground.contains(path):
+            path = self.resolve_path(folder, f"{area}.{backend}")
+            if not paths.contains(path):
                 raise InvalidValue(
                     folder,
                     f"its links lead out of the git directory, to {path}. Nothing was opened; if "

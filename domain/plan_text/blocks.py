@@ -13,7 +13,7 @@ from herdbook.domain.plan_text.tree import ITEM_KINDS
 ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]+\[(.?)\](?:[ \t]+(.*))?$")
 HEADING: Final = re.compile(r"(#{1,6})(?:[ \t]+(.*))?$")
 DIVIDER: Final = re.compile(r"(?:-[ \t]*){3,}$|(?:\*[ \t]*){3,}$|(?:_[ \t]*){3,}$")
-_KEYS: Final = "|".join(sorted({"after", *(name for sort in ITEM_KINDS for name in sort.fields)}))
+_KEYS: Final = "|".join(sorted({"after", *(name for kind in ITEM_KINDS for name in kind.fields)}))
 ATTRIBUTE: Final = re.compile(rf"({_KEYS}|(?i:after)):(?:[ \t]+(.*))?$")
 _FENCE: Final = re.compile(r"[ \t]*(?:(`{3,})[^`]*|(~{3,}).*)$")
 _ESCAPED_LINE: Final = re.compile(r"([ \t]*)(\\+)(.*)$")

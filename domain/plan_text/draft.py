@@ -35,10 +35,10 @@ class DependencyRef(NamedTuple):
 class Draft:
     """An item while a text is being read."""
 
-    def __init__(self, sort: ItemKind, line: int, under: "Draft | None" = None) -> None:
-        self.sort = sort
+    def __init__(self, kind: ItemKind, line: int, parent: "Draft | None" = None) -> None:
+        self.kind = kind
         self.line = line
-        self.parent = under
+        self.parent = parent
         self.ref = ""
         self.values: dict[str, Any] = {}  # each was validated by the rule of its field
         self.after: list[DependencyRef] = []
@@ -67,7 +67,7 @@ def set_field(draft: Draft, field: str, value: object, line: int, problems: Prob
         problems.add(line, f"{field} is given twice")
         return
     try:
-        draft.values[field] = field_rules(draft.sort)[field].check(field, value)
+        draft.values[field] = field_rules(draft.kind)[field].check(field, value)
     except InvalidValue as error:
         problems.add(line, str(error))
         draft.values[field] = None
@@ -78,9 +78,9 @@ def assemble(drafts: Sequence[Draft], problems: Problems) -> PlanText:
     by_ref = _index_refs(drafts, problems)
     names: dict[tuple[ItemKind, str], list[Draft]] = {}
     for draft in drafts:
-        if "name" not in draft.values and not draft.ref.startswith(draft.sort.prefix):
-            problems.add(draft.line, f"the {draft.sort.title} has no name")
-        names.setdefault((draft.sort, normalise_name(draft.name)), []).append(draft)
+        if "name" not in draft.values and not draft.ref.startswith(draft.kind.prefix):
+            problems.add(draft.line, f"the {draft.kind.title} has no name")
+        names.setdefault((draft.kind, normalise_name(draft.name)), []).append(draft)
         if _nesting_depth(draft) > DEEPEST:
             problems.add(draft.line, f"tasks are nested deeper than {DEEPEST} levels")
     after = {
@@ -94,8 +94,8 @@ def assemble(drafts: Sequence[Draft], problems: Problems) -> PlanText:
             draft.parent.children.append(draft)
     top = [draft for draft in drafts if draft.parent is None]
     return PlanText(
-        tuple(_task(each, after) for each in top if each.sort is TASK),
-        tuple(_initiative(each, after) for each in top if each.sort is INITIATIVE),
+        tuple(_task(each, after) for each in top if each.kind is TASK),
+        tuple(_initiative(each, after) for each in top if each.kind is INITIATIVE),
     )
 
 
@@ -107,7 +107,7 @@ def normalise_name(name: str) -> str:
 def _nesting_depth(draft: Draft) -> int:
     depth = 0
     each: Draft | None = draft
-    while each is not None and each.sort is TASK and depth <= DEEPEST:
+    while each is not None and each.kind is TASK and depth <= DEEPEST:
         depth += 1
         each = each.parent
     return depth
@@ -123,8 +123,8 @@ def _index_refs(drafts: Sequence[Draft], problems: Problems) -> dict[str, Draft]
             KEY.check("the id", draft.ref)
         except InvalidValue as error:
             problems.add(draft.line, str(error))
-        other = next((s for s in ITEM_KINDS if draft.ref.startswith(s.prefix)), draft.sort)
-        if other is not draft.sort:
+        other = next((s for s in ITEM_KINDS if draft.ref.startswith(s.prefix)), draft.kind)
+        if other is not draft.kind:
             problems.add(draft.line, f"{draft.ref} is the id of a {other.title}")
         first = by_ref.setdefault(draft.ref, draft)
         if first is not draft:
@@ -146,13 +146,13 @@ def _resolve_dependencies(
     problems: Problems,
 ) -> tuple[str, ...]:
     """The refs of what an item waits for, each once."""
-    if not draft.sort.may_wait:
-        problems.add(draft.after[0].line, f"an {draft.sort.title} cannot wait for another")
+    if not draft.kind.may_wait:
+        problems.add(draft.after[0].line, f"an {draft.kind.title} cannot wait for another")
         return ()
     found: dict[str, None] = {}
     for awaited in draft.after:
         if not awaited.is_ref:
-            called = names.get((draft.sort, normalise_name(awaited.text)), [])
+            called = names.get((draft.kind, normalise_name(awaited.text)), [])
             nearest = _nearest(draft, called) or called
             if len(nearest) > 1:
                 problems.add(awaited.line, _ambiguous_name(awaited.text, nearest))
@@ -160,10 +160,10 @@ def _resolve_dependencies(
                 found[nearest[0].ref] = None
                 continue
         target = by_ref.get(awaited.text)
-        if target is None and not _may_be_stored(awaited.text, draft.sort):
-            problems.add(awaited.line, _unknown_dependency(awaited, draft.sort))
-        elif target is not None and target.sort is not draft.sort:
-            reason = f"a {draft.sort.title} cannot wait for an item of another sort"
+        if target is None and not _may_be_stored(awaited.text, draft.kind):
+            problems.add(awaited.line, _unknown_dependency(awaited, draft.kind))
+        elif target is not None and target.kind is not draft.kind:
+            reason = f"a {draft.kind.title} cannot wait for an item of another sort"
             problems.add(awaited.line, f"{reason}: {awaited.text} is of line {target.line}")
         found[awaited.text] = None
     return tuple(found)
@@ -172,20 +172,20 @@ def _resolve_dependencies(
 def _ambiguous_name(name: str, nearest: Sequence[Draft]) -> str:
     lines = " or ".join(str(each.line) for each in nearest[:3])
     return (
-        f"{name!r} can be the {nearest[0].sort.title} of line {lines}: give the one you mean an "
+        f"{name!r} can be the {nearest[0].kind.title} of line {lines}: give the one you mean an "
         "id, as in ^a1, and wait for ^a1"
     )
 
 
-def _unknown_dependency(awaited: DependencyRef, sort: ItemKind) -> str:
+def _unknown_dependency(awaited: DependencyRef, kind: ItemKind) -> str:
     if awaited.is_ref:
-        return f"no {sort.title} has the id {awaited.text!r}"
-    return f"no {sort.title} is called {awaited.text!r} (a comma in a name is written \\,)"
+        return f"no {kind.title} has the id {awaited.text!r}"
+    return f"no {kind.title} is called {awaited.text!r} (a comma in a name is written \\,)"
 
 
-def _may_be_stored(ref: str, sort: ItemKind) -> bool:
+def _may_be_stored(ref: str, kind: ItemKind) -> bool:
     """Whether this can be the id of an item that is in the store and not in the text."""
-    return bool(_ID.fullmatch(ref)) and ref.startswith(sort.prefix)
+    return bool(_ID.fullmatch(ref)) and ref.startswith(kind.prefix)
 
 
 def _nearest(draft: Draft, called: Iterable[Draft]) -> list[Draft]:
@@ -235,7 +235,7 @@ def _phase(draft: Draft, after: After) -> PhaseText:
 def _initiative(draft: Draft, after: After) -> InitiativeText:
     return InitiativeText(
         ref=draft.ref,
-        tasks=tuple(_task(each, after) for each in draft.children if each.sort is TASK),
-        phases=tuple(_phase(each, after) for each in draft.children if each.sort is PHASE),
+        tasks=tuple(_task(each, after) for each in draft.children if each.kind is TASK),
+        phases=tuple(_phase(each, after) for each in draft.children if each.kind is PHASE),
         **({"name": ""} | draft.values),
     )

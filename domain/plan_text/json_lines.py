@@ -50,10 +50,10 @@ def write_json_lines(plan: PlanText) -> str:
     """Format a plan as JSON Lines that parse to the same plan; default values are left out."""
     lines: list[str] = []
     for item, above in walk_items(plan):
-        sort = item_kind(item)
-        fields: dict[str, object] = {"kind": sort.title, "ref": item.ref}
+        kind = item_kind(item)
+        fields: dict[str, object] = {"kind": kind.title, "ref": item.ref}
         if above is not None:
-            fields[_parent_key(sort, item_kind(above))] = above.ref
+            fields[_parent_key(kind, item_kind(above))] = above.ref
         fields |= non_default_fields(item)
         after = item._asdict().get("after")
         if after:
@@ -62,8 +62,8 @@ def write_json_lines(plan: PlanText) -> str:
     return "".join(lines)
 
 
-def _parent_key(sort: ItemKind, above: ItemKind) -> str:
-    return next(key for key, each in _PARENT_KEYS[sort].items() if each is above)
+def _parent_key(kind: ItemKind, above: ItemKind) -> str:
+    return next(key for key, each in _PARENT_KEYS[kind].items() if each is above)
 
 
 def _parse_object(line: str, number: int, problems: Problems) -> dict[str, object] | None:
@@ -92,13 +92,13 @@ def _reject_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _start_draft(fields: dict[str, object], number: int, problems: Problems) -> Draft | None:
-    kind = fields.pop("kind", None)
-    sort = next((each for each in ITEM_KINDS if each.title == kind), None)
-    if sort is None:
+    title = fields.pop("kind", None)
+    kind = next((each for each in ITEM_KINDS if each.title == title), None)
+    if kind is None:
         known = ", ".join(each.title for each in ITEM_KINDS)
-        problems.add(number, f"kind: {kind!r} is not one of {known}")
+        problems.add(number, f"kind: {title!r} is not one of {known}")
         return None
-    draft = Draft(sort, number)
+    draft = Draft(kind, number)
     ref = fields.pop("ref", None)
     if isinstance(ref, str):
         draft.ref = ref
@@ -113,25 +113,25 @@ def _read_fields(
     under: dict[Draft, tuple[ItemKind, str]],
     problems: Problems,
 ) -> None:
-    sort = draft.sort
+    kind = draft.kind
     for key, value in fields.items():
-        if key in sort.fields:
-            if value is not None or sort.text_class._field_defaults.get(key, "") is not None:
+        if key in kind.fields:
+            if value is not None or kind.text_class._field_defaults.get(key, "") is not None:
                 set_field(draft, key, value, draft.line, problems)
-        elif key == "after" and sort.may_wait:
+        elif key == "after" and kind.may_wait:
             draft.after = _parse_refs(value, draft.line, problems)
-        elif key not in _PARENT_KEYS[sort]:
-            problems.add(draft.line, f"{key}: is no key of {sort.title}s")
+        elif key not in _PARENT_KEYS[kind]:
+            problems.add(draft.line, f"{key}: is no key of {kind.title}s")
         elif value is None:
             continue
         elif draft in under:
-            known = ", ".join(_PARENT_KEYS[sort])
-            problems.add(draft.line, f"{key}: a {sort.title} stands under one item alone: {known}")
+            known = ", ".join(_PARENT_KEYS[kind])
+            problems.add(draft.line, f"{key}: a {kind.title} stands under one item alone: {known}")
         elif isinstance(value, str):
-            under[draft] = _PARENT_KEYS[sort][key], value
+            under[draft] = _PARENT_KEYS[kind][key], value
         else:
             problems.add(draft.line, f"{key}: must be text, not {type(value).__name__}")
-    if sort is PHASE and draft not in under:
+    if kind is PHASE and draft not in under:
         problems.add(draft.line, "initiative: a phase needs one")
 
 
@@ -147,10 +147,10 @@ def _attach_parents(
 ) -> None:
     """Put every item under the parent it names, wherever in the text that is."""
     by_ref = {draft.ref: draft for draft in reversed(drafts) if draft.ref}
-    for draft, (sort, ref) in under.items():
+    for draft, (kind, ref) in under.items():
         above = by_ref.get(ref)
-        if above is None or above.sort is not sort:
-            problems.add(draft.line, f"no {sort.title} has the ref {ref!r}")
+        if above is None or above.kind is not kind:
+            problems.add(draft.line, f"no {kind.title} has the ref {ref!r}")
         else:
             draft.parent = above
     for draft in drafts:

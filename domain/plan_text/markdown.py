@@ -102,7 +102,7 @@ class _MarkdownReader:
         if self.fence is not None:
             self.problems.add(self.fence[0].line, "this block of code does not end")
         for draft, lines in self.texts.items():
-            set_field(draft, _TEXTS[draft.sort], "\n".join(lines), draft.line, self.problems)
+            set_field(draft, _TEXTS[draft.kind], "\n".join(lines), draft.line, self.problems)
         return assemble(self.drafts, self.problems)
 
     def _take_code_line(self, indent: int, line: str) -> bool:
@@ -124,7 +124,7 @@ class _MarkdownReader:
     def _heading(self, number: int, level: int, text: str) -> None:
         self.open.clear()
         above = self.section
-        if above is not None and above.sort is PHASE:
+        if above is not None and above.kind is PHASE:
             above = above.parent
         if level == 1:
             self.section = self._begin(Draft(INITIATIVE, number), text)
@@ -168,7 +168,7 @@ class _MarkdownReader:
         if self.open and indent <= self.open[-1][0]:
             return False
         key = "after" if found[1].lower() == "after" else found[1]
-        if key not in ("after", *draft.sort.fields):
+        if key not in ("after", *draft.kind.fields):
             return False
         self._attribute(draft, key, parse_value(found[2] or ""), number)
         return True
@@ -176,19 +176,19 @@ class _MarkdownReader:
     def _attribute(self, draft: Draft, key: str, value: str, number: int) -> None:
         if key == "after":
             draft.after += [DependencyRef(number, *each) for each in parse_after(value)]
-        elif key not in draft.sort.fields:
-            known = ", ".join(_known_keys(draft.sort))
+        elif key not in draft.kind.fields:
+            known = ", ".join(_known_keys(draft.kind))
             self.problems.add(
                 number, f"{key} is not one of {known} (a brace in a name is written \\{{)"
             )
-        elif field_rules(draft.sort)[key].python_type is bool:
+        elif field_rules(draft.kind)[key].python_type is bool:
             set_field(draft, key, _FLAGS.get(value, value), number, self.problems)
         else:
             set_field(draft, key, value, number, self.problems)
 
     def _text(self, number: int, indent: int, line: str) -> None:
         owner = next((task for column, task in reversed(self.open) if column < indent), None)
-        if owner is None and not self.open and self.section and self.section.sort is PHASE:
+        if owner is None and not self.open and self.section and self.section.kind is PHASE:
             owner = self.section
         self.fresh = None
         if fence := opening_fence(line, number):
@@ -200,7 +200,7 @@ class _MarkdownReader:
         first = owner not in self.texts
         column = self.columns.setdefault(owner, indent)
         text = outdent(line, column)
-        outermost = owner.sort is PHASE
+        outermost = owner.kind is PHASE
         self._append(owner, read_text_line(text, first=first, outermost=outermost))
 
     def _append(self, owner: Draft, text: str) -> None:
@@ -223,8 +223,8 @@ class _MarkdownReader:
         )
 
 
-def _known_keys(sort: ItemKind) -> tuple[str, ...]:
-    return (*sort.fields, "after") if sort.may_wait else sort.fields
+def _known_keys(kind: ItemKind) -> tuple[str, ...]:
+    return (*kind.fields, "after") if kind.may_wait else kind.fields
 
 
 def write_markdown(plan: PlanText) -> str:

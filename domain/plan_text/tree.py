@@ -119,14 +119,14 @@ ITEM_KINDS: Final = (INITIATIVE, PHASE, TASK)
 
 def item_kind(item: Item) -> ItemKind:
     """The kind of an item."""
-    return next(sort for sort in ITEM_KINDS if isinstance(item, sort.text_class))
+    return next(kind for kind in ITEM_KINDS if isinstance(item, kind.text_class))
 
 
 @cache
-def field_rules(sort: ItemKind) -> Mapping[str, Rule]:
+def field_rules(kind: ItemKind) -> Mapping[str, Rule]:
     """The validation rules of an item's fields: those of the stored entity."""
-    declared = {field.name: field.annotation for field in fields_of(sort.entity)}
-    return {name: rule_of(declared[name])[0] for name in sort.fields}
+    declared = {field.name: field.annotation for field in fields_of(kind.entity)}
+    return {name: rule_of(declared[name])[0] for name in kind.fields}
 
 
 def non_default_fields(item: Item) -> dict[str, object]:

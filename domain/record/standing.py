@@ -148,7 +148,8 @@ def apply(standing: Standing, event: ScoreEvent, rules: Experience = DEFAULTS) -
     )
 
 
-def _sort_key(event: ScoreEvent) -> tuple[datetime, str]:
+def entry_order(event: ScoreEvent) -> tuple[datetime, str]:
+    """Sort key of the ledger: by time, then by id."""
     return event.at, event.id
 
 
@@ -156,7 +157,7 @@ def fold(agent: str, events: Iterable[ScoreEvent], rules: Experience = DEFAULTS)
     """The standing of an agent after all these entries, in whichever order they are given."""
     return reduce(
         lambda standing, event: apply(standing, event, rules),
-        sorted(events, key=_sort_key),
+        sorted(events, key=entry_order),
         first_standing(agent),
     )
 
@@ -165,7 +166,7 @@ def is_late(standing: Standing, event: ScoreEvent) -> bool:
     """Whether the entry belongs before the last one that was applied (or is that one)."""
     if standing.last_event_at is None or standing.last_event_id is None:
         return False
-    return _sort_key(event) <= (standing.last_event_at, standing.last_event_id)
+    return entry_order(event) <= (standing.last_event_at, standing.last_event_id)
 
 
 def collapse(events: Iterable[ScoreEvent]) -> list[ScoreEvent]:
@@ -177,7 +178,7 @@ def collapse(events: Iterable[ScoreEvent]) -> list[ScoreEvent]:
     """
     together: dict[tuple[object, ...], ScoreEvent] = {}
     alone = []
-    for event in sorted(events, key=_sort_key):
+    for event in sorted(events, key=entry_order):
         if event.kind not in _COLLAPSED or event.points % event.count:
             alone.append(event)
             continue
@@ -186,4 +187,4 @@ def collapse(events: Iterable[ScoreEvent]) -> list[ScoreEvent]:
         like = (event.agent, event.session_id, event.kind, event.project, unit, *setup)
         count = event.count + (together[like].count if like in together else 0)
         together[like] = evolve(event, count=count, points=count * unit)
-    return sorted([*together.values(), *alone], key=_sort_key)
+    return sorted([*together.values(), *alone], key=entry_order)

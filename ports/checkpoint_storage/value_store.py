@@ -176,17 +176,17 @@ def _expand_names(short: bytes) -> list[str]:
 
 
 def fetch_pieces(
-    read: RowReader, names: Iterable[str], shelf: ByteLru, place: str
+    reader: RowReader, names: Iterable[str], cache: ByteLru, place: str
 ) -> dict[str, bytes]:
     """The bytes of pieces by name; raises StoreDamaged if one is missing."""
     wanted = list(dict.fromkeys(names))
-    found: dict[str, bytes] = shelf.get_many(wanted)
+    found: dict[str, bytes] = cache.get_many(wanted)
     missing = [name for name in wanted if name not in found]
-    for name, piece in zip(missing, read.get(PIECES, missing) if missing else (), strict=True):
+    for name, piece in zip(missing, reader.get(PIECES, missing) if missing else (), strict=True):
         if piece is None:
             raise StoreDamaged(place, f"the piece {name} of a checkpoint's values is not there")
         found[name] = decompress(piece.data, is_packed=piece.packed)
-        shelf.put(name, found[name], piece.size)
+        cache.put(name, found[name], piece.size)
     return found
 
 

@@ -78,11 +78,11 @@ class Digester:
         return Digest({name: each.hexdigest() for name, each in self._hashes.items()})
 
 
-def digest_space(read: RowReader, dictionary: Dictionary) -> Digest:
+def digest_space(reader: RowReader, dictionary: Dictionary) -> Digest:
     """The digest of the space that a session reads."""
     digesting = Digester()
     for kind in dictionary:
-        for page in select_pages(read, kind):
+        for page in select_pages(reader, kind):
             for row in page:
                 if is_content(kind, row):
                     digesting.add(kind, canonical_bytes(kind, row))

@@ -17,18 +17,18 @@ Progress = Callable[[str, int, int], None]
 """Called with a space, how many rows are done, and how many there are in all."""
 
 
-def select_all(read: RowReader, query: Query[E]) -> Iterator[E]:
+def select_all(reader: RowReader, query: Query[E]) -> Iterator[E]:
     """All rows of a query with a limit, fetched page by page as they are consumed."""
-    while page := read.select(query):
+    while page := reader.select(query):
         yield from page
         query = query.next_page(page[-1])
 
 
-def select_pages(read: RowReader, kind: Kind[E], limit: int = PAGE) -> Iterator[list[E]]:
+def select_pages(reader: RowReader, kind: Kind[E], limit: int = PAGE) -> Iterator[list[E]]:
     """All rows of a kind in the order of their keys, in pages that are never empty."""
     limit = min(limit, HEAVY) if kind.bytes_fields else limit
     query = find(kind, limit=limit)
-    while page := read.select(query):
+    while page := reader.select(query):
         yield page
         if len(page) < limit:
             return

@@ -22,7 +22,7 @@ def _chunks(values: Iterable[Any]) -> Iterable[list[Any]]:
 
 
 def check_references(
-    read: RowReader,
+    reader: RowReader,
     dictionary: Dictionary,
     kind: Kind[Any],
     rows: Sequence[Any],
@@ -41,7 +41,7 @@ def check_references(
             wanted = {key: row for key, row in wanted.items() if key not in own}
         target = dictionary.kinds[reference.target]
         for part in _chunks(wanted):
-            for key, found in zip(part, read.get(target, part), strict=True):
+            for key, found in zip(part, reader.get(target, part), strict=True):
                 if found is None:
                     raise UnknownReference(
                         kind.title, str(kind.key_of(wanted[key])), field, target.title, str(key)
@@ -49,15 +49,15 @@ def check_references(
 
 
 def check_uniques(
-    read: RowReader, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
+    reader: RowReader, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
 ) -> None:
     """Raise AlreadyExists if rows would share values that must be unique."""
-    for _, holder, unique in find_clashes(read, kind, rows, before):
+    for _, holder, unique in find_clashes(reader, kind, rows, before):
         raise AlreadyExists(kind.title, str(kind.key_of(holder)), unique.fields)
 
 
 def find_clashes(
-    read: RowReader, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
+    reader: RowReader, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
 ) -> Iterator[tuple[Any, Any, Unique]]:
     """Rows whose values must be unique and are not, each with the row that has them already."""
     for unique in kind.uniques:
@@ -70,7 +70,7 @@ def find_clashes(
                 yield row, wanted[values], unique
                 continue
             wanted[values] = row
-        for holder in _holders(read, kind, unique, wanted):
+        for holder in _holders(reader, kind, unique, wanted):
             values = unique_values(unique, holder)
             if values in wanted and kind.key_of(holder) != kind.key_of(wanted[values]):
                 yield wanted[values], holder, unique
@@ -84,7 +84,7 @@ def unique_values(unique: Unique, row: Any) -> tuple[Any, ...] | None:
 
 
 def _holders(
-    read: RowReader, kind: Kind[Any], unique: Unique, wanted: Iterable[tuple[Any, ...]]
+    reader: RowReader, kind: Kind[Any], unique: Unique, wanted: Iterable[tuple[Any, ...]]
 ) -> Iterable[Any]:
     """Rows that may hold the wanted values: one query per distinct leading values."""
     fixed = {unique.when_none: None} if unique.when_none else {}
@@ -95,11 +95,11 @@ def _holders(
     for lead, tails in groups.items():
         where = {**fixed, **dict(zip(leading, lead, strict=True))}
         for part in _chunks(tails):
-            yield from read.select(find(kind, {**where, last: any_of(part)}))
+            yield from reader.select(find(kind, {**where, last: any_of(part)}))
 
 
 def plan_removal(
-    read: RowReader, dictionary: Dictionary, kind: Kind[Any], rows: Sequence[Any]
+    reader: RowReader, dictionary: Dictionary, kind: Kind[Any], rows: Sequence[Any]
 ) -> tuple[Rows, Rows]:
     """What a removal of these rows removes and what it empties, as `(removed, emptied)` rows.
 
@@ -115,7 +115,7 @@ def plan_removal(
         known.update(fresh)
         for referrer, reference in dictionary.referrers[current.name]:
             if reference.on_delete is OnDelete.CASCADE:
-                along = _referring_rows(read, referrer, reference, fresh)
+                along = _referring_rows(reader, referrer, reference, fresh)
                 if along:
                     frontier.append((referrer, {referrer.key_of(row): row for row in along}))
     ordered = {
@@ -123,27 +123,27 @@ def plan_removal(
         for each in dictionary.referrers_first
         if each in removed
     }
-    return ordered, _rows_to_empty(read, dictionary, removed)
+    return ordered, _rows_to_empty(reader, dictionary, removed)
 
 
 def _referring_rows(
-    read: RowReader, kind: Kind[Any], reference: Reference, keys: Iterable[Any]
+    reader: RowReader, kind: Kind[Any], reference: Reference, keys: Iterable[Any]
 ) -> list[Any]:
     return [
         row
         for part in _chunks(keys)
-        for row in read.select(find(kind, {reference.field: any_of(part)}))
+        for row in reader.select(find(kind, {reference.field: any_of(part)}))
     ]
 
 
-def _rows_to_empty(read: RowReader, dictionary: Dictionary, removed: Rows) -> Rows:
+def _rows_to_empty(reader: RowReader, dictionary: Dictionary, removed: Rows) -> Rows:
     """The rows that stay but refer to a removed one, with that field set to None."""
     emptied: Rows = {}
     for kind, gone in removed.items():
         for referrer, reference in dictionary.referrers[kind.name]:
             if reference.on_delete is not OnDelete.SET_NULL:
                 continue
-            for row in _referring_rows(read, referrer, reference, gone):
+            for row in _referring_rows(reader, referrer, reference, gone):
                 key = referrer.key_of(row)
                 if key not in removed.get(referrer, {}):
                     rows = emptied.setdefault(referrer, {})

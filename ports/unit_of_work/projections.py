@@ -7,13 +7,12 @@ be nowhere.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.plan.readiness import WaitingTask
 from herdbook.domain.record.model import ScoreEvent, Standing
-from herdbook.domain.record.standing import apply, fold, is_late, standing_id
+from herdbook.domain.record.standing import apply, entry_order, fold, is_late, standing_id
 from herdbook.ports.engine.dictionary import (
     INITIATIVES,
     OPENINGS,
@@ -53,7 +52,7 @@ def _update_standings(uow: "UnitOfWork", changes: Iterable[RowChange]) -> None:
     known = uow.get(STANDINGS, keys)
     moved: list[Standing] = []
     for (agent, own), before in zip(by_agent.items(), known, strict=True):
-        fresh = sorted((each.after for each in own if each.after), key=_ledger_key)
+        fresh = sorted((each.after for each in own if each.after), key=entry_order)
         changed = any(each.before for each in own)
         if before is None or changed or is_late(before, fresh[0]):
             moved.append(fold(agent, _ledger(uow, agent), uow.experience))
@@ -61,10 +60,6 @@ def _update_standings(uow: "UnitOfWork", changes: Iterable[RowChange]) -> None:
         moved.append(reduce(lambda s, event: apply(s, event, uow.experience), fresh, before))
     gone = [each.id for each in moved if each.last_event_id is None]
     uow.put_derived(STANDINGS, [each for each in moved if each.id not in gone], gone)
-
-
-def _ledger_key(event: ScoreEvent) -> tuple[datetime, str]:
-    return event.at, event.id
 
 
 def _ledger(uow: "UnitOfWork", agent: str) -> Iterator[ScoreEvent]:

@@ -112,7 +112,7 @@ class ReadinessProjection:
             before, after = change.before, change.after
             if before is None or after is None:
                 continue
-            if _is_open(self.uow, before) != _is_open(self.uow, after):
+            if _open_state(self.uow, before) != _open_state(self.uow, after):
                 phases[after.id] = None
             if (before.status is PhaseStatus.COMPLETED) != (after.status is PhaseStatus.COMPLETED):
                 finishing.append(after.id)
@@ -263,6 +263,6 @@ def _gate_rules(initiative: Initiative) -> tuple[Any, ...]:
     return initiative.status is InitiativeStatus.ACTIVE, initiative.execution_mode
 
 
-def _is_open(uow: "UnitOfWork", phase: Phase) -> tuple[Any, ...]:
+def _open_state(uow: "UnitOfWork", phase: Phase) -> tuple[Any, ...]:
     (initiative,) = uow.get(INITIATIVES, [phase.initiative_id])
     return phase.initiative_id, phase_is_open(phase, initiative)

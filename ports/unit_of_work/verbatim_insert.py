@@ -21,8 +21,8 @@ Arrivals = Mapping[Kind[Any], Sequence[Any]]
 class _ReaderWithArrivals:
     """A space as if the arriving rows were already in it."""
 
-    def __init__(self, read: RowReader, rows: Arrivals) -> None:
-        self._read = read
+    def __init__(self, reader: RowReader, rows: Arrivals) -> None:
+        self._reader = reader
         self._rows = {
             kind.name: {kind.key_of(row): row for row in each} for kind, each in rows.items()
         }
@@ -31,13 +31,13 @@ class _ReaderWithArrivals:
         """Rows by key, arriving ones first."""
         known = self._rows.get(kind.name, {})
         rest = [key for key in keys if key not in known]
-        fetched = self._read.get(kind, rest)
+        fetched = self._reader.get(kind, rest)
         found = dict(zip(rest, fetched, strict=True))
         return [known[key] if key in known else found[key] for key in keys]
 
     def select(self, query: Query[E]) -> list[E]:
         """The rows of a query over what is stored already."""
-        return self._read.select(query)
+        return self._reader.select(query)
 
 
 def check_verbatim_rows(uow: "UnitOfWork", dictionary: Dictionary, rows: Arrivals) -> None:

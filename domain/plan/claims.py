@@ -6,10 +6,7 @@ from typing import NamedTuple
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, StaleFence
 from herdbook.domain.plan.model import (
-    ExecutionMode,
     Initiative,
-    Phase,
-    PhaseStatus,
     Task,
     TaskCategory,
     TaskStatus,
@@ -129,23 +126,3 @@ def release(task: Task) -> Task:
 def retry(task: Task) -> Task:
     """The task after a person allows it to be tried again from the start."""
     return evolve(task, status=TaskStatus.PENDING, retry_count=0, assignee_id=None)
-
-
-def phase_after_claim(phase: Phase) -> Phase:
-    """The phase after a claim in it: the first claim starts it."""
-    if phase.status is PhaseStatus.IN_PROGRESS:
-        return phase
-    return evolve(phase, status=PhaseStatus.IN_PROGRESS)
-
-
-def phase_after_last_task(phase: Phase, initiative: Initiative | None) -> Phase:
-    """The phase after its last task was completed: it waits for its review, or is completed."""
-    yolo = initiative is not None and initiative.execution_mode is ExecutionMode.YOLO
-    return evolve(phase, status=PhaseStatus.COMPLETED if yolo else PhaseStatus.PENDING_REVIEW)
-
-
-def phase_after_new_task(phase: Phase) -> Phase:
-    """The phase after a task was added to it: a finished phase is reopened."""
-    if phase.status in (PhaseStatus.COMPLETED, PhaseStatus.PENDING_REVIEW):
-        return evolve(phase, status=PhaseStatus.IN_PROGRESS)
-    return phase

@@ -58,6 +58,10 @@ class UnitOfWork(Repositories):
         self._derived = 0
         self._ids = ids or store.ids
         self._write = write
+        if write:
+            from herdbook.ports.unit_of_work.reactions import Reactions  # noqa: PLC0415 - readers need none
+
+            self.reactions = Reactions(self)
         self._commit_started = False
         self.clock_after_commit: Stamp | None = None
         """The clock of the space after this transaction, once that has been committed."""
@@ -309,7 +313,9 @@ class UnitOfWork(Repositories):
             known[key] = after
 
     def _update_projections(self) -> None:
-        """Update the projections for what was changed since the last update."""
+        """Run the reactions and update the projections for what was changed since the last time."""
+        if self._write:
+            self.reactions.run()
         fresh = self.changes[self._derived :]
         if fresh:
             from herdbook.ports.unit_of_work import projections  # noqa: PLC0415 - readers need none

@@ -14,7 +14,14 @@ from tests.e2e.conftest import PROGRAM, Person
 HEAVY = {"duckdb", "psycopg", "cattrs", "asyncio", "rich", "importlib.metadata"}
 WRITING = {
     f"herdbook.ports.unit_of_work.{name}"
-    for name in ("cycles", "integrity", "journal_writer", "projections", "verbatim_insert")
+    for name in (
+        "cycles",
+        "integrity",
+        "journal_writer",
+        "projections",
+        "reactions",
+        "verbatim_insert",
+    )
 }
 
 

@@ -380,7 +380,7 @@ def test_the_journal_is_read_in_pages(begin: Begin) -> None:
             seen = page[-1].seq
         assert uow.journal.since(25) == []
         assert [entry.seq for entry in uow.journal.since(22)] == [23, 24, 25]
-        assert uow.journal.since(-1) == list(uow.journal.whole())
+        assert uow.journal.since(-1) == list(uow.journal.all_entries())
     assert pages == [list(range(1, 11)), list(range(11, 21)), list(range(21, 26))]
 
 
@@ -397,7 +397,7 @@ def test_the_journal_tells_of_one_row_and_of_one_transaction(begin: Begin) -> No
         uow.commit()
     second = uow.tx
     with begin(write=False) as uow:
-        whole = list(uow.journal.whole())
+        whole = list(uow.journal.all_entries())
         assert [entry.tx for entry in whole] == [first] * 2 + [second] * 3
         assert uow.journal.of_row(TASKS, "same") == [whole[0], whole[2]]
         assert uow.journal.of_row(PROJECTS, "same") == [whole[1], whole[4]]

@@ -11,7 +11,7 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.adapters.hosts import parse_event
-from herdbook.domain.record.events import HookEvent
+from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup
 from herdbook.domain.record.model import Commit, EventKind, ScoreEvent, Standing
 from herdbook.domain.record.standing import EntryContext, bug_entry, fold
 from herdbook.ports.engine.store import Session, Store
@@ -249,7 +249,11 @@ def step(left: list[int]) -> None:
 def buffered(buffer: Path) -> list[HookEvent]:
     """What is in a buffer of lines."""
     lines = buffer.read_text().splitlines() if buffer.exists() else []
-    return [HookEvent(*json.loads(line)) for line in lines]
+    events = [HookEvent(*json.loads(line)) for line in lines]
+    return [
+        each._replace(meaning=Meaning(each.meaning or ""), setup=SessionSetup(*each.setup))
+        for each in events
+    ]
 
 
 def leave(buffer: Path, *events: HookEvent) -> None:

@@ -348,7 +348,7 @@ class Breaking(WrappedSession):
         self._broken = False
 
     def __getattr__(self, name: str) -> object:
-        if name in {"sound", "flaws", "mend"}:
+        if name in {"readable_rows", "find_flaws", "repair_lookups"}:
             raise AttributeError(name)
         return super().__getattr__(name)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from herdbook.adapters.workspace import Whereabouts, account_name
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.settings import DEFAULTS, chosen
+from herdbook.domain.location.settings import DEFAULTS, effective_setting
 
 if TYPE_CHECKING:
     from herdbook.domain.agents.model import Agent
@@ -150,7 +150,7 @@ class Here(Whereabouts):
         """What successes are worth, where the user has set it."""
         prefix = "experience_"
         keys = [key for key in DEFAULTS if key.startswith(prefix)]
-        if all(chosen(self.layers, key) is None for key in keys):
+        if all(effective_setting(self.layers, key) is None for key in keys):
             return None
         from herdbook.domain.grading import Experience  # noqa: PLC0415
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import every
+from herdbook.ports.engine.paging import select_all
 from herdbook.ports.engine.query import Query, find, starting_with
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -110,14 +110,14 @@ def list_rows(
     if limit < 1:
         raise InvalidValue("limit", f"must be at least 1, is {limit}")
     wanted = {
-        name: kind.columns[name].checked(value)
+        name: kind.columns[name].check(value)
         for name, value in resolve_references(uow, kind, where).items()
     }
     query, rest = _plan_query(kind, wanted)
     if after is not None:
-        query = query.following(find_row(uow, kind, after))
+        query = query.next_page(find_row(uow, kind, after))
     rows: list[E] = []
-    for row in every(uow, query._replace(limit=min(limit * 2, 1_000))):
+    for row in select_all(uow, query._replace(limit=min(limit * 2, 1_000))):
         if all(vars(row)[name] == value for name, value in rest.items()):
             rows.append(row)
             if len(rows) == limit:

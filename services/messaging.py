@@ -216,7 +216,7 @@ def post_to_chat(
     if uow.chat_sessions.get(chat_session_id).status is ChatStatus.CLOSED:
         reason = f"chat {chat_session_id!r} is closed; open one about the same target and go on"
         raise InvalidValue("chat_session_id", reason)
-    return uow.chat_sessions.say(
+    return uow.chat_sessions.post(
         ChatMessage(
             chat_session_id=chat_session_id,
             role=role,
@@ -231,7 +231,7 @@ def chat_history(
 ) -> list[ChatMessage]:
     """A page of the messages of a chat, in order."""
     where = {"chat_session_id": uow.chat_sessions.get(chat_session_id).id}
-    last = None if after is None else uow.existing(CHAT_MESSAGES, [after])[0]
+    last = None if after is None else uow.get_existing(CHAT_MESSAGES, [after])[0]
     return uow.select(find(CHAT_MESSAGES, where, limit=limit, after=last))
 
 

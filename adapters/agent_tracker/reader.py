@@ -9,7 +9,12 @@ from herdbook.adapters.agent_tracker import lz4, msgpack
 from herdbook.adapters.agent_tracker.errors import MalformedTracker
 from herdbook.adapters.agent_tracker.pages import PageReader, TreeEntry, newest_meta
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker, Untold
+from herdbook.ports.world.agent_tracker import (
+    TrackedKind,
+    TrackerContents,
+    TrackerReadFailure,
+    TrackerRecord,
+)
 
 LARGEST_FILE = 1 << 30
 LARGEST_VALUE = 64 << 20
@@ -28,7 +33,7 @@ _SYMBOL = b"\x02"
 _METAS = 2
 
 
-def read(path: Path, dictionary: bytes | None = None) -> Tracker:
+def read(path: Path, dictionary: bytes | None = None) -> TrackerContents:
     """All records of the database at this path; the file is only read.
 
     `dictionary` is the word list that lmdb-js compresses long values with. A value that cannot be
@@ -75,22 +80,22 @@ def _meta_size(data: bytes) -> int:
         return len(data)
 
 
-def _contents(pages: PageReader, dictionary: bytes | None) -> Tracker:
+def _contents(pages: PageReader, dictionary: bytes | None) -> TrackerContents:
     top = list(pages.entries(pages.meta.root))
     found = list(_read_records(None, (each for each in top if each.root is None), dictionary))
     for entry in top:
         kind = DATABASES.get(entry.key.rstrip(b"\0"))
         if entry.root is not None and kind is not None:
             found += _read_records(kind, pages.entries(entry.root), dictionary)
-    return Tracker(
-        tuple(each for each in found if isinstance(each, Tracked)),
-        tuple(each for each in found if isinstance(each, Untold)),
+    return TrackerContents(
+        tuple(each for each in found if isinstance(each, TrackerRecord)),
+        tuple(each for each in found if isinstance(each, TrackerReadFailure)),
     )
 
 
 def _read_records(
     kind: TrackedKind | None, entries: Iterable[TreeEntry], dictionary: bytes | None
-) -> Iterator[Tracked | Untold]:
+) -> Iterator[TrackerRecord | TrackerReadFailure]:
     """The records of a named database, or with `kind` None those of the first layout's top level.
 
     In the first layout, one tree has records of all kinds, distinguished by prefixes of their keys.
@@ -108,9 +113,9 @@ def _read_records(
             if not isinstance(fields, dict):
                 raise MalformedTracker("it is no record")  # noqa: TRY301 - one of several reasons
         except MalformedTracker as error:
-            yield Untold(own, key, str(error))
+            yield TrackerReadFailure(own, key, str(error))
         else:
-            yield Tracked(own, key, fields)
+            yield TrackerRecord(own, key, fields)
 
 
 def _kind_and_key(kind: TrackedKind | None, key: bytes) -> tuple[TrackedKind | None, str]:

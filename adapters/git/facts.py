@@ -15,7 +15,7 @@ from herdbook.adapters.git.identity_files import pinned_repository_id, pinned_wo
 from herdbook.adapters.git.machine_id import machine_id
 from herdbook.adapters.git.ownership import UntrustedRepository, is_within, leads_to
 from herdbook.domain.location.identity import GitFacts
-from herdbook.ports.world.git import Finding
+from herdbook.ports.world.git import GitLookup
 
 
 def facts(
@@ -30,7 +30,7 @@ def facts(
 
 def find(
     folder: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None
-) -> Finding:
+) -> GitLookup:
     """The facts about a folder, and the reason if a repository is there but not trusted.
 
     Raises InvalidValue for a folder that cannot be entered.
@@ -40,10 +40,10 @@ def find(
     try:
         dirs = _directories(here, variables)
         if dirs is None:
-            return Finding(None)
-        return Finding(_facts(dirs, variables), dirs.doubt)
+            return GitLookup(None)
+        return GitLookup(_facts(dirs, variables), dirs.doubt)
     except UntrustedRepository as error:
-        return Finding(None, error.sentence)
+        return GitLookup(None, error.sentence)
 
 
 def _facts(dirs: GitDirectories, variables: Mapping[str, str]) -> GitFacts:

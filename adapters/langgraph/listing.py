@@ -6,8 +6,8 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
 
-from herdbook.domain.checkpoints.model import Checkpoint, Typed
-from herdbook.ports.repositories.checkpoints import Checkpoints, Held
+from herdbook.domain.checkpoints.model import Checkpoint, TaggedBytes
+from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints
 
 PAGE = 20
 
@@ -43,7 +43,9 @@ class CheckpointListing:
         self._last: Checkpoint | None = None
         self.finished = limit is not None and limit < 1
 
-    def next_page(self, kept: Checkpoints, metadata: Callable[[Typed], Any]) -> list[Held]:
+    def next_page(
+        self, kept: Checkpoints, metadata: Callable[[TaggedBytes], Any]
+    ) -> list[CheckpointBundle]:
         """The next page, which may be empty; `finished` says that there are no more."""
         size = PAGE if self._left is None or self._wanted else min(PAGE, self._left)
         rows = kept.page(
@@ -55,7 +57,7 @@ class CheckpointListing:
             limit=size,
         )
         admitted = [row for row in rows if self._admits(row, metadata)][: self._left]
-        found = list(kept.held(admitted, self._names))
+        found = list(kept.load_bundles(admitted, self._names))
         # Only now, because a broken transaction is repeated from the start.
         self._last = rows[-1] if rows else None
         if self._left is not None:
@@ -63,10 +65,10 @@ class CheckpointListing:
         self.finished = len(rows) < size or self._left == 0
         return found
 
-    def _admits(self, row: Checkpoint, metadata: Callable[[Typed], Any]) -> bool:
+    def _admits(self, row: Checkpoint, metadata: Callable[[TaggedBytes], Any]) -> bool:
         if not self._wanted:
             return True
-        found = metadata(Typed(row.metadata_tag, row.metadata))
+        found = metadata(TaggedBytes(row.metadata_tag, row.metadata))
         return all(found.get(name) == value for name, value in self._wanted.items())
 
 

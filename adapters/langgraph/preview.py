@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from herdbook.adapters.msgpack_reader import MAX_DEPTH, MsgpackReader, UnreadableValue
-from herdbook.domain.checkpoints.model import Typed
-from herdbook.domain.checkpoints.preview import Blob, Thing, blob
+from herdbook.domain.checkpoints.model import TaggedBytes
+from herdbook.domain.checkpoints.preview import BytesPreview, ObjectPreview, preview_bytes
 from herdbook.domain.secret import HIDDEN
 
 SECRET_CLASSES = frozenset({"SecretStr", "SecretBytes"})
@@ -13,7 +13,7 @@ ARRAY, SNAPSHOT = 6, 7
 """The extension kinds that name no class: an array of numbers, and a value with its history."""
 
 
-def preview(value: Typed) -> Any:
+def preview(value: TaggedBytes) -> Any:
     """A value as plain data; a `Blob` with size and digest if it cannot be read."""
     try:
         match value.tag:
@@ -26,13 +26,13 @@ def preview(value: Typed) -> Any:
             case "msgpack":
                 return _PreviewReader(value.data).read_single()
     except (UnreadableValue, ValueError, RecursionError):
-        return blob(value.tag, value.data)
-    return blob(value.tag, value.data)
+        return preview_bytes(value.tag, value.data)
+    return preview_bytes(value.tag, value.data)
 
 
 def is_opaque(shown: Any) -> bool:
     """Whether a preview is only the size and digest of a value that could not be read."""
-    return isinstance(shown, Blob)
+    return isinstance(shown, BytesPreview)
 
 
 class _PreviewReader(MsgpackReader):
@@ -45,7 +45,7 @@ class _PreviewReader(MsgpackReader):
     def value(self, depth: int) -> Any:
         """Read the next value, with bytes as a `Blob`."""
         found = super().value(depth)
-        return blob("bytes", found) if isinstance(found, bytes) else found
+        return preview_bytes("bytes", found) if isinstance(found, bytes) else found
 
     def extension(self, kind: int, body: bytes, depth: int) -> Any:
         """An object: the name of its class, and its arguments."""
@@ -53,21 +53,23 @@ class _PreviewReader(MsgpackReader):
         try:
             content = inner.value(depth + 1)
         except UnreadableValue:
-            return Thing(f"kind {kind}", blob("bytes", body))
+            return ObjectPreview(f"kind {kind}", preview_bytes("bytes", body))
         if kind == SNAPSHOT:
-            return Thing("snapshot", content)
+            return ObjectPreview("snapshot", content)
         if kind == ARRAY and isinstance(content, list):
-            return Thing("array", content)
+            return ObjectPreview("array", content)
         match content:
             case [str(module), str(name), made_of, *_]:
-                return Thing(f"{module}.{name}", HIDDEN if name in SECRET_CLASSES else made_of)
-        return Thing(f"kind {kind}", content)
+                return ObjectPreview(
+                    f"{module}.{name}", HIDDEN if name in SECRET_CLASSES else made_of
+                )
+        return ObjectPreview(f"kind {kind}", content)
 
 
 def _key(key: Any) -> Any:
     if isinstance(key, list):
         return tuple(_key(each) for each in key)
-    return str(key) if isinstance(key, dict | Thing) else key
+    return str(key) if isinstance(key, dict | ObjectPreview) else key
 
 
 def _refuse_deep(value: Any) -> None:

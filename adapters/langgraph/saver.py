@@ -26,13 +26,13 @@ from herdbook.adapters.langgraph.values import (
     decode_metadata,
     encode_metadata,
 )
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.ports.checkpoint_storage import thread_operations
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.store import Store
-from herdbook.ports.repositories.checkpoints import Checkpoints, Done, Held
+from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints, TaskWrite
 
 CACHE_BYTES = 64 * 2**20
 
@@ -105,13 +105,13 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         versions = checkpoint["channel_versions"]
         encode = self._encode
         values = {
-            name: Offer(versions.get(name), False, partial(encode, value))  # noqa: FBT003
+            name: ChannelValue(versions.get(name), False, partial(encode, value))  # noqa: FBT003
             if name not in new_versions
             else self._changed_value(versions.get(name), value)
             for name, value in checkpoint["channel_values"].items()
         }
         work = partial(
-            Keeping.put,
+            CheckpointWriter.put,
             thread_id=thread_id,
             namespace=namespace,
             checkpoint_id=checkpoint["id"],
@@ -136,7 +136,9 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
     ) -> None:
         thread_id, namespace = lane_of(config)
         done = [
-            Done(task_id, task_path, WRITES_IDX_MAP.get(channel, at), channel, self._encode(value))
+            TaskWrite(
+                task_id, task_path, WRITES_IDX_MAP.get(channel, at), channel, self._encode(value)
+            )
             for at, (channel, value) in enumerate(writes)
         ]
         replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
@@ -149,9 +151,9 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         names = lane_of(config)
         checkpoint_id = get_checkpoint_id(config) or None
 
-        def question(kept: Checkpoints) -> Held | None:
+        def question(kept: Checkpoints) -> CheckpointBundle | None:
             row = kept.find(*names, checkpoint_id)
-            return None if row is None else next(kept.held([row], names))
+            return None if row is None else next(kept.load_bundles([row], names))
 
         found = self._saver_store.read(question)
         return found and self._tuple(found, config["configurable"]["thread_id"])
@@ -251,20 +253,20 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
 
-    def _decode_values(self, values: Mapping[str, Typed]) -> dict[str, Any]:
+    def _decode_values(self, values: Mapping[str, TaggedBytes]) -> dict[str, Any]:
         if isinstance(self.serde, GuardedSerializer):
             return self.serde.loads_all(values)
         return {name: self.serde.loads_typed(each) for name, each in values.items()}
 
-    def _changed_value(self, version: Any, value: Any) -> Offer:
+    def _changed_value(self, version: Any, value: Any) -> ChannelValue:
         encoded = self._encode(value)  # outside of the transaction, which others wait for
-        return Offer(version, changed=True, write=lambda: encoded)
+        return ChannelValue(version, changed=True, write=lambda: encoded)
 
-    def _encode(self, value: Any) -> Typed:
+    def _encode(self, value: Any) -> TaggedBytes:
         tag, data = self.serde.dumps_typed(value)
-        return Typed(tag, bytes(data))
+        return TaggedBytes(tag, bytes(data))
 
-    def _tuple(self, held: Held, thread_id: Any = None) -> CheckpointTuple:
+    def _tuple(self, held: CheckpointBundle, thread_id: Any = None) -> CheckpointTuple:
         thread_id = held.thread_id if thread_id is None else thread_id
         read, parent, namespace = self.serde.loads_typed, held.parent_id, held.namespace
         checkpoint: Any = read(held.state)
@@ -278,5 +280,5 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         )
 
 
-def _prune_thread(kept: Keeping, thread_id: str) -> int:
-    return thread_operations.prune(kept.uow, thread_id)
+def _prune_thread(kept: CheckpointWriter, thread_id: str) -> int:
+    return thread_operations.prune_thread(kept.uow, thread_id)

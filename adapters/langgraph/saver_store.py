@@ -10,12 +10,12 @@ from typing import TypeVar
 
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
-from herdbook.ports.checkpoint_storage.byte_lru import Shelf
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import Recent
+from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import LatestCheckpointCache
 from herdbook.ports.engine.store import Store
 from herdbook.ports.repositories.checkpoints import Checkpoints
-from herdbook.ports.unit_of_work.run import insist
+from herdbook.ports.unit_of_work.run import retry
 from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 
 R = TypeVar("R")
@@ -29,8 +29,8 @@ class SaverStore:
     """The store and space of a saver, with its caches; copies of a saver share one."""
 
     def __init__(self, find: Callable[[ExitStack], StoreAndSpace], room: int) -> None:
-        self.shelf = Shelf(room)
-        self._recent = Recent()
+        self.shelf = ByteLru(room)
+        self._recent = LatestCheckpointCache()
         self._find = find
         self._lock = Lock()
         self._stack = ExitStack()
@@ -48,7 +48,7 @@ class SaverStore:
                     self._found = self._find(self._stack)
         return self._found
 
-    def write(self, work: Callable[[Keeping], R]) -> R:
+    def write(self, work: Callable[[CheckpointWriter], R]) -> R:
         """Run work in a transaction of its own, and again if the connection breaks.
 
         All work must be idempotent: it is repeated even if it is unknown whether it was committed.
@@ -59,24 +59,28 @@ class SaverStore:
             with unit_of_work(store, space) as uow:
                 head = uow.session.head
                 known = self._recent.at(head.clock if head else None)
-                result = work(Keeping(uow, self.shelf, known))
+                result = work(CheckpointWriter(uow, self.shelf, known))
                 if uow.changes:
                     uow.commit()
-                    self._recent.note(uow, known)
+                    self._recent.remember(uow, known)
                 return result
 
-        return insist(attempt, store.patience)
+        return retry(attempt, store.patience)
 
     def read(self, question: Callable[[Checkpoints], R]) -> R:
         """Run a query in a read transaction of its own."""
         store, space = self.store_and_space
-        asking = getattr(store, "asking", None)
+        immediate_read = getattr(store, "immediate_read", None)
 
         def attempt() -> R:
-            with asking(space) if asking else store.transaction(space, write=False) as session:
+            with (
+                immediate_read(space)
+                if immediate_read
+                else store.transaction(space, write=False) as session
+            ):
                 return question(Checkpoints(session, self.shelf, store.url))
 
-        return insist(attempt, store.patience)
+        return retry(attempt, store.patience)
 
     def close(self) -> None:
         """Close the store if it was opened here."""

@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import Any
 
 from herdbook.adapters.msgpack_reader import MsgpackReader, UnreadableValue
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.ports.checkpoint_storage.value_store import Version
 
 VALUES, VERSIONS = "channel_values", "channel_versions"
 
-Split = tuple[Typed, dict[str, tuple[Version, Typed]]]
+Split = tuple[TaggedBytes, dict[str, tuple[Version, TaggedBytes]]]
 
 
 def split(tag: str, data: bytes) -> Split:
@@ -44,10 +44,10 @@ def _split_json(data: bytes) -> Split:
         raise UnreadableValue(f"it has no {VALUES}")
     versions = whole.get(VERSIONS)
     values = {
-        name: (_version(versions, name), Typed("json", json.dumps(value).encode()))
+        name: (_version(versions, name), TaggedBytes("json", json.dumps(value).encode()))
         for name, value in whole.pop(VALUES).items()
     }
-    return Typed("json", json.dumps(whole).encode()), values
+    return TaggedBytes("json", json.dumps(whole).encode()), values
 
 
 def _split_msgpack(data: bytes) -> Split:
@@ -63,8 +63,8 @@ def _split_msgpack(data: bytes) -> Split:
     values = {}
     for key, value in split_map(found[VALUES]):
         name = _name(key)
-        values[name] = _version(versions, name), Typed("msgpack", value)
-    return Typed("msgpack", join_map(rest)), values
+        values[name] = _version(versions, name), TaggedBytes("msgpack", value)
+    return TaggedBytes("msgpack", join_map(rest)), values
 
 
 def split_map(data: bytes) -> list[tuple[bytes, bytes]]:

@@ -18,10 +18,10 @@ from typing import Any
 
 from herdbook.adapters.langgraph.split_checkpoint import split
 from herdbook.adapters.msgpack_reader import UnreadableValue
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import StoreBusy, StoreUnavailable
-from herdbook.ports.repositories.checkpoints import Done
-from herdbook.ports.world.foreign_checkpoints import Foreign, Untold
+from herdbook.ports.repositories.checkpoints import TaskWrite
+from herdbook.ports.world.foreign_checkpoints import ForeignCheckpoint, ReadFailure
 
 HEADER = 32
 """The size of the header of a log, which changes when the log is restarted."""
@@ -148,7 +148,7 @@ class SqliteCheckpoints:
         )
         return int(count)
 
-    def checkpoints(self) -> Iterator[Foreign | Untold]:
+    def checkpoints(self) -> Iterator[ForeignCheckpoint | ReadFailure]:
         """All checkpoints, by thread and namespace, in the order of their ids."""
         rows = self._connection.execute(
             "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, "
@@ -156,23 +156,25 @@ class SqliteCheckpoints:
         )
         for row in rows:
             key = "checkpoint " + " ".join(repr(each) for each in row[:3])
-            untold: list[Untold] = []
+            untold: list[ReadFailure] = []
             try:
                 found = self._foreign(row, key, untold)
             except UnreadableValue as error:
-                yield Untold(key, str(error))
+                yield ReadFailure(key, str(error))
                 continue
             yield found
             yield from untold
 
-    def _foreign(self, row: tuple[Any, ...], key: str, untold: list[Untold]) -> Foreign:
+    def _foreign(
+        self, row: tuple[Any, ...], key: str, untold: list[ReadFailure]
+    ) -> ForeignCheckpoint:
         *ids, parent, tag, data, metadata = row
         thread_id, namespace, checkpoint_id = (_text(each, "an id of it") for each in ids)
         state, values = split(_text(tag, "the word for how it is written"), _bytes(data))
         found = _metadata(metadata)
         run_id = json.loads(found.data).get("run_id")
         writes = list(self._writes((thread_id, namespace, checkpoint_id), key, untold))
-        return Foreign(
+        return ForeignCheckpoint(
             thread_id,
             namespace,
             checkpoint_id,
@@ -185,20 +187,22 @@ class SqliteCheckpoints:
             len(data) + sum(len(done.value.data) for done in writes),
         )
 
-    def _writes(self, ids: tuple[str, str, str], key: str, untold: list[Untold]) -> Iterator[Done]:
+    def _writes(
+        self, ids: tuple[str, str, str], key: str, untold: list[ReadFailure]
+    ) -> Iterator[TaskWrite]:
         for task_id, path, number, channel, tag, data in self._connection.execute(
             self._writes_query, ids
         ):
             try:
-                yield Done(
+                yield TaskWrite(
                     _text(task_id, "its task"),
                     _text(path, "its path"),
                     _whole(number),
                     _text(channel, "its channel"),
-                    Typed(_text(tag, "the word for how it is written"), _bytes(data)),
+                    TaggedBytes(_text(tag, "the word for how it is written"), _bytes(data)),
                 )
             except UnreadableValue as error:
-                untold.append(Untold(f"write {task_id!r} {number!r} of {key}", str(error)))
+                untold.append(ReadFailure(f"write {task_id!r} {number!r} of {key}", str(error)))
 
 
 def _text(value: Any, what: str) -> str:
@@ -227,7 +231,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-def _metadata(value: Any) -> Typed:
+def _metadata(value: Any) -> TaggedBytes:
     """The metadata of a checkpoint, which SqliteSaver always writes as JSON."""
     data = _bytes(value) or b"{}"
     try:
@@ -236,4 +240,4 @@ def _metadata(value: Any) -> Typed:
         raise UnreadableValue("what is said of it is no JSON") from error
     if not isinstance(found, dict):
         raise UnreadableValue("what is said of it is no JSON object")
-    return Typed("json", data)
+    return TaggedBytes("json", data)

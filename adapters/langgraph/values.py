@@ -15,9 +15,9 @@ from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from herdbook.adapters.langgraph.extensions import DecodingProblems, ExtensionDecoder
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import DecodingRefused
-from herdbook.ports.checkpoint_storage.byte_lru import Shelf
+from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
 
 Allowed = type | tuple[str, str]
 
@@ -53,7 +53,7 @@ class GuardedSerializer(JsonPlusSerializer):
         )
         self._unpack_ext_hook = ExtensionDecoder(names, _problems)
         self._named = frozenset(names)
-        self._texts = Shelf(TEXT_CACHE_BYTES)  # texts are immutable, so they can be shared
+        self._texts = ByteLru(TEXT_CACHE_BYTES)  # texts are immutable, so they can be shared
 
     def with_msgpack_allowlist(
         self, extra_allowlist: Iterable[tuple[str, ...] | type]
@@ -87,9 +87,9 @@ class GuardedSerializer(JsonPlusSerializer):
             raise _decoding_refused(tag)
         return value
 
-    def loads_all(self, values: Mapping[str, Typed]) -> dict[str, Any]:
+    def loads_all(self, values: Mapping[str, TaggedBytes]) -> dict[str, Any]:
         """Decode many values by name; faster than one by one."""
-        unpack, hook, known = ormsgpack.unpackb, self._unpack_ext_hook, self._texts.glimpse
+        unpack, hook, known = ormsgpack.unpackb, self._unpack_ext_hook, self._texts.peek
         option = ormsgpack.OPT_NON_STR_KEYS
         found: dict[str, Any] = {}
         _problems.clear()
@@ -149,16 +149,16 @@ def _name(allowed: Allowed) -> tuple[str, str]:
     return module, name
 
 
-def encode_metadata(metadata: Mapping[str, Any], serializer: Any) -> Typed:
+def encode_metadata(metadata: Mapping[str, Any], serializer: Any) -> TaggedBytes:
     """Encode metadata as JSON, which any program can read, else with the serializer."""
     try:
-        return Typed("json", _write_json(metadata).encode("utf-8", "surrogatepass"))
+        return TaggedBytes("json", _write_json(metadata).encode("utf-8", "surrogatepass"))
     except (TypeError, ValueError):
         tag, data = serializer.dumps_typed(dict(metadata))
-        return Typed(tag, bytes(data))
+        return TaggedBytes(tag, bytes(data))
 
 
-def decode_metadata(metadata: Typed, serializer: Any) -> Any:
+def decode_metadata(metadata: TaggedBytes, serializer: Any) -> Any:
     """Decode what `encode_metadata` has written."""
     if metadata.tag == "json":
         return _read_json(metadata.data.decode("utf-8", "surrogatepass").strip())[0]

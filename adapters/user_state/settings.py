@@ -12,7 +12,7 @@ from herdbook.domain.location.settings import (
     Layer,
     Origin,
     Scope,
-    setting,
+    check_setting,
 )
 
 REPOSITORY_FILE, PROJECT_FILE = "herdbook.toml", "pyproject.toml"
@@ -24,7 +24,7 @@ _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 def from_arguments(arguments: Mapping[str, str | None], base: str) -> Layer:
     """The settings given as command-line options, by key."""
     return {
-        key: setting(key, value, Origin(f"--{key}"), base)
+        key: check_setting(key, value, Origin(f"--{key}"), base)
         for key, value in arguments.items()
         if value
     }
@@ -33,7 +33,7 @@ def from_arguments(arguments: Mapping[str, str | None], base: str) -> Layer:
 def from_environment(variables: Mapping[str, str], base: str) -> list[Layer]:
     """The settings of the environment; an empty variable counts as unset."""
     ours = {
-        key: setting(key, variables[name], Origin(name), base)
+        key: check_setting(key, variables[name], Origin(name), base)
         for name, key in VARIABLES.items()
         if variables.get(name)
     }
@@ -49,7 +49,7 @@ def _workflow_layer(path: str, base: str) -> Layer:
     value, rule = path, WORKFLOW_VARIABLE
     if _is_sqlite(Path(base, Path(path).expanduser())):
         value, rule = Scope.WORKTREE, f"{WORKFLOW_VARIABLE} names a SQLite database, left as it is"
-    return {"checkpoints": setting("checkpoints", value, Origin(rule), base)}
+    return {"checkpoints": check_setting("checkpoints", value, Origin(rule), base)}
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -93,7 +93,8 @@ def from_file(path: Path, base: str, name: str = "") -> Layer:
         raise InvalidValue(name, f"[{'.'.join(within)}] must be a table of settings")
     lines = _lines(text, within)
     return {
-        key: setting(key, value, Origin(name, lines.get(key)), base) for key, value in table.items()
+        key: check_setting(key, value, Origin(name, lines.get(key)), base)
+        for key, value in table.items()
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from herdbook.adapters.sql_query import Answer
 from herdbook.entrypoints.cli.text import plain, width
-from herdbook.ports.engine.codec import moment
+from herdbook.ports.engine.codec import format_time
 
 _NUMBERS = (int, float, Decimal)
 _LONGEST_NUMBER = 300
@@ -112,7 +112,7 @@ _WORDS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (bool, lambda value: "true" if value else "false"),
     (float, lambda value: str(value) if math.isfinite(value) else _not_finite(value)),
     (Decimal, lambda value: str(_number(value))),
-    (datetime, lambda value: moment(value if value.tzinfo else value.replace(tzinfo=UTC))),
+    (datetime, lambda value: format_time(value if value.tzinfo else value.replace(tzinfo=UTC))),
     ((date, time), lambda value: value.isoformat()),
     (timedelta, lambda value: f"{value.total_seconds():g} s"),
     ((bytes, bytearray, memoryview), lambda value: f"\\x{bytes(value).hex()}"),

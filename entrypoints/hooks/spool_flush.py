@@ -12,7 +12,7 @@ from typing import Any
 from herdbook.adapters.user_state import dirs, halt_markers, spool
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.domain.record.events import Event
+from herdbook.domain.record.events import HookEvent
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.hooks import locate_events
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -22,7 +22,7 @@ from herdbook.services.record.record_ingest import FlushReport
 REASON = "this agent is halted: it has no skill points left. A person may reinstate it"
 
 
-def buffered(here: Here) -> list[Event]:
+def buffered(here: Here) -> list[HookEvent]:
     """What waits to be flushed; it stays where it is."""
     return locate_events.locate(here.variables, spool.read_buffered().events).events
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent, AgentStatus
-from herdbook.domain.agents.names import propose
+from herdbook.domain.agents.names import propose_name
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
@@ -94,7 +94,7 @@ class Caller:
         found = self._found(uow)
         if found is not None:
             return found.name
-        return propose(Random(), _Names(uow))  # noqa: S311 - a name is no secret
+        return propose_name(Random(), _Names(uow))  # noqa: S311 - a name is no secret
 
     def stand_at(self, uris: list[str]) -> None:
         """Work in the first of these roots that is a folder here; else where it was started."""

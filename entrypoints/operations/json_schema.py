@@ -12,7 +12,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, 
 
 from herdbook.domain.values import INTEGERS
 from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
-from herdbook.ports.engine.codec import members
+from herdbook.ports.engine.codec import choices_by_value
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Column, Kind
 
@@ -80,7 +80,7 @@ def whole_row_schema(name: str) -> Schema:
 
 
 def _column_schema(column: Column) -> Schema:
-    choices = members(column)
+    choices = choices_by_value(column)
     schema = {"enum": list(choices)} if choices else _OF_COLUMNS.get(column.type_name, TEXT)
     return _or_null(schema) if column.optional else schema
 

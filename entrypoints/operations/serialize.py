@@ -35,10 +35,10 @@ def to_data(answer: Any) -> Any:
 
 def row_to_data(row: Any) -> dict[str, Any]:
     """A row with all its fields, in the order of their declaration; secrets read `***`."""
-    from herdbook.ports.engine.codec import encode  # noqa: PLC0415 - many answers have no row
+    from herdbook.ports.engine.codec import encode_row  # noqa: PLC0415 - many answers have no row
 
     kind = _kinds()[type(row)]
-    values = encode(kind, row)
+    values = encode_row(kind, row)
     return {name: values.get(name) for name in kind.columns}
 
 

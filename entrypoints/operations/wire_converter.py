@@ -17,7 +17,7 @@ from cattrs.gen import make_dict_unstructure_fn
 from herdbook.domain.clock import Stamp
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.secret import HIDDEN, Secret
-from herdbook.ports.engine.codec import decode, moment, value_of
+from herdbook.ports.engine.codec import decode_row, enum_value, format_time
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Kind
 
@@ -65,10 +65,10 @@ def _is_document(type_: Any) -> bool:
 
 def _configure() -> None:
     for converter in (_ROWS, _VALUES):
-        converter.register_unstructure_hook_func(_is_choice, value_of)
+        converter.register_unstructure_hook_func(_is_choice, enum_value)
         converter.register_unstructure_hook(Secret, lambda _: HIDDEN)
         converter.register_unstructure_hook(timedelta, timedelta.total_seconds)
-    _ROWS.register_unstructure_hook(datetime, moment)
+    _ROWS.register_unstructure_hook(datetime, format_time)
     _ROWS.register_unstructure_hook(Stamp, str)
     _ROWS.register_unstructure_hook(bytes, len)
     _ROWS.register_unstructure_hook_func(_is_document, _identity)
@@ -79,7 +79,7 @@ def _configure() -> None:
     )
     _VALUES.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
     _VALUES.register_structure_hook_func(
-        _KINDS.__contains__, lambda values, entity: decode(_KINDS[entity], values)
+        _KINDS.__contains__, lambda values, entity: decode_row(_KINDS[entity], values)
     )
 
 

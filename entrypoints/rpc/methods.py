@@ -35,9 +35,9 @@ MOST_ANSWERS = 1_000
 
 def _refuse_folder(goal: Any) -> list[tuple[str, str]]:
     """A client may name a language, where a person may also name a folder."""
-    from herdbook.domain.record.languages import LANGUAGES, language_named  # noqa: PLC0415
+    from herdbook.domain.record.languages import LANGUAGES, find_language  # noqa: PLC0415
 
-    if not isinstance(goal, str) or language_named(goal) is not None:
+    if not isinstance(goal, str) or find_language(goal) is not None:
         return []
     known = ", ".join(LANGUAGES)
     return [("for", f"{goal!r} is no language of {known}, and no folder is taken from here")]

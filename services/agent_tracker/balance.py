@@ -19,7 +19,13 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience
 from herdbook.domain.record.model import EventKind, ScoreEvent
-from herdbook.domain.record.standing import Occasion, apply, bug_found, fold, reinstated
+from herdbook.domain.record.standing import (
+    EntryContext,
+    apply,
+    bug_entry,
+    fold,
+    reinstatement_entry,
+)
 from herdbook.services.agent_tracker.fields import whole_number
 
 MOST_BUGS = 10_000
@@ -29,7 +35,7 @@ MOMENT = timedelta(microseconds=1)
 
 
 def balance(
-    fields: Mapping[str, Any], events: Iterable[ScoreEvent], on: Occasion, rules: Experience
+    fields: Mapping[str, Any], events: Iterable[ScoreEvent], on: EntryContext, rules: Experience
 ) -> list[ScoreEvent]:
     """The entries that lead from an agent's single entries to its totals; `on.id` begins their ids.
 
@@ -58,7 +64,7 @@ def balance(
         missing = rules.per_skill_point * now.skill_points - now.experience_points
         enter("a", _event(on, EventKind.TOOL, 1, missing))
     if before_bugs > now.skill_points:
-        enter("b", reinstated(on, before_bugs - now.skill_points))
+        enter("b", reinstatement_entry(on, before_bugs - now.skill_points))
     uncounted = whole_number(fields, "total_commits", 0) - now.commits
     if uncounted > 0:
         enter("c", _event(on, EventKind.COMMIT, uncounted, 0))
@@ -69,13 +75,13 @@ def balance(
     if found > MOST_BUGS:
         raise InvalidValue("skill_points", f"{skill} is too far below zero to be told by bugs")
     for number in range(found):
-        enter(f"e{number:05}", bug_found(on))
+        enter(f"e{number:05}", bug_entry(on))
     if score != now.communication_score:
         enter("f", _event(on, EventKind.COMMUNICATION, 1, score - now.communication_score))
     return entries
 
 
-def _event(on: Occasion, kind: EventKind, count: int, points: int) -> ScoreEvent:
+def _event(on: EntryContext, kind: EventKind, count: int, points: int) -> ScoreEvent:
     return ScoreEvent(
         agent=on.agent,
         kind=kind,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind
+from herdbook.ports.world.agent_tracker import TrackedKind, TrackerRecord
 
 LARGEST = 10**12
 """The largest total that is accepted: sums of totals must fit into 64 bits."""
@@ -70,7 +70,7 @@ def parse_time(name: str, value: object) -> datetime:
     return at
 
 
-def time_of(record: Tracked, *names: str) -> datetime:
+def time_of(record: TrackerRecord, *names: str) -> datetime:
     """The time of a record: from these fields, else from its key."""
     for name in names:
         if record.fields.get(name) is not None:
@@ -81,7 +81,7 @@ def time_of(record: Tracked, *names: str) -> datetime:
     return parse_time("timestamp", dated["at"] if dated else None)
 
 
-def agent_of(record: Tracked) -> str:
+def agent_of(record: TrackerRecord) -> str:
     """The agent-tracker's id of a record's agent: from its field, else from its key."""
     known = text(record.fields, "agent_id")
     if known or record.kind is TrackedKind.COMMIT:
@@ -96,7 +96,7 @@ def agent_of(record: Tracked) -> str:
             return record.key.rpartition(":")[0]
 
 
-def hash_of(record: Tracked) -> str:
+def hash_of(record: TrackerRecord) -> str:
     """The hash of the commit that a record is about."""
     known = text(record.fields, "commit_hash", "commit")
     if known:
@@ -106,7 +106,7 @@ def hash_of(record: Tracked) -> str:
     return record.key.rpartition(":")[2]
 
 
-def project_of(record: Tracked) -> str:
+def project_of(record: TrackerRecord) -> str:
     """The path of the project that a record is about; empty if it has none."""
     known = text(record.fields, "project_path", "project")
     if known or record.kind is not TrackedKind.COMMIT:
@@ -114,7 +114,7 @@ def project_of(record: Tracked) -> str:
     return record.key.rpartition(":")[0]
 
 
-def parse_agent(record: Tracked) -> TrackedAgent:
+def parse_agent(record: TrackerRecord) -> TrackedAgent:
     """The agent that an agent record describes, with the name it has there."""
     key = text(record.fields, "id", default=record.key)
     return TrackedAgent(

@@ -6,16 +6,16 @@ from typing import Any
 from herdbook.domain.record.model import ScoreEvent
 from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, RETROSPECTIVES, SCORE_EVENTS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.unit_of_work.integrity import clashes
+from herdbook.ports.unit_of_work.integrity import find_clashes
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.ports.world.agent_tracker import Tracker
+from herdbook.ports.world.agent_tracker import TrackerContents
 from herdbook.services.agent_tracker.balance import SINGLE_ENDINGS
 from herdbook.services.agent_tracker.rows import TrackerRows
 from herdbook.services.stores.merge_spaces import MergeFailure, MergeReport
 
 
 def import_tracker(
-    uow: UnitOfWork, tracker: Tracker, projects: Mapping[str, str] | None = None
+    uow: UnitOfWork, tracker: TrackerContents, projects: Mapping[str, str] | None = None
 ) -> MergeReport:
     """Add to the record what it lacks of an agent-tracker's records; importing again adds nothing.
 
@@ -58,7 +58,7 @@ def _missing_rows(
     """The rows that the record lacks, and the ids of those it has under another id."""
     there = uow.get(kind, list(rows))
     new = [row for row, own in zip(rows.values(), there, strict=True) if own is None]
-    taken = {row.id for row, _, _ in clashes(uow, kind, new, [None] * len(new))}
+    taken = {row.id for row, _, _ in find_clashes(uow, kind, new, [None] * len(new))}
     return [row for row in new if row.id not in taken], taken
 
 

@@ -15,8 +15,18 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience, Grade
 from herdbook.domain.record.model import Activity, Commit, Retrospective, ScoreEvent
-from herdbook.domain.record.standing import Occasion, commit_done, communicated, graded
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker, Untold
+from herdbook.domain.record.standing import (
+    EntryContext,
+    commit_entry,
+    communication_entry,
+    grade_entry,
+)
+from herdbook.ports.world.agent_tracker import (
+    TrackedKind,
+    TrackerContents,
+    TrackerReadFailure,
+    TrackerRecord,
+)
 from herdbook.services.agent_tracker.balance import balance
 from herdbook.services.agent_tracker.fields import (
     PROVIDER,
@@ -51,16 +61,16 @@ class TrackerRows:
     entry_of: dict[str, str] = field(factory=dict)
     balances: dict[str, list[ScoreEvent]] = field(factory=dict)
     duplicates: int = 0
-    failed: list[Untold] = field(factory=list)
-    _agent_records: list[Tracked] = field(factory=list)
+    failed: list[TrackerReadFailure] = field(factory=list)
+    _agent_records: list[TrackerRecord] = field(factory=list)
     _project_of_commit: dict[tuple[str, str], str] = field(factory=dict)
     _commit_keys: set[tuple[str, str, str]] = field(factory=set)
     _single: dict[str, list[ScoreEvent]] = field(factory=dict)
 
-    def build(self, tracker: Tracker) -> None:
+    def build(self, tracker: TrackerContents) -> None:
         """Build the rows of all records; records that have none are listed in `failed`."""
-        self.failed += tracker.untold
-        by_kind: dict[TrackedKind, list[Tracked]] = {kind: [] for kind in TrackedKind}
+        self.failed += tracker.failures
+        by_kind: dict[TrackedKind, list[TrackerRecord]] = {kind: [] for kind in TrackedKind}
         for record in tracker.records:
             by_kind[record.kind].append(record)
         agents = by_kind[TrackedKind.AGENT]
@@ -74,19 +84,21 @@ class TrackerRows:
             self._single.setdefault(entry.agent, []).append(entry)
         self._each(self._agent_records, self._balance)
 
-    def _each(self, records: Iterable[Tracked], make: Callable[[Tracked], None]) -> None:
+    def _each(
+        self, records: Iterable[TrackerRecord], make: Callable[[TrackerRecord], None]
+    ) -> None:
         for record in records:
             try:
                 make(record)
             except InvalidValue as error:
-                self.failed.append(Untold(record.kind, record.key, str(error)))
+                self.failed.append(TrackerReadFailure(record.kind, record.key, str(error)))
 
-    def _agent(self, record: Tracked) -> None:
+    def _agent(self, record: TrackerRecord) -> None:
         who = parse_agent(record)
         self.agents[who.id] = who
         self._agent_records.append(record)
 
-    def _agent_of(self, record: Tracked) -> TrackedAgent:
+    def _agent_of(self, record: TrackerRecord) -> TrackedAgent:
         key = agent_of(record)
         if not key:
             raise InvalidValue("agent_id", "is missing")
@@ -103,7 +115,7 @@ class TrackerRows:
         rows[row.id] = row
         return True
 
-    def _commit(self, record: Tracked) -> None:
+    def _commit(self, record: TrackerRecord) -> None:
         who, commit_hash, path = self._agent_of(record), hash_of(record), project_of(record)
         project, at = self._project_name(path), time_of(record, "timestamp")
         # A full hash is one commit everywhere, whatever worktree it was seen from.
@@ -121,7 +133,7 @@ class TrackerRows:
             at=at,
         )
         on = _occasion(who, at, project, _id("sco", "commit", *identity))
-        entry = evolve(commit_done(on), points=gained)
+        entry = evolve(commit_entry(on), points=gained)
         if (who.id, project, commit_hash) in self._commit_keys:
             self.duplicates += 1
         elif self._add_new(self.commits, row):
@@ -129,7 +141,7 @@ class TrackerRows:
             self._project_of_commit[who.id, commit_hash] = project
             self._add_entry(row.id, entry)
 
-    def _retrospective(self, record: Tracked) -> None:
+    def _retrospective(self, record: TrackerRecord) -> None:
         who, commit_hash = self._agent_of(record), hash_of(record)
         project = self._project_name(project_of(record)) or self._project_of_commit.get(
             (who.id, commit_hash), UNKNOWN_PROJECT
@@ -151,11 +163,11 @@ class TrackerRows:
             at=at,
         )
         on = _occasion(who, at, project, _id("sco", "grade", who.id, commit_hash))
-        entry = graded(on, *grades)
+        entry = grade_entry(on, *grades)
         if self._add_new(self.retrospectives, row):
             self._add_entry(row.id, entry)
 
-    def _communication(self, record: Tracked) -> None:
+    def _communication(self, record: TrackerRecord) -> None:
         who, commit_hash = self._agent_of(record), hash_of(record)
         at = time_of(record, "timestamp")
         grade = _grade(record, "grade")
@@ -166,10 +178,12 @@ class TrackerRows:
         key = _id("sco", "communication", who.id, commit_hash, at.isoformat(), str(int(grade)))
         self._add_new(
             self.entries,
-            communicated(_occasion(who, at, self._project_name(project_of(record)), key), grade),
+            communication_entry(
+                _occasion(who, at, self._project_name(project_of(record)), key), grade
+            ),
         )
 
-    def _activity(self, record: Tracked) -> None:
+    def _activity(self, record: TrackerRecord) -> None:
         who, at = self._agent_of(record), time_of(record, "timestamp")
         row = Activity(
             id=_id("act", who.id, at.isoformat()),
@@ -183,7 +197,7 @@ class TrackerRows:
         )
         self._add_new(self.activities, row)
 
-    def _balance(self, record: Tracked) -> None:
+    def _balance(self, record: TrackerRecord) -> None:
         who = self.agents[parse_agent(record).id]
         if who.id in self.balances:
             self.duplicates += 1
@@ -205,13 +219,13 @@ def _id(prefix: str, *parts: str) -> str:
     return f"{prefix}_{sha256(identity).hexdigest()[:32]}"
 
 
-def _occasion(who: TrackedAgent, at: datetime, project: str, key: str) -> Occasion:
-    return Occasion(
+def _occasion(who: TrackedAgent, at: datetime, project: str, key: str) -> EntryContext:
+    return EntryContext(
         who.name, at, id=key, project=project or None, provider=PROVIDER, model=who.model
     )
 
 
-def _grade(record: Tracked, name: str) -> Grade:
+def _grade(record: TrackerRecord, name: str) -> Grade:
     value = record.fields.get(name)
     known = int(value) if isinstance(value, float) and value == value // 1 else value
     if not isinstance(known, str | int) or isinstance(known, bool):

@@ -4,11 +4,11 @@ from collections.abc import Container, Iterable
 from datetime import datetime
 from random import Random
 
-from herdbook.domain.agents.model import AT_WORK, Agent, AgentMode, AgentStatus, has_crashed
-from herdbook.domain.agents.names import propose
+from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentMode, AgentStatus, has_crashed
+from herdbook.domain.agents.names import propose_name
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists
-from herdbook.domain.location.identity import who
+from herdbook.domain.location.identity import acting_agent
 from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import MAX_RETRIES
 from herdbook.domain.plan.model import TaskStatus
@@ -65,7 +65,7 @@ def register(
         name = _new_name(uow, taken) if name is None else name
         fields |= _process_fields(None, host, pid, process_started_at)
         return uow.agents.add(_mark_running(Agent(name=name), **fields))
-    if known.status in AT_WORK and (session_id is None or known.session_id != session_id):
+    if known.status in ACTIVE_STATUSES and (session_id is None or known.session_id != session_id):
         raise AlreadyExists(AGENTS.title, known.id, ("name",))
     return uow.agents.save(
         _mark_running(known, **fields, **_process_fields(known, host, pid, process_started_at))
@@ -138,7 +138,7 @@ def find_crashed(
     The tasks can be claimed at once. Each counts a retry, as an expired lease does, and the fence
     keeps the crashed agent from changing them.
     """
-    at_work = uow.agents.select(find(AGENTS, {"status": any_of(AT_WORK)}))
+    at_work = uow.agents.select(find(AGENTS, {"status": any_of(ACTIVE_STATUSES)}))
     gone = [
         agent
         for agent in at_work
@@ -168,7 +168,7 @@ def find_acting_agent(
     running = AgentStatus.RUNNING
     here = [] if worktree_id is None else uow.agents.of_worktree(worktree_id, running)
     of_session = None if session is None else session.name
-    name = who(variable, of_session, [agent.name for agent in here])
+    name = acting_agent(variable, of_session, [agent.name for agent in here])
     if name is None:
         return None
     named = uow.agents.by_name(name)
@@ -181,7 +181,7 @@ def _process_fields(
     agent: Agent | None, host: str | None, pid: int | None, started_at: datetime | None
 ) -> dict[str, object]:
     """The process fields of an agent that goes on; none, to keep its process, without a `pid`."""
-    if pid is None and agent is not None and agent.status in AT_WORK:
+    if pid is None and agent is not None and agent.status in ACTIVE_STATUSES:
         return {}
     known = agent.host if agent is not None and host is None else host
     return {"host": known, "pid": pid, "process_started_at": started_at}
@@ -203,7 +203,7 @@ def _agent_of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
     """The agent of a session: its only one, or the only one of several that is at work."""
     agents = [] if session_id is None else uow.agents.by_session(session_id)
     if len(agents) > 1:
-        agents = [agent for agent in agents if agent.status in AT_WORK]
+        agents = [agent for agent in agents if agent.status in ACTIVE_STATUSES]
     return agents[0] if len(agents) == 1 else None
 
 
@@ -220,7 +220,7 @@ class _UsedNames(Container[str]):
 
 def _new_name(uow: UnitOfWork, taken: Container[str]) -> str:
     # The transaction's id is the random seed, so the same ids give the same names.
-    return propose(Random(uow.tx), _UsedNames(uow, taken))  # noqa: S311 - a name is no secret
+    return propose_name(Random(uow.tx), _UsedNames(uow, taken))  # noqa: S311 - a name is no secret
 
 
 def _free_work(uow: UnitOfWork, agent_ids: Iterable[str], max_retries: int) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
-from herdbook.domain.agents.model import AT_WORK, Agent, AgentStatus
+from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentStatus
 from herdbook.domain.plan.model import Initiative, InitiativeStatus, Phase, Task, TaskStatus
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
@@ -15,7 +15,7 @@ from herdbook.services.plan.reviews import CommentThread
 E = TypeVar("E")
 
 _OPEN = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
-_SHOWN = (*AT_WORK, AgentStatus.IDLE, AgentStatus.CRASHED)
+_SHOWN = (*ACTIVE_STATUSES, AgentStatus.IDLE, AgentStatus.CRASHED)
 _HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
 
@@ -54,7 +54,7 @@ def current_initiative(
     if of_branch:
         return of_branch[0]
     if worktree_id is not None:
-        where = {"worktree_id": worktree_id, "status": any_of(AT_WORK)}
+        where = {"worktree_id": worktree_id, "status": any_of(ACTIVE_STATUSES)}
         hands = _assignments_of(uow, uow.agents.select(find(AGENTS, where)))
         found = {hand.initiative.id: hand.initiative for hand in hands if hand.initiative}
         if len(found) == 1:
@@ -129,4 +129,4 @@ def _initiative_id_of(agent: Agent, tasks: Iterable[Task], phases: dict[str, Pha
 
 def _rows(uow: UnitOfWork, kind: Kind[E], keys: Iterable[str | None]) -> dict[str, E]:
     wanted = list(dict.fromkeys(key for key in keys if key is not None))
-    return dict(zip(wanted, uow.existing(kind, wanted), strict=True)) if wanted else {}
+    return dict(zip(wanted, uow.get_existing(kind, wanted), strict=True)) if wanted else {}

@@ -41,7 +41,7 @@ def append(
         content=content,
         created_at=at,
     )
-    uow.adopt({LOG_CHUNKS: [chunk]})
+    uow.insert_verbatim({LOG_CHUNKS: [chunk]})
     return chunk
 
 

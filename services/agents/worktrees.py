@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import NamedTuple
 
-from herdbook.domain.agents.model import AT_WORK, Agent, AgentStatus, Worktree
+from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentStatus, Worktree
 from herdbook.domain.entity import evolve
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.dictionary import AGENTS, TASKS
@@ -23,7 +23,7 @@ class WorktreeOccupants(NamedTuple):
     @property
     def at_work(self) -> tuple[Agent, ...]:
         """The agents that have not ended."""
-        return tuple(agent for agent in self.agents if agent.status in AT_WORK)
+        return tuple(agent for agent in self.agents if agent.status in ACTIVE_STATUSES)
 
 
 def record_worktree(

@@ -10,21 +10,25 @@ from typing import Any, NamedTuple
 
 from attrs import define, field
 
-from herdbook.domain.checkpoints.model import Typed, checkpoint_key, lane_key, write_key
+from herdbook.domain.checkpoints.model import TaggedBytes, checkpoint_key, lane_key, write_key
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.ports.checkpoint_storage import thread_operations
-from herdbook.ports.checkpoint_storage.byte_lru import Shelf
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.dictionary import CHECKPOINTS, WRITES
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.long_work import long_work
-from herdbook.ports.engine.paging import Progress, silent
+from herdbook.ports.engine.paging import Progress, no_progress
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.run import insist, read
+from herdbook.ports.unit_of_work.run import read, retry
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.ports.world.foreign_checkpoints import Foreign, Source, Untold
+from herdbook.ports.world.foreign_checkpoints import (
+    CheckpointSource,
+    ForeignCheckpoint,
+    ReadFailure,
+)
 
 BATCH_SIZE, BATCH_BYTES = 50, 8 * 2**20
 """A batch has at most so many checkpoints, and not many more bytes than that."""
@@ -50,25 +54,30 @@ class CheckpointImport:
 
     counted: ImportCounts = field(factory=ImportCounts)
     threads: dict[str, None] = field(factory=dict)
-    failed: list[Untold] = field(factory=list)
+    failed: list[ReadFailure] = field(factory=list)
     bytes: int = 0
 
 
 @long_work()
 def import_checkpoints(
-    source: Source, store: Store, space: str, *, actor: Actor = NOBODY, progress: Progress = silent
+    source: CheckpointSource,
+    store: Store,
+    space: str,
+    *,
+    actor: Actor = NOBODY,
+    progress: Progress = no_progress,
 ) -> CheckpointImport:
     """Add all checkpoints and writes of a source that a space lacks.
 
     Those that cannot be imported are listed in `failed` and do not stop the others. `bytes` is the
     size of the imported threads in the end.
     """
-    result, shelf, done = CheckpointImport(), Shelf(CACHE_BYTES), 0
+    result, shelf, done = CheckpointImport(), ByteLru(CACHE_BYTES), 0
     for batch in _batches(source):
-        fresh = [each for each in batch if isinstance(each, Foreign)]
-        result.failed += [each for each in batch if isinstance(each, Untold)]
+        fresh = [each for each in batch if isinstance(each, ForeignCheckpoint)]
+        result.failed += [each for each in batch if isinstance(each, ReadFailure)]
         attempt = partial(_import_batch, store, space, fresh, shelf, actor)
-        counted, failed = insist(attempt, store.patience)
+        counted, failed = retry(attempt, store.patience)
         result.counted = result.counted.plus(counted)
         result.failed += failed
         result.threads.update(dict.fromkeys(each.thread_id for each in fresh))
@@ -79,12 +88,12 @@ def import_checkpoints(
     return result
 
 
-def _batches(source: Source) -> Iterator[list[Foreign | Untold]]:
-    batch: list[Foreign | Untold] = []
+def _batches(source: CheckpointSource) -> Iterator[list[ForeignCheckpoint | ReadFailure]]:
+    batch: list[ForeignCheckpoint | ReadFailure] = []
     weight = 0
     for each in source.checkpoints():
         batch.append(each)
-        weight += each.size if isinstance(each, Foreign) else 0
+        weight += each.size if isinstance(each, ForeignCheckpoint) else 0
         if len(batch) >= BATCH_SIZE or weight >= BATCH_BYTES:
             yield batch
             batch, weight = [], 0
@@ -93,13 +102,13 @@ def _batches(source: Source) -> Iterator[list[Foreign | Untold]]:
 
 
 def _import_batch(
-    store: Store, space: str, batch: Sequence[Foreign], shelf: Shelf, actor: Actor
-) -> tuple[ImportCounts, list[Untold]]:
+    store: Store, space: str, batch: Sequence[ForeignCheckpoint], shelf: ByteLru, actor: Actor
+) -> tuple[ImportCounts, list[ReadFailure]]:
     """Import a batch in one transaction; idempotent."""
-    failed: list[Untold] = []
+    failed: list[ReadFailure] = []
     counted = ImportCounts()
     with unit_of_work(store, space, actor=actor) as uow:
-        kept = Keeping(uow, shelf)
+        kept = CheckpointWriter(uow, shelf)
         there = _existing_ids(uow, CHECKPOINTS, [_key(each) for each in batch])
         writes = _existing_ids(uow, WRITES, [key for each in batch for key in _write_keys(each)])
         for each in batch:
@@ -107,14 +116,14 @@ def _import_batch(
                 counted = counted.plus(_import_checkpoint(kept, each, there, writes))
             except InvalidValue as error:
                 ids = (each.thread_id, each.namespace, each.checkpoint_id)
-                failed.append(Untold("checkpoint " + " ".join(map(repr, ids)), str(error)))
+                failed.append(ReadFailure("checkpoint " + " ".join(map(repr, ids)), str(error)))
         if uow.changes:
             uow.commit()
     return counted, failed
 
 
 def _import_checkpoint(
-    kept: Keeping, each: Foreign, there: set[str], writes: set[str]
+    kept: CheckpointWriter, each: ForeignCheckpoint, there: set[str], writes: set[str]
 ) -> ImportCounts:
     """Import what is missing of a checkpoint and its writes."""
     is_there = _key(each) in there
@@ -132,20 +141,20 @@ def _existing_ids(uow: UnitOfWork, kind: Kind[Any], keys: list[str]) -> set[str]
     return {row.id for row in uow.get(kind, keys) if row is not None} if keys else set()
 
 
-def _key(each: Foreign) -> str:
+def _key(each: ForeignCheckpoint) -> str:
     return checkpoint_key(lane_key(each.thread_id, each.namespace), each.checkpoint_id)
 
 
-def _write_keys(each: Foreign) -> list[str]:
+def _write_keys(each: ForeignCheckpoint) -> list[str]:
     return [write_key(_key(each), done.task_id, done.number) for done in each.writes]
 
 
-def _put(kept: Keeping, each: Foreign) -> None:
+def _put(kept: CheckpointWriter, each: ForeignCheckpoint) -> None:
     parent = each.parent_id and kept.find(each.thread_id, each.namespace, each.parent_id)
     before = kept.values([parent])[parent.channels] if parent else {}
 
-    def offer(version: str | float | None, value: Typed, name: str) -> Offer:
-        return Offer(version, before.get(name) != value, lambda: value)
+    def offer(version: str | float | None, value: TaggedBytes, name: str) -> ChannelValue:
+        return ChannelValue(version, before.get(name) != value, lambda: value)
 
     kept.put(
         each.thread_id,
@@ -160,4 +169,4 @@ def _put(kept: Keeping, each: Foreign) -> None:
 
 
 def _size(uow: UnitOfWork, names: Sequence[str]) -> int:
-    return sum(thread_operations.thread(uow, name).sizes.bytes for name in names)
+    return sum(thread_operations.describe_thread(uow, name).sizes.bytes for name in names)

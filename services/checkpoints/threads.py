@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 from herdbook.domain.checkpoints.model import (
     Checkpoint,
-    id_at,
+    decode_checkpoint_id,
+    decode_text,
+    encode_checkpoint_id,
     lane_key,
-    place_of,
     thread_key,
-    told,
 )
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.ports.checkpoint_storage import thread_operations as rows_of
-from herdbook.ports.checkpoint_storage.thread_operations import Sizes, Thread
+from herdbook.ports.checkpoint_storage.thread_operations import CheckpointThread, ThreadSizes
 from herdbook.ports.engine.dictionary import CHECKPOINTS, LANES, WRITES
-from herdbook.ports.engine.paging import HEAVY, every
+from herdbook.ports.engine.paging import HEAVY, select_all
 from herdbook.ports.engine.query import find, starting_with
-from herdbook.ports.repositories.checkpoints import Checkpoints, Held
+from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 SHORTEST_PREFIX = 4
@@ -33,7 +33,7 @@ SCAN_LIMIT = 1_000
 class ThreadOverview(NamedTuple):
     """A thread and its newest checkpoint."""
 
-    thread: Thread
+    thread: CheckpointThread
     newest: Checkpoint
 
 
@@ -56,8 +56,8 @@ class FreedSpace(NamedTuple):
     """What was freed of a thread, and what is left of it."""
 
     thread_id: str
-    freed: Sizes
-    left: Sizes
+    freed: ThreadSizes
+    left: ThreadSizes
 
 
 def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> list[ThreadOverview]:
@@ -66,14 +66,16 @@ def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> list[Th
     last = None if after is None else _newest(uow, thread_key(require_threads(uow, [after])[0]))
     newest_first = find(CHECKPOINTS, by=("place",), descending=True, limit=HEAVY, after=last)
     kept, seen, found = Checkpoints(uow), set[str](), list[ThreadOverview]()
-    for row in every(uow, newest_first):
+    for row in select_all(uow, newest_first):
         if row.thread in seen:
             continue
         seen.add(row.thread)
         first = _newest(uow, row.thread)
         if first is not None and first.id == row.id:  # else it was on a page before this one
             lane = kept.lanes([row])[row.lane]
-            found.append(ThreadOverview(rows_of.thread(uow, told(lane.thread_id)), row))
+            found.append(
+                ThreadOverview(rows_of.describe_thread(uow, decode_text(lane.thread_id)), row)
+            )
             if len(found) == limit:
                 break
     return found
@@ -101,7 +103,7 @@ def list_checkpoints(
     lanes = kept.lanes(rows)
     return [
         CheckpointSummary(
-            told(lanes[row.lane].namespace),
+            decode_text(lanes[row.lane].namespace),
             row,
             uow.count(find(WRITES, {"checkpoint": row.id})),
         )
@@ -115,11 +117,11 @@ def show_checkpoint(
     checkpoint_id: str | None = None,
     *,
     namespace: str | None = None,
-) -> Held:
+) -> CheckpointBundle:
     """A checkpoint with its values and writes: the named one, or the newest."""
     require_threads(uow, [thread_id])
     row = find_checkpoint(uow, thread_id, checkpoint_id, namespace=namespace)
-    return next(Checkpoints(uow).held([row]))
+    return next(Checkpoints(uow).load_bundles([row]))
 
 
 def compare_checkpoints(
@@ -129,7 +131,7 @@ def compare_checkpoints(
     other_id: str | None = None,
     *,
     namespace: str | None = None,
-) -> tuple[Held, Held]:
+) -> tuple[CheckpointBundle, CheckpointBundle]:
     """Two checkpoints of a thread to compare, the earlier state first.
 
     Without a second id, the first is compared with its parent; without any, the newest is.
@@ -140,16 +142,19 @@ def compare_checkpoints(
         before, after = row, find_checkpoint(uow, thread_id, other_id, namespace=namespace)
     else:
         before, after = _parent(uow, thread_id, row), row
-    one, *rest = Checkpoints(uow).held([before] if before.id == after.id else [before, after])
+    one, *rest = Checkpoints(uow).load_bundles(
+        [before] if before.id == after.id else [before, after]
+    )
     return one, rest[0] if rest else one
 
 
 def _parent(uow: UnitOfWork, thread_id: str, row: Checkpoint) -> Checkpoint:
     lane = Checkpoints(uow).lanes([row])[row.lane]
-    parent = None if row.parent is None else id_at(row.parent)
-    found = parent and Checkpoints(uow).find(thread_id, told(lane.namespace), parent)
+    parent = None if row.parent is None else decode_checkpoint_id(row.parent)
+    found = parent and Checkpoints(uow).find(thread_id, decode_text(lane.namespace), parent)
     if not found:
-        reason = f"{id_at(row.place)} came from none that is kept; name another one beside it"
+        name = decode_checkpoint_id(row.place)
+        reason = f"{name} came from none that is kept; name another one beside it"
         raise InvalidValue("checkpoint", reason)
     return found
 
@@ -178,10 +183,10 @@ def find_checkpoint(
             where = {"thread": thread_key(thread_id)}
             if namespace is not None:
                 where = {"lane": lane_key(thread_id, namespace)}
-            beginning = {**where, "place": starting_with(place_of(checkpoint_id))}
+            beginning = {**where, "place": starting_with(encode_checkpoint_id(checkpoint_id))}
             rows = uow.select(find(CHECKPOINTS, beginning, limit=MAX_SUGGESTIONS + 1))
     if not rows and checkpoint_id is None:
-        names = rows_of.thread(uow, thread_id).namespaces
+        names = rows_of.describe_thread(uow, thread_id).namespaces
         raise NotFound("namespace", namespace or "", f"there are {', '.join(map(repr, names))}")
     if not rows:
         hint = "`herdbook checkpoint list` tells which there are"
@@ -196,7 +201,8 @@ def find_checkpoint(
 def _describe_candidates(kept: Checkpoints, rows: Sequence[Checkpoint]) -> str:
     lanes = kept.lanes(rows)
     names = sorted(
-        (id_at(row.place), told(lanes[row.lane].namespace)) for row in rows[:MAX_SUGGESTIONS]
+        (decode_checkpoint_id(row.place), decode_text(lanes[row.lane].namespace))
+        for row in rows[:MAX_SUGGESTIONS]
     )
     shown = [f"{name} (namespace {lane!r})" if lane else name for name, lane in names]
     return ", ".join(shown) + (" and others" if len(rows) > MAX_SUGGESTIONS else "")
@@ -218,22 +224,24 @@ def prune(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[FreedSpace]:
 
 
 def _prune_thread(uow: UnitOfWork, thread_id: str) -> FreedSpace:
-    before = rows_of.thread(uow, thread_id).sizes
-    rows_of.prune(uow, thread_id)
-    left = rows_of.thread(uow, thread_id).sizes
+    before = rows_of.describe_thread(uow, thread_id).sizes
+    rows_of.prune_thread(uow, thread_id)
+    left = rows_of.describe_thread(uow, thread_id).sizes
     return FreedSpace(thread_id, _difference(before, left), left)
 
 
 def remove(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[FreedSpace]:
     """Remove threads with all their checkpoints, all or none."""
     names = require_threads(uow, thread_ids)
-    found = [FreedSpace(each, rows_of.thread(uow, each).sizes, Sizes()) for each in names]
+    found = [
+        FreedSpace(each, rows_of.describe_thread(uow, each).sizes, ThreadSizes()) for each in names
+    ]
     rows_of.remove_threads(uow, names)
     return found
 
 
-def _difference(before: Sizes, left: Sizes) -> Sizes:
-    return Sizes(*(one - other for one, other in zip(before, left, strict=True)))
+def _difference(before: ThreadSizes, left: ThreadSizes) -> ThreadSizes:
+    return ThreadSizes(*(one - other for one, other in zip(before, left, strict=True)))
 
 
 def require_threads(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[str]:
@@ -250,8 +258,8 @@ def require_threads(uow: UnitOfWork, thread_ids: Sequence[str]) -> list[str]:
 
 
 def _hint(uow: UnitOfWork, name: str) -> str:
-    lanes = islice(every(uow, find(LANES, limit=SCAN_LIMIT)), SCAN_LIMIT)
-    names = list(dict.fromkeys(told(lane.thread_id) for lane in lanes))
+    lanes = islice(select_all(uow, find(LANES, limit=SCAN_LIMIT)), SCAN_LIMIT)
+    names = list(dict.fromkeys(decode_text(lane.thread_id) for lane in lanes))
     near = [each for each in names if name and each.startswith(name)]
     near = (near or get_close_matches(name, names, n=MAX_SUGGESTIONS, cutoff=0.6))[:MAX_SUGGESTIONS]
     if near:

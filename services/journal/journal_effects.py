@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue, StaleWrite
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.ports.engine.codec import decode, encode
+from herdbook.ports.engine.codec import decode_row, encode_row
 from herdbook.ports.engine.kinds import Dictionary, Kind
 
 Values = dict[str, Any]
@@ -87,11 +87,11 @@ def refuse_unrecoverable(effect: Effect) -> None:
 
 def refuse_changed(effect: Effect, row: object) -> None:
     """Raise StaleWrite, with the fields, if a row is not as the transaction left it."""
-    held = encode(effect.kind, row)
+    held = encode_row(effect.kind, row)
     left = effect.became
     if effect.op is Op.ADD:
         # Decoded with today's kind: fields that were added since have their defaults.
-        left = encode(effect.kind, decode(effect.kind, left))
+        left = encode_row(effect.kind, decode_row(effect.kind, left))
     names = effect.kind.columns if effect.op is Op.ADD else left
     changed = tuple(n for n in names if n not in STAMP_FIELDS and held.get(n) != left.get(n))
     if changed:
@@ -102,11 +102,11 @@ def refuse_changed(effect: Effect, row: object) -> None:
 
 def restore_removed(effect: Effect) -> object:
     """The row that was removed, as it was."""
-    return decode(effect.kind, {n: each for n, each in effect.was.items() if each is not None})
+    return decode_row(effect.kind, {n: each for n, each in effect.was.items() if each is not None})
 
 
 def restore_changed(effect: Effect, row: object) -> object:
     """The row with the fields that the transaction changed as they were before."""
-    values = encode(effect.kind, row, revealed=True)
+    values = encode_row(effect.kind, row, reveal=True)
     values |= {name: each for name, each in effect.was.items() if name not in STAMP_FIELDS}
-    return decode(effect.kind, {n: each for n, each in values.items() if each is not None})
+    return decode_row(effect.kind, {n: each for n, each in values.items() if each is not None})

@@ -10,10 +10,10 @@ from herdbook.domain.plan.model import ChangeSet, ChangeSetStatus
 from herdbook.domain.plan.phases import reopen
 from herdbook.ports.engine.dictionary import CHANGE_SETS, PHASES, PROPOSALS, TASKS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.query import Query, admits, find
+from herdbook.ports.engine.query import Query, find, matches
 from herdbook.ports.repositories.base import PAGE
-from herdbook.ports.unit_of_work.changes import Reads
-from herdbook.ports.unit_of_work.integrity import to_remove
+from herdbook.ports.unit_of_work.changes import RowReader
+from herdbook.ports.unit_of_work.integrity import plan_removal
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.journal.journal_effects import (
     STAMP_FIELDS,
@@ -111,10 +111,10 @@ def _existing_rows(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> lis
     return [row for row in uow.get(kind, list(keys)) if row is not None]
 
 
-def _cascading_rows(uow: UnitOfWork, read: Reads, added: ByKind, kind: Kind[Any]) -> list[str]:
+def _cascading_rows(uow: UnitOfWork, read: RowReader, added: ByKind, kind: Kind[Any]) -> list[str]:
     """The rows that would be removed along and that the transaction did not add, as text."""
     rows = _existing_rows(uow, kind, added[kind])
-    removed, _ = to_remove(read, uow.dictionary, kind, rows)
+    removed, _ = plan_removal(read, uow.dictionary, kind, rows)
     return [
         f"{each.title} {key!r}"
         for each, gone in removed.items()
@@ -145,7 +145,7 @@ class _RevertedView:
         """The rows of a query, in no particular order."""
         known: dict[str, Any] = self._rows.get(query.kind, {})
         others = [row for row in self._uow.select(query) if query.kind.key_of(row) not in known]
-        return others + [row for row in known.values() if admits(query, row)]
+        return others + [row for row in known.values() if matches(query, row)]
 
 
 def _by_key(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> dict[str, Any]:
@@ -181,12 +181,12 @@ def _insert_removed(uow: UnitOfWork, removed: Sequence[Effect]) -> None:
     for effect in removed:
         rows.setdefault(effect.kind, []).append(restore_removed(effect))
     if rows:
-        uow.adopt(rows)
+        uow.insert_verbatim(rows)
 
 
 def _save_changed(uow: UnitOfWork, saved: ByKind) -> None:
     for kind, own in saved.items():
-        rows = uow.existing(kind, list(own))
+        rows = uow.get_existing(kind, list(own))
         uow.save(kind, [restore_changed(own[kind.key_of(row)], row) for row in rows])
 
 
@@ -206,6 +206,6 @@ def _keep_begun(uow: UnitOfWork, change_set: ChangeSet, phases: Iterable[str]) -
         begun = reopen(phase)
         if begun is phase:
             continue
-        left = uow.tasks.every(find(TASKS, {"phase_id": phase.id}, limit=PAGE))
+        left = uow.tasks.select_all(find(TASKS, {"phase_id": phase.id}, limit=PAGE))
         if any(not task.finished and task.created_at > change_set.created_at for task in left):
             uow.phases.save(begun)

@@ -80,7 +80,7 @@ class ProposalAcceptance:
 
     def write(self) -> None:
         """Write the rows: first the new ones, which may be refused as a whole."""
-        self._uow.adopt({kind: rows for kind, rows in self._added.items() if rows})
+        self._uow.insert_verbatim({kind: rows for kind, rows in self._added.items() if rows})
         for kind, rows in self._saved.items():
             if rows:
                 self._uow.save(kind, list(rows.values()))

@@ -134,7 +134,7 @@ def _in_order(phases: list[Phase], ahead: dict[str, list[Phase]]) -> list[Phase]
     known = {phase.id: phase for phase in phases}
     items = [Item(id=each.id, rank=0, order=0, created_at=each.created_at) for each in phases]
     edges = {key: [each.id for each in others] for key, others in ahead.items()}
-    return [known[key] for key in rules.order(items, edges)]
+    return [known[key] for key in rules.topological_order(items, edges)]
 
 
 def _part_without_initiative(

@@ -55,7 +55,7 @@ def claim(
 
 
 def _give(uow: UnitOfWork, opening: Opening, task: Task, agent_id: str, ttl: timedelta) -> Claim:
-    held = rules.hold(opening, uow.now, ttl)
+    held = rules.extend_lease(opening, uow.now, ttl)
     uow.openings.put(held)
     claimed = uow.tasks.save(rules.claim(task, opening, agent_id))
     built_on = {each.id: each.summary for each in uow.tasks.dependencies(task.id)}
@@ -65,7 +65,7 @@ def _give(uow: UnitOfWork, opening: Opening, task: Task, agent_id: str, ttl: tim
 def heartbeat(uow: UnitOfWork, task_id: str, fence: int, *, ttl: timedelta = LEASE) -> Opening:
     """Renew the lease of a claimed task; the task itself is not written."""
     rules.check_fence(uow.tasks.get(task_id), fence)
-    held = rules.hold(uow.openings.get(task_id), uow.now, ttl)
+    held = rules.extend_lease(uow.openings.get(task_id), uow.now, ttl)
     uow.openings.put(held)
     return held
 
@@ -91,7 +91,7 @@ def release(uow: UnitOfWork, task_id: str, fence: int) -> Task:
     """Give a claimed task back without counting a retry."""
     task = uow.tasks.get(task_id)
     rules.check_fence(task, fence)
-    uow.openings.put(rules.free(uow.openings.get(task_id)))
+    uow.openings.put(rules.end_lease(uow.openings.get(task_id)))
     return uow.tasks.save(rules.release(task))
 
 

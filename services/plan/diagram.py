@@ -76,7 +76,7 @@ def build_diagram(
         ),
         tuple(
             DiagramPhase(phase, arrows.of(f"{_GATE}{phase.id}"))
-            for phase in uow.existing(PHASES, phase_ids)
+            for phase in uow.get_existing(PHASES, phase_ids)
         ),
         tuple(path),
     )

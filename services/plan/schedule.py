@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from herdbook.domain.plan import graph as rules
-from herdbook.domain.plan.graph import Item, Node
+from herdbook.domain.plan.graph import Item, TaskNode
 from herdbook.domain.plan.model import PhaseStatus, Task, TaskStatus
 from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import every
+from herdbook.ports.engine.paging import select_all
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -37,7 +37,7 @@ def order(
     initiative or phase does not exist.
     """
     asked = _load(uow, initiative_id, phase_id, finished=finished)
-    return [asked.tasks[key] for key in rules.order(asked.items, asked.edges)]
+    return [asked.tasks[key] for key in rules.topological_order(asked.items, asked.edges)]
 
 
 def waves(
@@ -144,7 +144,7 @@ def _in_phases(
 ) -> Iterator[Task]:
     for phase_id in phases:
         where = {"phase_id": phase_id, "status": any_of(statuses)}
-        yield from uow.tasks.every(find(TASKS, where, limit=PAGE))
+        yield from uow.tasks.select_all(find(TASKS, where, limit=PAGE))
 
 
 def _rows_with(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]) -> Iterator[E]:
@@ -152,7 +152,7 @@ def _rows_with(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]
     wanted = list(dict.fromkeys(values))
     for start in range(0, len(wanted), PAGE):
         query = find(kind, {field: any_of(wanted[start : start + PAGE])}, limit=PAGE)
-        yield from every(uow, query)
+        yield from select_all(uow, query)
 
 
 class _GraphLoader:
@@ -180,7 +180,7 @@ class _GraphLoader:
             fresh = {task.id: task for task in found if task.id not in self._tasks}
             phases = awaited - self._phases
         nodes = [
-            Node(id=task.id, phase_id=task.phase_id, parent_task_id=task.parent_task_id)
+            TaskNode(id=task.id, phase_id=task.phase_id, parent_task_id=task.parent_task_id)
             for task in self._tasks.values()
         ]
         return rules.plan_edges(nodes, self._pairs, self._phase_pairs)
@@ -202,7 +202,7 @@ class _GraphLoader:
         fresh = phases - self._phases
         self._phases |= fresh
         edges = list(_rows_with(self._uow, PHASE_DEPENDENCIES, "phase_id", sorted(fresh)))
-        ends = self._uow.existing(PHASES, [edge.depends_on_phase_id for edge in edges])
+        ends = self._uow.get_existing(PHASES, [edge.depends_on_phase_id for edge in edges])
         pairs = [
             (edge.phase_id, end.id)
             for edge, end in zip(edges, ends, strict=True)

@@ -113,7 +113,7 @@ def _write(uow: UnitOfWork, arrival: PlanMatch) -> None:
         for (each, _), row in zip(at_once, saved, strict=True):
             each.stored = row
     added = {kind: arrival.new_rows(sort) for sort, kind in KINDS.items()} | arrival.new_edges
-    uow.adopt({kind: each for kind, each in added.items() if each})
+    uow.insert_verbatim({kind: each for kind, each in added.items() if each})
     for each in later:
         version = vars(each.stored)["version"]
         uow.save(KINDS[each.sort], [evolve(each.row, version=version)])

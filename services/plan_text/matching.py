@@ -8,24 +8,24 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import Initiative, Phase, PhaseDependency, Task, TaskDependency
 from herdbook.domain.plan_text.changes import (
-    Place,
-    orders,
-    restated,
-    why_phase_stays,
-    why_task_stays,
+    SortPosition,
+    apply_status,
+    assign_orders,
+    phase_status_refusal,
+    task_status_refusal,
 )
-from herdbook.domain.plan_text.problems import MOST
+from herdbook.domain.plan_text.problems import MAX_PROBLEMS
 from herdbook.domain.plan_text.tree import (
     PHASE,
     TASK,
     Item,
+    ItemKind,
     PhaseText,
     PlanText,
-    Sort,
     TaskText,
-    said_of,
-    sort_of,
-    walk,
+    item_kind,
+    non_default_fields,
+    walk_items,
 )
 from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, TASK_DEPENDENCIES
 from herdbook.ports.engine.kinds import Kind
@@ -34,7 +34,7 @@ from herdbook.services.plan_text.render import KINDS, edges_of, owner_of
 
 Row = Initiative | Phase | Task
 _OWNERS = ("parent_task_id", "phase_id", "initiative_id")
-_EDGES: dict[Sort, tuple[Kind[Any], type, str, str]] = {
+_EDGES: dict[ItemKind, tuple[Kind[Any], type, str, str]] = {
     PHASE: (PHASE_DEPENDENCIES, PhaseDependency, "phase_id", "depends_on_phase_id"),
     TASK: (TASK_DEPENDENCIES, TaskDependency, "task_id", "depends_on_task_id"),
 }
@@ -47,7 +47,7 @@ class MatchedItem:
         self, item: Item, under: "MatchedItem | None", key: str, before: Row | None
     ) -> None:
         self.item = item
-        self.sort = sort_of(item)
+        self.sort = item_kind(item)
         self.under = under
         self.id = key
         self.before = before
@@ -58,7 +58,7 @@ class MatchedItem:
         self.changes_status = (
             before is not None
             and item.status != before.status
-            and (not self.is_bare or "status" in said_of(item))
+            and (not self.is_bare or "status" in non_default_fields(item))
         )
 
     @property
@@ -78,11 +78,11 @@ class MatchedItem:
             return None
         reason: str | None = None
         if isinstance(self.row, Task) and isinstance(self.item, TaskText):
-            reason = why_task_stays(self.row, self.item.status, held=held)
+            reason = task_status_refusal(self.row, self.item.status, held=held)
             if reason is None:
-                self.row = restated(self.row, self.item.status)
+                self.row = apply_status(self.row, self.item.status)
         elif isinstance(self.row, Phase) and isinstance(self.item, PhaseText):
-            reason = why_phase_stays(self.row, self.item.status)
+            reason = phase_status_refusal(self.row, self.item.status)
         if reason is not None:
             return f"its status stays {self.row.status}, not {self.item.status}: {reason}"
         self.change(status=self.item.status)
@@ -115,12 +115,12 @@ class PlanMatch:
         self.removed_edges: dict[Kind[Any], list[str]] = {}
         self.changed_dependencies: set[str] = set()
 
-    def changed_items(self, sort: Sort) -> list[MatchedItem]:
+    def changed_items(self, sort: ItemKind) -> list[MatchedItem]:
         """The items of a sort that existed before and are to change."""
         of_sort = (each for each in self.items if each.sort is sort)
         return [each for each in of_sort if each.before is not None and each.row != each.before]
 
-    def new_rows(self, sort: Sort) -> list[Row]:
+    def new_rows(self, sort: ItemKind) -> list[Row]:
         """The new rows of a sort."""
         return [each.row for each in self.items if each.sort is sort and each.before is None]
 
@@ -144,7 +144,7 @@ def match_plan(uow: UnitOfWork, plan: PlanText) -> PlanMatch:
     numbers = _task_orders(items)
     tasks = {each.id for each in items if each.sort is TASK}
     for age, each in enumerate(items):
-        fields = said_of(each.item) if each.is_bare else each.sort.fields
+        fields = non_default_fields(each.item) if each.is_bare else each.sort.fields
         values: dict[str, Any] = {
             name: getattr(each.item, name) for name in fields if name != "status"
         }
@@ -172,15 +172,15 @@ def _stamp(uow: UnitOfWork, key: str) -> dict[str, Any]:
 
 
 def _match_items(uow: UnitOfWork, plan: PlanText) -> list[MatchedItem]:
-    placed = list(walk(plan))
-    there: dict[tuple[Sort, str], Row] = {}
+    placed = list(walk_items(plan))
+    there: dict[tuple[ItemKind, str], Row] = {}
     for sort, kind in KINDS.items():
-        refs = [item.ref for item, _ in placed if isinstance(item, sort.made)]
+        refs = [item.ref for item, _ in placed if isinstance(item, sort.text_class)]
         found = uow.get(kind, refs)
         there |= {(sort, row.id): row for row in found if row is not None}
     by_ref: dict[str, MatchedItem] = {}
     for item, under in placed:
-        sort = sort_of(item)
+        sort = item_kind(item)
         before = there.get((sort, item.ref))
         named = before is not None or item.ref.startswith(sort.prefix)
         key = item.ref if named else uow.new_id(KINDS[sort])
@@ -224,12 +224,12 @@ def _task_orders(items: Sequence[MatchedItem]) -> dict[str, int]:
     numbers: dict[str, int] = {}
     for group in groups.values():
         places = [_current_position(each, known) for _, each in group]
-        found = orders(places, [position for position, _ in group])
+        found = assign_orders(places, [position for position, _ in group])
         numbers |= {each.id: number for (_, each), number in zip(group, found, strict=True)}
     return numbers
 
 
-def _current_position(wanted: MatchedItem, tasks: set[str]) -> Place | None:
+def _current_position(wanted: MatchedItem, tasks: set[str]) -> SortPosition | None:
     """The current position of a task among its siblings; None if it comes from elsewhere."""
     row, under = wanted.before, wanted.under
     if not isinstance(row, Task):
@@ -271,7 +271,7 @@ def _match_dependencies(uow: UnitOfWork, arrival: PlanMatch) -> None:
             )
     if nowhere:
         reason = "which is neither in the text nor in the store. Nothing was written"
-        raise InvalidValue("plan", f"{'; '.join(nowhere[:MOST])}, {reason}")
+        raise InvalidValue("plan", f"{'; '.join(nowhere[:MAX_PROBLEMS])}, {reason}")
 
 
 def _after(item: Item) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from herdbook.domain.plan_text.tree import (
     PHASE,
     TASK,
     InitiativeText,
+    ItemKind,
     PhaseText,
     PlanText,
-    Sort,
     TaskText,
 )
 from herdbook.ports.engine.dictionary import (
@@ -24,14 +24,14 @@ from herdbook.ports.engine.dictionary import (
     TASKS,
 )
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import pages
+from herdbook.ports.engine.paging import select_pages
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 KEYS_PER_QUERY = 1_000
 """How many keys one query has at most."""
 
-KINDS: dict[Sort, Kind[Any]] = {INITIATIVE: INITIATIVES, PHASE: PHASES, TASK: TASKS}
+KINDS: dict[ItemKind, Kind[Any]] = {INITIATIVE: INITIATIVES, PHASE: PHASES, TASK: TASKS}
 E = TypeVar("E")
 Edges = dict[str, dict[str, str]]
 """Waiting id -> id it waits for -> id of the dependency row."""
@@ -54,9 +54,9 @@ def rows_with(uow: UnitOfWork, kind: Kind[E], field: str, keys: Iterable[Any]) -
 
 def all_rows(uow: UnitOfWork) -> Rows:
     """The whole plan of a space."""
-    initiatives = [row for page in pages(uow, INITIATIVES) for row in page]
-    phases = [row for page in pages(uow, PHASES) for row in page]
-    tasks = [row for page in pages(uow, TASKS) for row in page]
+    initiatives = [row for page in select_pages(uow, INITIATIVES) for row in page]
+    phases = [row for page in select_pages(uow, PHASES) for row in page]
+    tasks = [row for page in select_pages(uow, TASKS) for row in page]
     return _sort_rows(initiatives, phases, tasks)
 
 
@@ -86,7 +86,7 @@ def _sort_rows(
     )
 
 
-def edges_of(uow: UnitOfWork, sort: Sort, ids: Iterable[str]) -> Edges:
+def edges_of(uow: UnitOfWork, sort: ItemKind, ids: Iterable[str]) -> Edges:
     """The dependencies of these phases or tasks."""
     edges: Edges = {}
     if sort is PHASE:
@@ -98,7 +98,7 @@ def edges_of(uow: UnitOfWork, sort: Sort, ids: Iterable[str]) -> Edges:
     return edges
 
 
-Owner = tuple[Sort, str] | None
+Owner = tuple[ItemKind, str] | None
 
 
 def owner_of(task: Task, known: set[str]) -> Owner:
@@ -163,7 +163,7 @@ def plan_of(rows: Rows, edges: Edges) -> PlanText:
     )
 
 
-def _fields(sort: Sort, row: object) -> dict[str, Any]:
+def _fields(sort: ItemKind, row: object) -> dict[str, Any]:
     return {name: getattr(row, name) for name in sort.fields}
 
 

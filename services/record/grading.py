@@ -6,7 +6,7 @@ from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.domain.grading import Grade, score_after
 from herdbook.domain.record import standing as ledger
 from herdbook.domain.record.model import Activity, Retrospective, ScoreEvent, Standing
-from herdbook.domain.record.standing import Occasion
+from herdbook.domain.record.standing import EntryContext
 from herdbook.ports.engine.dictionary import COMMITS, RETROSPECTIVES
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -46,7 +46,7 @@ def grade(
         alone = user_grade if agent_grade is None else agent_grade
         if alone is None:
             raise InvalidValue("grade", "nobody has given one; name --self, --user or both")
-        entry = uow.ledger.add(ledger.communicated(on, alone))
+        entry = uow.ledger.add(ledger.communication_entry(on, alone))
         return GradeResult(entry, None, uow.standings.of_agent(agent))
     retrospective = uow.retrospectives.add(
         Retrospective(
@@ -63,7 +63,7 @@ def grade(
             at=uow.now,
         )
     )
-    entry = uow.ledger.add(ledger.graded(on, agent_grade, user_grade))
+    entry = uow.ledger.add(ledger.grade_entry(on, agent_grade, user_grade))
     return GradeResult(entry, retrospective, uow.standings.of_agent(agent))
 
 
@@ -71,7 +71,7 @@ def report_bug(
     uow: UnitOfWork, agent: str, note: str | None = None, *, project: str | None = None
 ) -> Standing:
     """Record a bug in an agent's work: it costs a skill point; without any left, it is halted."""
-    uow.ledger.add(ledger.bug_found(_occasion(uow, uow.standings.of_agent(agent), project)))
+    uow.ledger.add(ledger.bug_entry(_occasion(uow, uow.standings.of_agent(agent), project)))
     if note:
         add_activity(uow, agent, "bug", outcome=note, project=project)
     return uow.standings.of_agent(agent)
@@ -83,7 +83,7 @@ def reinstate(uow: UnitOfWork, agent: str, skill_points: int = 1) -> Standing:
     if standing.active:
         reason = f"{agent!r} is not halted ({standing.skill_points} skill points)"
         raise InvalidValue("agent", f"{reason}. Nothing was written")
-    uow.ledger.add(ledger.reinstated(_occasion(uow, standing, None), skill_points))
+    uow.ledger.add(ledger.reinstatement_entry(_occasion(uow, standing, None), skill_points))
     return uow.standings.of_agent(agent)
 
 
@@ -131,9 +131,9 @@ def retrospectives(
     return uow.retrospectives.of_agent(agent, limit=limit, descending=True, after=start)
 
 
-def _occasion(uow: UnitOfWork, standing: Standing, project: str | None) -> Occasion:
+def _occasion(uow: UnitOfWork, standing: Standing, project: str | None) -> EntryContext:
     """An occasion now, with the agent's last setup: the grader knows no other."""
-    return Occasion(
+    return EntryContext(
         agent=standing.agent,
         at=uow.now,
         session_id=None,

@@ -11,14 +11,14 @@ from herdbook.domain.record.lessons import (
     Judgement,
     Lesson,
     WorkKey,
-    key_of,
-    of_grades,
-    of_outcome,
-    with_bugs,
+    judge_grades,
+    judge_outcome,
+    work_key,
+    work_with_bugs,
 )
 from herdbook.domain.record.model import Activity, Commit, Retrospective
 from herdbook.domain.record.standing import standing_id
-from herdbook.domain.record.text_search import Match, rank, sought
+from herdbook.domain.record.text_search import Match, rank_documents, search_terms
 from herdbook.ports.engine.dictionary import (
     ACTIVITIES,
     COMMITS,
@@ -26,7 +26,7 @@ from herdbook.ports.engine.dictionary import (
     SCORE_EVENTS,
     STANDINGS,
 )
-from herdbook.ports.engine.paging import every, pages
+from herdbook.ports.engine.paging import select_all, select_pages
 from herdbook.ports.engine.query import at_least, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -81,7 +81,7 @@ def recall(
     a third of the places is reserved for others. A commit is represented by its retrospective if
     that is found too. Raises InvalidValue for a text without a word to search for.
     """
-    if not sought(text):
+    if not search_terms(text):
         raise InvalidValue("text", "has no word to look for; say in some words what the task is")
     if limit < 1:
         raise InvalidValue("limit", f"must be at least 1, is {limit}")
@@ -94,13 +94,13 @@ def recall(
         for row in _rows(uow):
             searched += 1
             if isinstance(row, Retrospective):
-                graded[key_of(row)] = row.agent_grade, row.user_grade
+                graded[work_key(row)] = row.agent_grade, row.user_grade
             if not isinstance(row, Activity):
                 # The commit is read after its retrospective, and has the exact time it was made.
-                made[key_of(row)] = row.at
+                made[work_key(row)] = row.at
             yield row, _text(row)
 
-    matches = _relevant(rank(text, documents()))
+    matches = _relevant(rank_documents(text, documents()))
     buggy = _work_with_bugs(uow, [each.key for each in matches], made)
     ours = {project, *also} - {None}
     found: dict[Lesson, list[tuple[Match[Row], Judgement]]] = {lesson: [] for lesson in Lesson}
@@ -112,9 +112,9 @@ def recall(
 
 
 def _rows(uow: UnitOfWork) -> Iterator[Row]:
-    yield from chain.from_iterable(pages(uow, RETROSPECTIVES, PAGE))
-    yield from chain.from_iterable(pages(uow, COMMITS, PAGE))
-    yield from chain.from_iterable(pages(uow, ACTIVITIES, PAGE))
+    yield from chain.from_iterable(select_pages(uow, RETROSPECTIVES, PAGE))
+    yield from chain.from_iterable(select_pages(uow, COMMITS, PAGE))
+    yield from chain.from_iterable(select_pages(uow, ACTIVITIES, PAGE))
 
 
 def _text(row: Row) -> str:
@@ -135,11 +135,11 @@ def _relevant(matches: Sequence[Match[Row]]) -> list[Match[Row]]:
         return []
     least = MIN_RELEVANCE * matches[0].score
     near = [each for each in matches if each.score >= least]
-    represented = {key_of(each.key) for each in near if isinstance(each.key, Retrospective)}
+    represented = {work_key(each.key) for each in near if isinstance(each.key, Retrospective)}
     left = [
         each
         for each in near
-        if not isinstance(each.key, Commit) or key_of(each.key) not in represented
+        if not isinstance(each.key, Commit) or work_key(each.key) not in represented
     ]
     # Of equal scores the latest first; then by id, so that every store gives the same order.
     left.sort(key=lambda each: each.key.id)
@@ -154,26 +154,28 @@ def _work_with_bugs(
     since: dict[str, datetime] = {}
     for row in rows:
         if not isinstance(row, Activity):
-            at = made[key_of(row)]
+            at = made[work_key(row)]
             since[row.agent] = min(at, since.get(row.agent, at))
     standings = uow.get(STANDINGS, [standing_id(agent) for agent in since])
     blamed = {each.agent for each in standings if each is not None and each.bugs}
     works = {key: at for key, at in made.items() if key[0] in blamed}
     # A bug is found in work made before it: earlier entries are irrelevant to these rows.
     ledgers = (
-        every(uow, find(SCORE_EVENTS, {"agent": agent, "at": at_least(since[agent])}, limit=PAGE))
+        select_all(
+            uow, find(SCORE_EVENTS, {"agent": agent, "at": at_least(since[agent])}, limit=PAGE)
+        )
         for agent in sorted(blamed)
     )
-    return with_bugs(works, chain.from_iterable(ledgers))
+    return work_with_bugs(works, chain.from_iterable(ledgers))
 
 
 def _judge(row: Row, graded: Mapping[WorkKey, Grades], buggy: Collection[WorkKey]) -> Judgement:
     if isinstance(row, Activity):
-        return of_outcome(row.outcome)
-    key = key_of(row)
+        return judge_outcome(row.outcome)
+    key = work_key(row)
     if key in buggy:
         return Judgement(Lesson.MISTAKE, "a bug was found in it")
-    return of_grades(*graded[key]) if key in graded else Judgement(Lesson.OPEN, "not graded yet")
+    return judge_grades(*graded[key]) if key in graded else Judgement(Lesson.OPEN, "not graded yet")
 
 
 def _hit(match: Match[Row], judgement: Judgement, *, is_ours: bool) -> Hit:

@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.journal import Operation
+from herdbook.domain.journal import OperationResult
 from herdbook.domain.record.events import (
-    SESSION,
-    Event,
-    Meaning,
-    Setup,
+    HookEvent,
+    Interpretation,
+    SessionSetup,
     entry_id,
     interpret,
-    session_of,
 )
 from herdbook.domain.record.model import Commit, ScoreEvent, Standing
 from herdbook.domain.record.standing import apply, collapse, fold, is_late
@@ -47,15 +45,15 @@ class FlushReport(NamedTuple):
 
 
 class _SortedEvents(NamedTuple):
-    fresh: list[tuple[Event, Meaning]]
+    fresh: list[tuple[HookEvent, Interpretation]]
     doubled: int
     uncounted: int
     aside: list[tuple[str, str]]
     sessions: dict[str, str]
-    setups: dict[str, Setup]
+    setups: dict[str, SessionSetup]
 
 
-def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
+def flush(uow: UnitOfWork, events: Sequence[HookEvent]) -> FlushReport:
     """Write buffered events into the record; events that were counted before change nothing.
 
     One that cannot be applied is set aside with its reason and does not stop the others.
@@ -76,7 +74,7 @@ def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
 
 
 def standings_with(
-    uow: UnitOfWork, events: Sequence[Event] = (), agent: str | None = None
+    uow: UnitOfWork, events: Sequence[HookEvent] = (), agent: str | None = None
 ) -> list[Standing]:
     """The standings of all agents or of one, counting buffered events; nothing is written."""
     fresh: dict[str, list[ScoreEvent]] = defaultdict(list)
@@ -86,14 +84,14 @@ def standings_with(
     if agent is not None:
         standings = [uow.standings.of_agent(agent)]
     else:
-        standings = list(uow.standings.every(find(uow.standings.kind, limit=PAGE)))
+        standings = list(uow.standings.select_all(find(uow.standings.kind, limit=PAGE)))
         known = {each.agent for each in standings}
         standings += [uow.standings.of_agent(each) for each in fresh if each not in known]
     moved = [_apply_entries(uow, each, collapse(fresh[each.agent])) for each in standings]
     return sorted(moved, key=lambda each: each.agent)
 
 
-def sessions(uow: UnitOfWork, events: Sequence[Event]) -> dict[str, str]:
+def sessions(uow: UnitOfWork, events: Sequence[HookEvent]) -> dict[str, str]:
     """The sessions of buffered events, each with its agent."""
     return _sort_events(uow, events).sessions
 
@@ -103,7 +101,7 @@ def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -
 
     `sessions` are pairs of a session and its agent that may not be in the ledger yet.
     """
-    standings = uow.standings.every(find(uow.standings.kind, limit=PAGE))
+    standings = uow.standings.select_all(find(uow.standings.kind, limit=PAGE))
     halted = {each.agent for each in standings if not each.active}
     found = {session: agent for session, agent in sessions if agent in halted}
     for agent in sorted(halted):
@@ -120,21 +118,21 @@ def _apply_entries(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEve
     return reduce(lambda at, entry: apply(at, entry, uow.experience), fresh, standing)
 
 
-def _sort_events(uow: UnitOfWork, events: Sequence[Event]) -> _SortedEvents:
+def _sort_events(uow: UnitOfWork, events: Sequence[HookEvent]) -> _SortedEvents:
     """Sort events into fresh ones, duplicates, and those that cannot be applied."""
     result = _SortedEvents([], 0, 0, [], {}, {})
     setups = _known_setups(uow, events)
-    meanings: dict[str, tuple[Event, Meaning]] = {}
+    meanings: dict[str, tuple[HookEvent, Interpretation]] = {}
     doubled = uncounted = 0
     for event in events:
         try:
-            known = setups.get(session_of(event) or "", Setup())
+            known = setups.get(event.session_id or "", SessionSetup())
             meaning = interpret(event, known, uow.experience)
         except InvalidValue as error:
             result.aside.append((event.id, str(error)))
             continue
         if meaning.session_id is not None and meaning.agent is not None:
-            own = event.env.get(SESSION)
+            own = event.environment_session
             result.sessions.update(
                 dict.fromkeys([meaning.session_id, *filter(None, [own])], meaning.agent)
             )
@@ -175,21 +173,21 @@ def _known_event_ids(uow: UnitOfWork, event_ids: Sequence[str]) -> set[str]:
     return {each for each, mark, entry in both if mark is not None or entry is not None}
 
 
-def _add_marks(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, Setup]) -> None:
-    marks = [Operation(operation_id=_event_mark(each), at=uow.now) for each in event_ids]
+def _add_marks(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, SessionSetup]) -> None:
+    marks = [OperationResult(operation_id=_event_mark(each), at=uow.now) for each in event_ids]
     keys = {_session_mark(session): setup for session, setup in setups.items()}
     known = uow.get(OPERATIONS, list(keys)) if keys else []
     notes = [
-        Operation(operation_id=key, result=_setup_to_document(setup), at=uow.now)
+        OperationResult(operation_id=key, result=_setup_to_document(setup), at=uow.now)
         for (key, setup), old in zip(keys.items(), known, strict=True)
         if old is None
     ]
     uow.operations.add_all([*marks, *notes])
 
 
-def _known_setups(uow: UnitOfWork, events: Iterable[Event]) -> dict[str, Setup]:
+def _known_setups(uow: UnitOfWork, events: Iterable[HookEvent]) -> dict[str, SessionSetup]:
     """The setups of these events' sessions that earlier flushes have stored."""
-    sessions = {session for each in events if (session := session_of(each)) is not None}
+    sessions = {each.session_id for each in events if each.session_id is not None}
     keys = {_session_mark(each): each for each in sorted(sessions)}
     notes = uow.get(OPERATIONS, list(keys)) if keys else []
     return {
@@ -199,13 +197,13 @@ def _known_setups(uow: UnitOfWork, events: Iterable[Event]) -> dict[str, Setup]:
     }
 
 
-def _setup_to_document(setup: Setup) -> dict[str, Any]:
+def _setup_to_document(setup: SessionSetup) -> dict[str, Any]:
     return {"provider": setup.provider, "model": setup.model, "mode": setup.mode}
 
 
-def _setup_from_document(result: dict[str, Any]) -> Setup:
+def _setup_from_document(result: dict[str, Any]) -> SessionSetup:
     mode = result.get("mode")
-    return Setup(
+    return SessionSetup(
         result.get("provider"), result.get("model"), None if mode is None else AgentMode(mode)
     )
 

@@ -11,7 +11,7 @@ from herdbook.domain.record.observations import observe
 from herdbook.domain.record.setup_advice import AVERAGE_COMMITS, BUG_COST, Advice, Verdict
 from herdbook.domain.record.setup_advice import advise as advised
 from herdbook.ports.engine.dictionary import ACTIVITIES, SCORE_EVENTS
-from herdbook.ports.engine.paging import pages
+from herdbook.ports.engine.paging import select_pages
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 EXPLANATION = (
@@ -51,16 +51,16 @@ def advise(
     the projects in a `language`; all projects. The language of a project is the one that most of
     its texts in the record mention, unless `languages` has what its files show.
     """
-    commits = list(chain.from_iterable(pages(uow, uow.commits.kind)))
-    retrospectives = list(chain.from_iterable(pages(uow, uow.retrospectives.kind)))
-    events = chain.from_iterable(pages(uow, SCORE_EVENTS))
+    commits = list(chain.from_iterable(select_pages(uow, uow.commits.kind)))
+    retrospectives = list(chain.from_iterable(select_pages(uow, uow.retrospectives.kind)))
+    events = chain.from_iterable(select_pages(uow, SCORE_EVENTS))
     seen = observe(commits, retrospectives, events)
     everywhere = {each.project for each in seen}
     scopes: list[tuple[str, Collection[str | None]]] = []
     if project is not None:
         scopes.append((f"project {project}", {project, *also}))
     if language is not None:
-        activities = chain.from_iterable(pages(uow, ACTIVITIES))
+        activities = chain.from_iterable(select_pages(uow, ACTIVITIES))
         written_in = _languages(chain(commits, retrospectives, activities)) | dict(languages or {})
         spoken = {name for name, its in written_in.items() if its == language}
         scopes.append((f"projects in {language}", spoken))

@@ -14,13 +14,19 @@ from attrs import define, evolve, field, frozen
 from herdbook.domain.errors import CopyDiffers, InvalidValue, SpaceRefused, StoreDamaged
 from herdbook.domain.journal import Head
 from herdbook.ports.engine.dictionary import HEADS, JOURNAL
-from herdbook.ports.engine.digests import Digest, Digesting, canonical, counts, digest_of
+from herdbook.ports.engine.digests import (
+    Digest,
+    Digester,
+    canonical_bytes,
+    digest_space,
+    is_content,
+)
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.long_work import long_work
-from herdbook.ports.engine.paging import PAGE, Progress, silent
+from herdbook.ports.engine.paging import PAGE, Progress, no_progress
 from herdbook.ports.engine.query import Query, find
 from herdbook.ports.engine.store import Session, Store
-from herdbook.ports.unit_of_work.run import insist
+from herdbook.ports.unit_of_work.run import retry
 from herdbook.services.stores.transfer import (
     CHANGED_SINCE,
     CopyNote,
@@ -66,7 +72,7 @@ def copy(
     spaces: Sequence[str] | None = None,
     *,
     batch: int = PAGE,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> CopyReport:
     """Make spaces of the target equal to the source, with journal, secrets and leases.
 
@@ -92,11 +98,11 @@ def _copy_space(
                 raise StoreDamaged(source.url, f"{space} has rows but no head")
             return CopiedSpace(space, 0, 0, 0, Digest({}).whole, moved_on=False)
         filling = _SpaceCopy(theirs, source, target, space, head, batch)
-        insist(filling.mark_unfinished, target.patience)
+        retry(filling.mark_unfinished, target.patience)
         while filling.positions:
-            insist(filling.copy_next, target.patience)
+            retry(filling.copy_next, target.patience)
             progress(space, filling.done, total)
-        digest = insist(filling.finish, target.patience)
+        digest = retry(filling.finish, target.patience)
     progress(space, total, total)
     with source.transaction(space, write=False) as later:
         moved_on = later.head != head
@@ -149,12 +155,12 @@ class _SpaceCopy:
     done: int = 0
     written: int = 0
     removed: int = 0
-    digesting: Digesting = field(factory=Digesting)
+    digesting: Digester = field(factory=Digester)
 
     def __attrs_post_init__(self) -> None:
         self.positions = _copy_order(self.target.dictionary)
-        text = canonical(HEADS, self.head)
-        self.digesting.take(HEADS, text)
+        text = canonical_bytes(HEADS, self.head)
+        self.digesting.add(HEADS, text)
 
     def mark_unfinished(self) -> None:
         """Mark the space as an unfinished copy."""
@@ -182,7 +188,7 @@ class _SpaceCopy:
             self.removed += step.removed
             self.done += len(step.texts)
             for text in step.texts:
-                self.digesting.take(step.kind, text)
+                self.digesting.add(step.kind, text)
 
     def finish(self) -> Digest:
         """Write the head and mark the copy as finished; raises CopyDiffers for unequal digests."""
@@ -193,7 +199,7 @@ class _SpaceCopy:
             write_copy_note(
                 session, evolve(self._note, unfinished=False, clock=str(self.head.clock))
             )
-            differing = wanted.differing(digest_of(session, self.target.dictionary))
+            differing = wanted.differing_kinds(digest_space(session, self.target.dictionary))
             if differing:
                 raise CopyDiffers(self.target.url, self.space, differing)
             session.commit()
@@ -235,9 +241,9 @@ def _copy_range(theirs: Session, ours: Session, place: _Position, limit: int) ->
     end = min(ends, default=None)
     wanted_texts, found_texts = (
         {
-            kind.key_of(row): canonical(kind, row)
+            kind.key_of(row): canonical_bytes(kind, row)
             for row in page
-            if counts(kind, row) and (end is None or kind.key_of(row) <= end)
+            if is_content(kind, row) and (end is None or kind.key_of(row) <= end)
         }
         for page in (wanted, found)
     )
@@ -253,7 +259,9 @@ def _copy_range(theirs: Session, ours: Session, place: _Position, limit: int) ->
         ours.replace(kind, [rows[key] for key in changed])
         ours.insert(kind, [rows[key] for key in new])
     size = sum(map(len, wanted_texts.values())) + sum(map(len, found_texts.values()))
-    size += sum(len(vars(row)[name] or b"") for row in (*wanted, *found) for name in kind.raw)
+    size += sum(
+        len(vars(row)[name] or b"") for row in (*wanted, *found) for name in kind.bytes_fields
+    )
     count = max(len(wanted_texts), len(found_texts), 1)
     following = None
     if end is not None and (found or not place.clearing):

@@ -14,16 +14,16 @@ from herdbook.domain.errors import CycleRefused, StoreUnavailable
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.location.areas import area_of
-from herdbook.ports.engine.codec import revive
+from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference
 from herdbook.ports.engine.long_work import long_work
-from herdbook.ports.engine.paging import Progress, pages, silent
+from herdbook.ports.engine.paging import Progress, no_progress, select_pages
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store, TryAgain
 from herdbook.ports.unit_of_work.cycles import refuse_cycles
-from herdbook.ports.unit_of_work.integrity import clashes
-from herdbook.ports.unit_of_work.run import insist
+from herdbook.ports.unit_of_work.integrity import find_clashes
+from herdbook.ports.unit_of_work.run import retry
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.stores.transfer import refuse_unfinished, select_spaces
 
@@ -58,7 +58,7 @@ def merge(
     *,
     actor: Actor = NOBODY,
     experience: Experience | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> MergeReport:
     """Add the rows that only the source has to the target, in one transaction for each space.
 
@@ -71,7 +71,7 @@ def merge(
         with source.transaction(space, write=False) as theirs:
             incoming = _MergeSource(theirs, source.dictionary, space, target, progress)
             merging = partial(_merge_into, target, incoming, actor, experience)
-            reports.append(insist(merging, target.patience))
+            reports.append(retry(merging, target.patience))
     return MergeReport(
         added=sum(each.added for each in reports),
         kept=sum(each.kept for each in reports),
@@ -122,7 +122,7 @@ def _merge_space(uow: UnitOfWork, incoming: _MergeSource) -> MergeReport:
     candidates = _Candidates(uow)
     kept = done = 0
     for kind in kinds:
-        for page in pages(incoming.theirs, kind):
+        for page in select_pages(incoming.theirs, kind):
             there = uow.session.get(kind, [kind.key_of(row) for row in page])
             lacked = [row for row, own in zip(page, there, strict=True) if own is None]
             candidates.add(kind, lacked)
@@ -155,7 +155,7 @@ class _Candidates:
         """Reject rows that cannot be added, and set nullable references to them to null."""
         for kind, rows in self.rows.items():
             own = list(rows.values())
-            for row, holder, unique in clashes(self.uow, kind, own, [None] * len(own)):
+            for row, holder, unique in find_clashes(self.uow, kind, own, [None] * len(own)):
                 taken = f"{kind.title} {str(kind.key_of(holder))!r} has its"
                 self._reject(kind, kind.key_of(row), f"{taken} {' and '.join(unique.fields)}")
         self._drop_dangling()
@@ -170,7 +170,7 @@ class _Candidates:
         """Insert the candidates; returns how many."""
         coming = {kind: list(rows.values()) for kind, rows in self.rows.items() if rows}
         self.uow.reactions.disable()
-        self.uow.adopt(coming)
+        self.uow.insert_verbatim(coming)
         return sum(map(len, coming.values()))
 
     def _reject(self, kind: Kind[Any], key: Any, reason: str) -> None:  # noqa: ANN401 - any kind's key
@@ -194,7 +194,9 @@ class _Candidates:
                         continue
                     changed = True
                     if reference.on_delete is OnDelete.SET_NULL:
-                        self.rows[kind][key] = revive(kind, {**vars(row), reference.field: None})
+                        self.rows[kind][key] = construct_unchecked(
+                            kind, {**vars(row), reference.field: None}
+                        )
                     else:
                         title = self._target(reference).title
                         self._reject(kind, key, f"its {title} {str(name)!r} is not there")

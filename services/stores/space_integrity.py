@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 from herdbook.domain.errors import StoreDamaged
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.ports.engine.codec import encode, revive
+from herdbook.ports.engine.codec import construct_unchecked, encode_row
 from herdbook.ports.engine.dictionary import JOURNAL
 from herdbook.ports.engine.kinds import Dictionary, Kind
-from herdbook.ports.engine.paging import PAGE, pages
+from herdbook.ports.engine.paging import PAGE, select_pages
 from herdbook.ports.engine.query import any_of, find
-from herdbook.ports.engine.store import Examines, Finding, Session
+from herdbook.ports.engine.store import IntegrityFinding, Session, SupportsExamine
 from herdbook.ports.unit_of_work.integrity import unique_values
 
 E = TypeVar("E")
@@ -25,11 +25,11 @@ V = TypeVar("V")
 
 
 def readable_pages(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
-    """All rows of a kind in pages, without those that the engine reports as damaged."""
-    if not isinstance(session, Examines):
-        yield from pages(session, kind)
+    """All rows of a kind in select_pages, without those that the engine reports as damaged."""
+    if not isinstance(session, SupportsExamine):
+        yield from select_pages(session, kind)
         return
-    rows = session.sound(kind)
+    rows = session.readable_rows(kind)
     while page := list(islice(rows, PAGE)):
         yield page
 
@@ -41,7 +41,7 @@ def _ask_around_damage(
     try:
         return ask(keys) if keys else {}
     except StoreDamaged:
-        if not isinstance(session, Examines):
+        if not isinstance(session, SupportsExamine):
             raise
         if len(keys) == 1:
             return {}
@@ -80,7 +80,7 @@ def examine_rows(
     kind: Kind[Any],
     dictionary: Dictionary,
     tell: Callable[[int], None],
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     """Findings about the rows of a kind: references, unique values, agreement with the journal."""
     uniques: list[set[bytes]] = [set() for _ in kind.uniques]
     for page in readable_pages(session, kind):
@@ -97,7 +97,7 @@ def examine_rows(
 
 def _dangling_references(
     session: Session, kind: Kind[Any], dictionary: Dictionary, page: list[Any]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     for reference in kind.references:
         names = {kind.key_of(row): getattr(row, reference.field) for row in page}
         target = dictionary.kinds[reference.target]
@@ -112,7 +112,7 @@ def _dangling_references(
 
 def _duplicate_values(
     kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     for unique, seen in zip(kind.uniques, uniques, strict=True):
         for row in page:
             values = unique_values(unique, row)
@@ -129,7 +129,7 @@ def _duplicate_values(
 def _defaults(kind: Kind[Any]) -> dict[str, Any]:
     """The encoded defaults of the fields, for rows that were written without them."""
     values = {n: each.default if each.has_default else None for n, each in kind.columns.items()}
-    return encode(kind, revive(kind, values))
+    return encode_row(kind, construct_unchecked(kind, values))
 
 
 def _difference_from_journal(
@@ -150,7 +150,7 @@ def _difference_from_journal(
         return "the journal does not tell how it came"
     if kind.append_only:
         return None
-    expected, held = {**_defaults(kind), **recorded}, encode(kind, row)
+    expected, held = {**_defaults(kind), **recorded}, encode_row(kind, row)
     wrong = [
         name
         for name in kind.columns
@@ -161,7 +161,7 @@ def _difference_from_journal(
 
 def examine_journal(
     session: Session, dictionary: Dictionary, tell: Callable[[int], None]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     """Findings about the journal: gaps, times out of order, rows missing from the space."""
     name, last = JOURNAL.name, None
     head = session.head
@@ -182,7 +182,7 @@ def examine_journal(
         yield name, None, "the clock of the head is behind the last entry"
 
 
-def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]:
+def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[IntegrityFinding]:
     """Findings about the number and the time of an entry after the one before it."""
     expected = before.seq + 1 if before else 1
     if entry.seq != expected:
@@ -194,7 +194,7 @@ def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[F
 
 def _missing_rows(
     session: Session, dictionary: Dictionary, page: Sequence[JournalEntry]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     """The rows that these entries added, that no entry removed, and that do not exist."""
     added: dict[str, list[str]] = {}
     for entry in page:

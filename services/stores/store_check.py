@@ -23,10 +23,16 @@ from herdbook.ports.engine.dictionary import (
 )
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.long_work import long_work
-from herdbook.ports.engine.paging import Progress, silent
+from herdbook.ports.engine.paging import Progress, no_progress
 from herdbook.ports.engine.query import find
-from herdbook.ports.engine.store import Examines, Finding, Session, Store, Verifies
-from herdbook.ports.unit_of_work.projections import differences, rebuild
+from herdbook.ports.engine.store import (
+    IntegrityFinding,
+    Session,
+    Store,
+    SupportsExamine,
+    SupportsVerify,
+)
+from herdbook.ports.unit_of_work.projections import find_differences, rebuild
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.stores.space_integrity import examine_journal, examine_rows
 from herdbook.services.stores.transfer import is_empty, read_copy_note
@@ -62,7 +68,7 @@ def check(
     spaces: Sequence[str] | None = None,
     *,
     experience: Experience | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> list[Flaw]:
     """Everything that is wrong in a store, each space in one snapshot.
 
@@ -71,7 +77,7 @@ def check(
 
     Raises StoreDamaged if the engine cannot safely open its own files: they are not read then.
     """
-    if isinstance(store, Verifies):
+    if isinstance(store, SupportsVerify):
         store.verify()
     return [
         flaw
@@ -90,7 +96,7 @@ def _spaces(store: Store, wanted: Sequence[str] | None) -> list[str]:
     return listed if wanted is None else list(wanted)
 
 
-Examination = Callable[[Session], Iterator[Finding]]
+Examination = Callable[[Session], Iterator[IntegrityFinding]]
 
 
 @define
@@ -135,12 +141,12 @@ class _SpaceCheck:
             ("derived rows", self._derived),
         ]
 
-    def _engine(self, session: Session) -> Iterator[Finding]:
+    def _engine(self, session: Session) -> Iterator[IntegrityFinding]:
         self.total = sum(session.count(find(kind)) for kind in self.store.dictionary)
-        if isinstance(session, Examines):
-            yield from session.flaws(self.store.dictionary)
+        if isinstance(session, SupportsExamine):
+            yield from session.find_flaws(self.store.dictionary)
 
-    def _rows(self, session: Session, kind: Kind[Any]) -> Iterator[Finding]:
+    def _rows(self, session: Session, kind: Kind[Any]) -> Iterator[IntegrityFinding]:
         if kind is JOURNAL:
             return
         if kind.area not in (None, area_of(self.space)):
@@ -149,13 +155,13 @@ class _SpaceCheck:
                 yield kind.name, None, f"{strangers} rows are in a space where they do not belong"
         yield from examine_rows(session, kind, self.store.dictionary, self._advance)
 
-    def _journal(self, session: Session) -> Iterator[Finding]:
+    def _journal(self, session: Session) -> Iterator[IntegrityFinding]:
         yield from examine_journal(session, self.store.dictionary, self._advance)
 
-    def _derived(self, session: Session) -> Iterator[Finding]:
+    def _derived(self, session: Session) -> Iterator[IntegrityFinding]:
         options: dict[str, Any] = {"write": False, "experience": self.experience}
         uow = UnitOfWork(session, self.store, self.space, **options)
-        for actual, wanted in differences(uow):
+        for actual, wanted in find_differences(uow):
             row = wanted if actual is None else actual
             kind = next(each for each in DERIVED if isinstance(row, each.entity))
             yield kind.name, str(kind.key_of(row)), _describe_difference(actual, wanted)
@@ -165,7 +171,7 @@ class _SpaceCheck:
         self.progress(self.space, min(self.done, self.total), self.total)
 
 
-def _find_unfinished_copy(session: Session) -> Iterator[Finding]:
+def _find_unfinished_copy(session: Session) -> Iterator[IntegrityFinding]:
     note = read_copy_note(session)
     if note is not None and note.unfinished:
         yield HEADS.name, None, "the space is an unfinished copy; copy into it once more"
@@ -202,8 +208,8 @@ def repair(
                 )
                 continue
             mended = rebuilt = 0
-            if isinstance(uow.session, Examines):
-                mended = uow.session.mend(store.dictionary)
+            if isinstance(uow.session, SupportsExamine):
+                mended = uow.session.repair_lookups(store.dictionary)
             try:
                 rebuilt = rebuild(uow)
             except _UNREADABLE as error:

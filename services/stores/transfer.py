@@ -15,9 +15,9 @@ from attrs import evolve as changed
 from herdbook.domain.clock import Stamp, tick
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, SpaceRefused, StoreTooNew
-from herdbook.domain.journal import Head, Operation
+from herdbook.domain.journal import Head, OperationResult
 from herdbook.ports.engine.dictionary import HEADS, JOURNAL, OPERATIONS
-from herdbook.ports.engine.digests import COPY_NOTE, counts
+from herdbook.ports.engine.digests import COPY_NOTE, is_content
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store
 
@@ -51,7 +51,7 @@ def read_copy_note(session: Session) -> CopyNote | None:
 
 def write_copy_note(session: Session, note: CopyNote) -> None:
     """Write the note, in place of an existing one."""
-    row = Operation(operation_id=COPY_NOTE, result=asdict(note), at=_NEVER_PRUNED)
+    row = OperationResult(operation_id=COPY_NOTE, result=asdict(note), at=_NEVER_PRUNED)
     session.delete(OPERATIONS, [COPY_NOTE])
     session.insert(OPERATIONS, [row])
 
@@ -127,7 +127,7 @@ def is_empty(session: Session, target: Store) -> bool:
     """Whether a space has no content at all."""
     # Two rows, because one of them may be the copy note.
     first = ((kind, session.select(find(kind, limit=2))) for kind in target.dictionary)
-    return not any(counts(kind, row) for kind, rows in first for row in rows)
+    return not any(is_content(kind, row) for kind, rows in first for row in rows)
 
 
 def _create_head(session: Session, target: Store) -> Stamp:

@@ -15,7 +15,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send, interrupt
 
 from herdbook.adapters.langgraph.sqlite_reader import SqliteCheckpoints, open_database
-from herdbook.ports.world.foreign_checkpoints import Foreign, Untold
+from herdbook.ports.world.foreign_checkpoints import ForeignCheckpoint, ReadFailure
 from herdbook.services.checkpoints.import_foreign import import_checkpoints
 from tests.contract.children import Place
 from tests.contract.children import opened as opened_store
@@ -92,7 +92,7 @@ class Killed:
         self._source = source
         self._last = last
 
-    def checkpoints(self) -> Iterator[Foreign | Untold]:
+    def checkpoints(self) -> Iterator[ForeignCheckpoint | ReadFailure]:
         """Some, and then no more."""
         for number, each in enumerate(self._source.checkpoints()):
             if number == self._last:

@@ -9,7 +9,7 @@ from herdbook.domain.grading import Grade
 from herdbook.domain.record.model import Commit, Retrospective
 from herdbook.domain.record.observations import Setup
 from herdbook.domain.record.setup_advice import ENOUGH, Verdict
-from herdbook.domain.record.standing import Occasion, bug_found, commit_done
+from herdbook.domain.record.standing import EntryContext, bug_entry, commit_entry
 from herdbook.services.record.setup_advice import EVERYWHERE, EXPLANATION, ScopedAdvice, advise
 from tests.contract.turns import Begin
 
@@ -41,9 +41,9 @@ def work(
     with begin() as uow:
         for number in range(count):
             at = START + timedelta(minutes=number)
-            on = Occasion(agent, at, project=project, model=model)
+            on = EntryContext(agent, at, project=project, model=model)
             found = on._replace(at=at + timedelta(seconds=1))
-            uow.ledger.add_all([commit_done(on), *([bug_found(found)] if number < bugs else [])])
+            uow.ledger.add_all([commit_entry(on), *([bug_entry(found)] if number < bugs else [])])
             key = {"agent": agent, "project": project, "commit_hash": f"c{number}", "task": task}
             uow.commits.add(Commit(**key, experience_gained=5, at=at))
             uow.retrospectives.add(

@@ -9,7 +9,7 @@ from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import CycleRefused, InvalidValue, NotFound
 from herdbook.domain.plan.model import Initiative, Phase, Task
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, PROJECTS, TASKS
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.services import crud
 from herdbook.services.plan import dependencies
 
@@ -195,4 +195,4 @@ def test_a_phase_follows_what_is_done_to_its_tasks_by_hand(begin: Begin) -> None
     assert status_after(crud.change, task.id, {"status": "completed"})[1] == "completed"
     assert status_after(crud.change, other.id, {"phase_id": phase.id})[1] == "in_progress"
     with begin() as uow:
-        assert differences(uow) == []
+        assert find_differences(uow) == []

@@ -2,12 +2,12 @@
 
 import pytest
 
+from herdbook.adapters.hosts import parse_event
 from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.domain.grading import Grade
-from herdbook.domain.record.events import Event
 from herdbook.domain.record.model import EventKind
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.services.record import grading, record_ingest
 from herdbook.services.record.grading import GradeResult
@@ -34,7 +34,7 @@ def test_both_parties_make_a_retrospective(store: Store, record: str) -> None:
     assert (retro.score_before, retro.score_after) == (60, 67)
     assert (now.communication_score, now.experience_points) == (67, 1)
     assert read(store, record, grading.retrospectives) == [retro]
-    assert read(store, record, differences) == []
+    assert read(store, record, find_differences) == []
 
 
 def test_a_commit_is_judged_once(store: Store, record: str) -> None:
@@ -71,16 +71,13 @@ def test_a_judgement_keeps_the_setup_and_the_task_the_record_knows(
     store: Store, record: str
 ) -> None:
     """Who judges need not repeat them."""
-    told = Event(
+    told = parse_event(
         id="1",
         at=1_700_000_000_000_000,
         event="codex:post-commit",
         env={"HERDBOOK_AGENT": "otter"},
         raw={"model": "deep"},
-        project="app",
-        commit_hash="c0ffee",
-        subject="fix it",
-    )
+    )._replace(project="app", commit_hash="c0ffee", subject="fix it")
     run(store, record, record_ingest.flush, [told])
     graded = judge(store, record)
     assert graded.retrospective is not None

@@ -53,7 +53,7 @@ class Watched(WrappedStore):
 
 def _journal(begin: Begin) -> list[JournalEntry]:
     with begin(write=False) as uow:
-        return list(uow.journal.whole())
+        return list(uow.journal.all_entries())
 
 
 def _at_once() -> bool:
@@ -263,7 +263,7 @@ def test_who_follows_the_journal_misses_nothing_that_eight_write(place: Place) -
     ended.set()
     heard = follower()
     with opened(place) as store:
-        kept = read(store, SPACE, lambda uow: list(uow.journal.whole()))
+        kept = read(store, SPACE, lambda uow: list(uow.journal.all_entries()))
     assert len(kept) == 3 * UNITS * WRITERS
     assert heard == kept
 

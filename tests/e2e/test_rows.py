@@ -12,7 +12,7 @@ import pytest
 
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
-from herdbook.domain.record.standing import Occasion, bug_found
+from herdbook.domain.record.standing import EntryContext, bug_entry
 from tests.e2e.conftest import PROGRAM, Person
 
 
@@ -250,7 +250,7 @@ def test_a_halted_agent_claims_nothing(person: Person, app: Path) -> None:
     person.runs(app, "agent", "add", "otter")
     person.runs(app, "task", "add", "x")
     here = person.at(app)
-    bug = bug_found(Occasion(agent="otter", at=datetime.now(UTC)))
+    bug = bug_entry(EntryContext(agent="otter", at=datetime.now(UTC)))
     here.run(Area.RECORD, lambda uow: uow.ledger.add(bug))
     told = person.tries(app, "claim")
     assert told.returncode == 1

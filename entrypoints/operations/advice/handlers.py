@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.domain.record.languages import LANGUAGES, language_named, main_language
+from herdbook.domain.record.languages import LANGUAGES, find_language, main_language
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.services.record import prior_art as recalling
@@ -80,7 +80,7 @@ def _wanted(here: Here, text: str | None) -> Wanted:
     if text is None:
         return Wanted()
     # A language is meant even where a folder has its name; `./go` is always the folder.
-    language = language_named(text)
+    language = find_language(text)
     if language is not None:
         spoken = _language(here)
         return Wanted((), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken))

@@ -8,15 +8,15 @@ from itertools import islice
 from typing import Any
 
 from herdbook.adapters.langgraph.preview import is_opaque, preview
-from herdbook.domain.checkpoints.model import Checkpoint, Typed, id_at
-from herdbook.domain.checkpoints.preview import Difference, blob, differences
+from herdbook.domain.checkpoints.model import Checkpoint, TaggedBytes, decode_checkpoint_id
+from herdbook.domain.checkpoints.preview import Difference, differences, preview_bytes
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.operations.checkpoints.preview import as_json
-from herdbook.ports.checkpoint_storage.thread_operations import Sizes
-from herdbook.ports.checkpoint_storage.value_store import read_values, unpacked
-from herdbook.ports.repositories.checkpoints import Held
+from herdbook.ports.checkpoint_storage.thread_operations import ThreadSizes
+from herdbook.ports.checkpoint_storage.value_store import decode_value_table, decompress
+from herdbook.ports.repositories.checkpoints import CheckpointBundle
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.checkpoints import threads as checkpoints_threads
 
@@ -54,12 +54,12 @@ def list_(
 
 
 def _listed(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
-    values = read_values(row.channels)
-    metadata = _map(preview(Typed(row.metadata_tag, row.metadata)))
+    values = decode_value_table(row.channels)
+    metadata = _map(preview(TaggedBytes(row.metadata_tag, row.metadata)))
     return {
-        "checkpoint_id": id_at(row.place),
+        "checkpoint_id": decode_checkpoint_id(row.place),
         "namespace": namespace,
-        "parent_id": None if row.parent is None else id_at(row.parent),
+        "parent_id": None if row.parent is None else decode_checkpoint_id(row.parent),
         "at": _at(row),
         "step": as_json(metadata.get("step")),
         "source": as_json(metadata.get("source")),
@@ -114,7 +114,7 @@ def show(
     }
 
 
-def _told(value: Typed) -> dict[str, Any]:
+def _told(value: TaggedBytes) -> dict[str, Any]:
     return {"tag": value.tag, "bytes": len(value.data), "value": as_json(preview(value))}
 
 
@@ -148,7 +148,9 @@ def diff(
     }
 
 
-def _channel(before: Held, after: Held, name: str, limit: int) -> dict[str, Any]:
+def _channel(
+    before: CheckpointBundle, after: CheckpointBundle, name: str, limit: int
+) -> dict[str, Any]:
     one, other = before.values.get(name), after.values.get(name)
     told: dict[str, Any] = {
         "channel": name,
@@ -157,7 +159,7 @@ def _channel(before: Held, after: Held, name: str, limit: int) -> dict[str, Any]
         "bytes_after": other and len(other.data),
     }
     if one is None or other is None:
-        value = preview(one or other or Typed("null", b""))
+        value = preview(one or other or TaggedBytes("null", b""))
         found = Difference("", told["change"], *((None, value) if one is None else (value, None)))
         return {**told, **_limited([found], limit)}
     old, new = preview(one), preview(other)
@@ -165,7 +167,7 @@ def _channel(before: Held, after: Held, name: str, limit: int) -> dict[str, Any]
         told["opaque"] = True
     answer = _differences(old, new, limit)
     if not answer["differences"]:  # the same to look at, and yet written in another way
-        bytes_ = (blob(one.tag, one.data), blob(other.tag, other.data))
+        bytes_ = (preview_bytes(one.tag, one.data), preview_bytes(other.tag, other.data))
         answer = _limited([Difference("", "changed", *bytes_)], limit)
     return {**told, **answer}
 
@@ -223,7 +225,9 @@ def _tidied(
             freed = use_case(uow, names)
     else:
         freed = here.run(AREA, use_case, names)
-    total = Sizes(*(sum(numbers) for numbers in zip(*(each.freed for each in freed), strict=True)))
+    total = ThreadSizes(
+        *(sum(numbers) for numbers in zip(*(each.freed for each in freed), strict=True))
+    )
     return {
         "preview": preview,
         "threads": [
@@ -240,7 +244,7 @@ def _tidied(
 
 def _at(row: Checkpoint) -> str:
     """When the graph made it; one that was taken over is kept since later."""
-    state = Typed(row.state_tag, unpacked(row.state, is_packed=row.state_packed))
+    state = TaggedBytes(row.state_tag, decompress(row.state, is_packed=row.state_packed))
     made = _map(preview(state)).get("ts")
     return made if isinstance(made, str) else row.created_at.isoformat()
 

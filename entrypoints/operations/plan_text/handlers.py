@@ -5,7 +5,7 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.location.areas import Area
-from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.cli.parser import read_input_bytes
@@ -15,8 +15,8 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 from herdbook.services.plan_text.import_export import ImportReport, export_plan, import_plan
 
-READERS = {"markdown": read_markdown, "lines": read_lines}
-WRITERS = {"markdown": write_markdown, "lines": write_lines}
+READERS = {"markdown": read_markdown, "lines": read_json_lines}
+WRITERS = {"markdown": write_markdown, "lines": write_json_lines}
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".jsonl": "lines", ".ndjson": "lines"}
 
 

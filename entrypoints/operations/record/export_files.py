@@ -16,7 +16,7 @@ from herdbook.domain.record.model import Activity, Commit, Retrospective, Standi
 from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, RETROSPECTIVES
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import PAGE, every
+from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -96,7 +96,7 @@ def _line(text: str) -> str:
 
 
 def _of_project(uow: UnitOfWork, kind: Kind[Any], project: str) -> list[Any]:
-    return list(every(uow, find(kind, {"project": project}, by=("at",), limit=PAGE)))
+    return list(select_all(uow, find(kind, {"project": project}, by=("at",), limit=PAGE)))
 
 
 def _json(value: object) -> str:

@@ -11,7 +11,7 @@ from herdbook.adapters.stores.urls import shown_url
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.ports.world.agent_tracker import Tracked, Tracker
+from herdbook.ports.world.agent_tracker import TrackerContents, TrackerRecord
 from herdbook.services.agent_tracker.fields import project_of
 from herdbook.services.agent_tracker.import_records import import_tracker
 
@@ -32,7 +32,9 @@ def read(here: Here, *, file: str, words: str | None = None) -> dict[str, Any]:
     }
 
 
-def told(here: Here, database: Path, words: Path | None = None) -> tuple[Tracker, dict[str, str]]:
+def told(
+    here: Here, database: Path, words: Path | None = None
+) -> tuple[TrackerContents, dict[str, str]]:
     """What a database tells, and which repositories its projects are."""
     if words is None:
         dictionary = locate.find_word_list(database, Path.home(), here.variables)
@@ -42,7 +44,7 @@ def told(here: Here, database: Path, words: Path | None = None) -> tuple[Tracker
     return tracker, _projects(here, tracker)
 
 
-def _projects(here: Here, tracker: Tracker) -> dict[str, str]:
+def _projects(here: Here, tracker: TrackerContents) -> dict[str, str]:
     """The repositories that the paths of projects lead to, where they still do."""
     variables = without_repository_variables(here.variables)
     found = {}
@@ -56,7 +58,7 @@ def _projects(here: Here, tracker: Tracker) -> dict[str, str]:
     return found
 
 
-def _path(record: Tracked) -> str:
+def _path(record: TrackerRecord) -> str:
     try:
         return project_of(record)
     except HerdbookError:

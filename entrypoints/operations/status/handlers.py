@@ -10,7 +10,7 @@ from herdbook.domain.agents.model import Worktree
 from herdbook.domain.errors import HerdbookError, NotFound
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.resolve import Place
+from herdbook.domain.location.resolve import StoreLocation
 from herdbook.domain.location.settings import BACKENDS
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.ports.engine.store import Store
@@ -86,7 +86,7 @@ def status(here: Here, *, worktree: str | None, all: bool) -> StatusAnswer:  # n
     return {"spaces": spaces, "notes": list(here.overrides)}
 
 
-def _nothing(place: Place, space: str) -> SpaceAnswer:
+def _nothing(place: StoreLocation, space: str) -> SpaceAnswer:
     return {
         "space": space,
         "url": shown_url(place.url),
@@ -115,7 +115,7 @@ def _elsewhere(here: Here, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
     return found
 
 
-def _is_own(place: Place) -> bool:
+def _is_own(place: StoreLocation) -> bool:
     """Whether what lies there now is what this user made or trusted."""
     if place.scheme not in BACKENDS:
         return True

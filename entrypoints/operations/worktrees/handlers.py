@@ -13,7 +13,7 @@ from herdbook.adapters.workspace import link_privately
 from herdbook.domain.errors import InvalidValue, NotFound, WorktreeInUse
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.identity import GitFacts, repository_id, worktree_id
-from herdbook.domain.location.resolve import FOLDER, Place, file_url
+from herdbook.domain.location.resolve import LINKS_FOLDER, StoreLocation, file_url
 from herdbook.domain.location.settings import BACKENDS, Scope
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.ports.engine.store import Store
@@ -139,7 +139,7 @@ def _link_stores(there: Here) -> list[tuple[Path, Path]]:
         if place.scope is not Scope.REPO or there.ground.worktree is None:
             continue
         target = path_of(place.url)
-        folder = Path(there.ground.worktree, FOLDER)
+        folder = Path(there.ground.worktree, LINKS_FOLDER)
         link_privately(folder, target)
         if (folder / target.name).is_symlink():
             links.append((folder / target.name, target))
@@ -217,7 +217,7 @@ def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
     return archived
 
 
-def _archive_place(here: Here, place: Place, identity: str) -> Place:
+def _archive_place(here: Here, place: StoreLocation, identity: str) -> StoreLocation:
     root = here.ground.state or here.ground.data
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     name = f"{place.area}-{identity}-{stamp}.{place.scheme}"

@@ -13,7 +13,7 @@ import pytest
 
 from herdbook.adapters.langgraph.sqlite_reader import open_database
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.ports.world.foreign_checkpoints import Foreign
+from herdbook.ports.world.foreign_checkpoints import ForeignCheckpoint
 
 WRITER = """
 import sqlite3, sys, time
@@ -73,8 +73,8 @@ def _numbers(file: Path) -> list[int]:
         found = list(source.checkpoints())
         assert source.total == len(found)
         assert source.left_out == 0
-    assert all(isinstance(each, Foreign) and len(each.writes) == 1 for each in found)
-    return [int(each.checkpoint_id) for each in found if isinstance(each, Foreign)]
+    assert all(isinstance(each, ForeignCheckpoint) and len(each.writes) == 1 for each in found)
+    return [int(each.checkpoint_id) for each in found if isinstance(each, ForeignCheckpoint)]
 
 
 def _content(folder: Path) -> dict[str, bytes]:

@@ -13,7 +13,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.model import Activity, Commit, Retrospective
-from herdbook.domain.record.standing import Occasion, commit_done
+from herdbook.domain.record.standing import EntryContext, commit_entry
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.operations.advice import handlers as commands
 from herdbook.entrypoints.operations.advice import views as screens
@@ -55,7 +55,7 @@ def fill(uow: UnitOfWork, project: str, grades: dict[str, Grade], count: int = M
     for model, grade in grades.items():
         for number in range(count):
             at = START + timedelta(minutes=number)
-            uow.ledger.add(commit_done(Occasion(model, at, model=model)))
+            uow.ledger.add(commit_entry(EntryContext(model, at, model=model)))
             key = {"agent": model, "project": project, "commit_hash": f"{number}", "at": at}
             uow.commits.add(Commit(**key, task=f"matter {number}", experience_gained=5))
             uow.retrospectives.add(

@@ -13,7 +13,7 @@ from herdbook.domain.plan.model import Task
 from herdbook.domain.secret import Secret
 from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.entrypoints.operations.wire_converter import structure, unstructure
-from herdbook.ports.engine.codec import members, revive
+from herdbook.ports.engine.codec import choices_by_value, construct_unchecked
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Column, Kind
 
@@ -32,7 +32,7 @@ SOME: dict[str, tuple[Any, ...]] = {
 
 def values(column: Column) -> tuple[Any, ...]:
     """Some values that a column may hold; None where it may hold nothing."""
-    some = tuple(members(column).values()) or SOME.get(column.type_name, ("ü", ""))
+    some = tuple(choices_by_value(column).values()) or SOME.get(column.type_name, ("ü", ""))
     return (*some, None) if column.optional else some
 
 
@@ -41,7 +41,7 @@ def rows(kind: Kind[Any]) -> list[Any]:
     columns = {name: values(each) for name, each in kind.columns.items()}
     most = max(map(len, columns.values()))
     return [
-        revive(kind, {name: some[at % len(some)] for name, some in columns.items()})
+        construct_unchecked(kind, {name: some[at % len(some)] for name, some in columns.items()})
         for at in range(most)
     ]
 

@@ -19,7 +19,7 @@ CROWD = 200
 HEAVY = {"re", "json", "argparse", "pathlib", "attr", "herdbook.entrypoints.cli.run_command"}
 READER = """
 import os, signal, sys
-from herdbook.adapters import spool
+from herdbook.adapters.user_state import spool
 spool.QUIET = float(sys.argv[1])
 while True:
     taken = spool.taken()

@@ -22,7 +22,7 @@ import os, signal, sys
 from herdbook.adapters.user_state import spool
 spool.QUIET = float(sys.argv[1])
 while True:
-    taken = spool.taken()
+    taken = spool.take_batch()
     with open(sys.argv[2], "a") as store:
         for event in taken:
             store.write(event.id + " " + str(event.raw["n"]) + "\\n")

@@ -1,7 +1,7 @@
 """DuckDB's SQL: its types, and what it does otherwise than Postgres. Needs no driver."""
 
 from herdbook.adapters.sql.dialect import Dialect, naive
-from herdbook.ports.engine.codec import utc
+from herdbook.ports.engine.codec import as_utc
 
 _TYPES = {
     **dict.fromkeys(("id", "name", "text", "choice", "stamp", "secret"), "VARCHAR"),
@@ -17,6 +17,6 @@ DUCKDB = Dialect(
     array_types=_TYPES,
     # TIMESTAMP WITH TIME ZONE would need another package to be fetched: UTC by convention.
     moment_to_db=naive,
-    moment_from_db=utc,
+    moment_from_db=as_utc,
     among=lambda column, values: f"{column} IN (SELECT unnest({values}))",
 )

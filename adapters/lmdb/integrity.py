@@ -8,7 +8,7 @@ from attrs import frozen
 from herdbook.adapters.lmdb.keys import behind, entries, key_encoder, row_prefix, tag
 from herdbook.domain.errors import StoreDamaged
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.store import Finding
+from herdbook.ports.engine.store import IntegrityFinding
 
 _UNREADABLE = (StoreDamaged, ValueError, LookupError, TypeError)
 _MARK = slice(4, 8)
@@ -62,7 +62,7 @@ class Books:
         """The rows of a kind that can be read."""
         return (row for _, row in self.of_kind(kind) if row is not None)
 
-    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
+    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[IntegrityFinding]:
         """Everything that is not as writing it has left it."""
         known = {kind.name: kind for kind in kinds}
         for name in self.names():
@@ -107,7 +107,7 @@ class Books:
             self.txn.put(entry, key, db=self.lookups)
         return len(strays | {entry for entry, _ in lacking})
 
-    def _strays(self, known: dict[str, Kind[Any]]) -> Iterator[tuple[bytes, Finding]]:
+    def _strays(self, known: dict[str, Kind[Any]]) -> Iterator[tuple[bytes, IntegrityFinding]]:
         """The entries that should not be there, and what is wrong with them."""
         marks = {tag(kind.name, each): kind for kind in known.values() for each in kind.all_lookups}
         for entry, key in self.under(self.space, self.lookups):

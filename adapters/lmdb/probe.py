@@ -13,25 +13,25 @@ from herdbook.adapters.lmdb.registry import open_environment
 from herdbook.adapters.lmdb.writer_lock import Trust, judge_file, writer_lock
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.location.resolve import NOTHING_THERE, Sight
+from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 
 META = "meta"
 
 
-def look(url: str, _: float) -> Sight:
+def look(url: str, _: float) -> StoreProbe:
     """See what the folder says of itself; nothing is made, and nothing waited for.
 
     A file of which nobody knows that it is whole is not read: opening the store verifies it.
     """
     folder = Path(os.path.realpath(path_of(url)))
     if is_free(folder):
-        return NOTHING_THERE
+        return NO_STORE
     size = None
     try:
         size = size_of(folder)
-        return Sight(exists=True, bytes=size, schema_version=_version(folder))
+        return StoreProbe(exists=True, bytes=size, schema_version=_version(folder))
     except (HerdbookError, lmdb.Error, OSError, ValueError, KeyError) as error:
-        return Sight(exists=True, bytes=size, problem=f"it cannot be read: {error}")
+        return StoreProbe(exists=True, bytes=size, problem=f"it cannot be read: {error}")
 
 
 def is_missing(url: str) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from herdbook.adapters.sql.dialect import Dialect
-from herdbook.ports.engine.codec import utc
+from herdbook.ports.engine.codec import as_utc
 
 TEXT = 'text COLLATE "C"'
 
@@ -43,7 +43,7 @@ POSTGRES = Dialect(
         "bytes": "bytea",
     },
     moment_to_db=_as_is,
-    moment_from_db=utc,
+    moment_from_db=as_utc,
     among=lambda column, values: f"{column} = ANY({values})",
     hash_of=lambda text: f"md5({text})",
 )

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.location.resolve import NOTHING_THERE, Sight
+from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 
 PATIENCE = 3.0
 _LOOKS = {
@@ -14,20 +14,20 @@ _LOOKS = {
 }
 
 
-def look(url: str, patience: float = PATIENCE) -> Sight:
+def look(url: str, patience: float = PATIENCE) -> StoreProbe:
     """See whether a store is there, how large it is and by which schema it is laid out.
 
     What stands in the way is told in `problem`, not raised.
     """
     module = _LOOKS.get(url.partition("://")[0])
     if module is None:
-        return NOTHING_THERE
+        return NO_STORE
     try:
-        sight: Sight = import_module(module).look(url, patience)
+        sight: StoreProbe = import_module(module).look(url, patience)
     except HerdbookError as error:
-        return Sight(exists=None, problem=str(error))
+        return StoreProbe(exists=None, problem=str(error))
     except ImportError as error:
-        return Sight(exists=None, problem=f"its driver is not installed ({error})")
+        return StoreProbe(exists=None, problem=f"its driver is not installed ({error})")
     return sight
 
 

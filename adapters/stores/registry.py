@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.system.clock import system_clock
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.location import areas
 from herdbook.domain.location.areas import Area
@@ -95,7 +95,7 @@ def open_store(
     verify: bool = False,
     dictionary: Dictionary = DICTIONARY,
     clock: Clock = system_clock,
-    ids: Ids = random_ids,
+    ids: Ids = random_id,
 ) -> Store:
     """Open the store at a URL, made if there is none and `create` is set.
 

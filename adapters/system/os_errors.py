@@ -1,4 +1,4 @@
-"""What the system raises about a store's files, in Herdbook's words."""
+"""Translation of the system's errors about a store's files into Herdbook's errors."""
 
 import errno
 
@@ -9,11 +9,11 @@ NO_ROOM = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "no file may grow larger here",
 }
-"""The errors that say that a file or a folder could not grow."""
+"""The errors of a file or a folder that could not grow."""
 
 
 def translate_os_error(error: OSError, place: str) -> StoreFull | StoreUnavailable:
-    """The error of ours that tells what this one means for the store at `place`."""
+    """The Herdbook error for a system error about the store at `place`."""
     if error.errno in NO_ROOM:
         return StoreFull(place, NO_ROOM[error.errno])
     about = f" ({error.filename})" if error.filename else ""

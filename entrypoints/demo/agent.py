@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from herdbook.adapters.git.worktree_lock import locked
+from herdbook.adapters.git.worktree_lock import worktree_lock
 from herdbook.domain.errors import AgentHalted, InvalidValue, NotFound, StaleFence
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
@@ -96,7 +96,7 @@ class AgentProcess:
         """Ask another agent about a task, wait for its answer and log it."""
         question, other = scenario.QUESTIONS[self.name][0], scenario.BY_NAME[self.name].asks
         key = self.call("conversation.add", question=question, to=other, task=task_id)["id"]
-        found = self.wait_for(lambda: self.here.read(Area.WORK, messaging.answered, key))
+        found = self.wait_for(lambda: self.here.read(Area.WORK, messaging.find_answer, key))
         self.log(f"{other} says: {found.answer}")
 
     def commit(self, task_id: str, name: str) -> str:
@@ -104,7 +104,7 @@ class AgentProcess:
         folder = self.here.folder
         (file,) = (task.file for task in scenario.TASKS if task.name == name)
         # Two agents share a worktree, and git refuses the second one that writes its index.
-        with locked(self.common_dir, PATIENCE):
+        with worktree_lock(self.common_dir, PATIENCE):
             with (folder / file).open("a") as written:
                 written.write(f"{name}, by {self.name}\n")
             git(folder, "add", "--", file)

@@ -41,8 +41,9 @@ class Outcome(NamedTuple):
 
     def name_of(self, key: str | None) -> str:
         """The name of a task or an agent; its id if there is none such."""
-        rows = (*self.tasks, *self.agents)
-        return next((row.name for row in rows if row.id == key), key or "nobody")
+        names = {task.id: task.name for task in self.tasks}
+        names |= {agent.id: agent.name for agent in self.agents}
+        return names.get(key or "", key or "nobody")
 
     def agents_called(self, name: str) -> list[Agent]:
         """The agent of this name, if it came."""
@@ -62,7 +63,7 @@ def read_work(uow: UnitOfWork) -> dict[str, Any]:
         "needs": {each.id: {one.id for one in uow.tasks.dependencies(each.id)} for each in tasks},
         "agents": uow.agents.page(),
         "conversations": uow.conversations.page(),
-        "journal": list(uow.journal.whole()),
+        "journal": list(uow.journal.all_entries()),
     }
 
 

@@ -17,7 +17,7 @@ from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import InitiativeStatus
 from herdbook.domain.record.model import Commit, Standing
-from herdbook.domain.record.standing import Occasion, commit_done, tool_used
+from herdbook.domain.record.standing import EntryContext, commit_entry, tool_entry
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.entrypoints.demo import sandbox
 from herdbook.entrypoints.demo.checks import Outcome, problems, read_record, read_work, summary_of
@@ -36,7 +36,7 @@ from herdbook.entrypoints.demo.scenario import (
 from herdbook.entrypoints.demo.sentences import sentence_of
 from herdbook.entrypoints.operations.agents.handlers import crashed
 from herdbook.entrypoints.operations.board.handlers import board
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -212,7 +212,7 @@ class Demo:
         )
         off = self.off or problems(outcome)  # where it was given up, all else follows from that
         came = [agent for each in AGENTS for agent in outcome.agents_called(each.name)]
-        last = [{**plain(e), "name": self.names.get(e.key)} for e in outcome.journal[-10:]]
+        last = [{**to_data(e), "name": self.names.get(e.key)} for e in outcome.journal[-10:]]
         commands = ["demo --keep", "task add 'my first task'", "status"]
         if kept is not None:
             commands = ["status", f"log list {HALTED.name}", "journal list --since 60"]
@@ -233,9 +233,9 @@ def grade(uow: UnitOfWork, agent: str, task: str, commit_hash: str) -> Standing:
 
     All in one transaction: who sees the grade sees the bugs.
     """
-    on = Occasion(agent, uow.now, project=PROJECT, provider=PROVIDER)
-    committed = commit_done(on)
-    uow.ledger.add_all([tool_used(on, TOOLS), committed])
+    on = EntryContext(agent, uow.now, project=PROJECT, provider=PROVIDER)
+    committed = commit_entry(on)
+    uow.ledger.add_all([tool_entry(on, TOOLS), committed])
     own, yours = BY_NAME[agent].grades
     uow.commits.add(
         Commit(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from herdbook.adapters.git.git_process import refuse, run_git
+from herdbook.adapters.git.git_process import raise_complaint, run_git
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state import known_stores
 from herdbook.domain.errors import StoreUnavailable
@@ -79,7 +79,7 @@ def git(folder: Path, *words: str) -> str:
     """Run git in a folder and return its output; InvalidValue if it fails."""
     status, output, complaint = run_git(["-C", str(folder), *words], os.environ)
     if status != 0:
-        refuse("git", status, complaint)
+        raise_complaint("git", status, complaint)
     return os.fsdecode(output)
 
 

@@ -12,19 +12,19 @@ from herdbook.domain.plan.model import Phase
 from herdbook.domain.plan.phases import TaskChange, follow_tasks, summarize_changes
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.unit_of_work.changes import Change, Nets, net
+from herdbook.ports.unit_of_work.changes import NetChanges, RowChange, net_changes
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 FindRow = Callable[[Kind[Any], Any], Any]
 """A row as it was before any reaction of this transaction; None if it is not there."""
-Reaction = Callable[["UnitOfWork", Nets, FindRow], Iterable[tuple[Kind[Any], Any]]]
+Reaction = Callable[["UnitOfWork", NetChanges, FindRow], Iterable[tuple[Kind[Any], Any]]]
 """From the net changes of a transaction to the rows as they should be."""
 
 
 def phases_follow_tasks(
-    uow: "UnitOfWork", nets: Nets, find_row: FindRow
+    uow: "UnitOfWork", nets: NetChanges, find_row: FindRow
 ) -> Iterator[tuple[Kind[Any], Any]]:
     """Let the phases of changed tasks follow them."""
     by_phase: dict[str, list[TaskChange]] = {}
@@ -47,7 +47,7 @@ def _follow(uow: "UnitOfWork", phase: Phase, changes: list[TaskChange]) -> Phase
     )
 
 
-def _status_is_set(change: Change | None) -> bool:
+def _status_is_set(change: RowChange | None) -> bool:
     """Whether the transaction itself gave a phase its status."""
     if change is None or change.after is None:
         return False
@@ -90,7 +90,7 @@ class Reactions:
         for change in changes[self._seen :]:
             # Written by a use case after a reaction: that is the row to go on from.
             self._before.pop((change.kind.name, change.key), None)
-        nets = net(each for at, each in enumerate(changes) if at not in self._own)
+        nets = net_changes(each for at, each in enumerate(changes) if at not in self._own)
         for name, reaction in REACTIONS.items():
             if name in nets:
                 for kind, row in list(reaction(self._uow, nets, self._find_row)):
@@ -103,7 +103,7 @@ class Reactions:
 
     def _save(self, kind: Kind[Any], row: Any) -> None:
         key = kind.key_of(row)
-        (current,) = self._uow.existing(kind, [key])
+        (current,) = self._uow.get_existing(kind, [key])
         values = {**vars(row), "version": current.version, "updated_at": current.updated_at}
         if values == vars(current) or (kind.name, key) in self._excluded:
             return

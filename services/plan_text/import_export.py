@@ -1,4 +1,4 @@
-"""Whole plans in and out: the store brought to what a text says, and put into text."""
+"""Import and export whole plans as text."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,12 +11,12 @@ from herdbook.domain.plan.readiness import OpeningState
 from herdbook.domain.plan_text.tree import INITIATIVE, PHASE, TASK, PlanText
 from herdbook.ports.engine.dictionary import OPENINGS, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan_text.matching import Arrival, Wanted, arrival_of
+from herdbook.services.plan_text.matching import MatchedItem, PlanMatch, match_plan
 from herdbook.services.plan_text.render import KINDS, Rows, all_rows, edges_of, plan_of, rows_under
 
 
-class Added(NamedTuple):
-    """An item that is new, the id it has now and the one it had in the text."""
+class AddedItem(NamedTuple):
+    """A new item: its id in the store, and the ref it had in the text."""
 
     kind: str
     id: str
@@ -24,8 +24,8 @@ class Added(NamedTuple):
     ref: str
 
 
-class Changed(NamedTuple):
-    """An item that is not as it was, and the fields in which it differs."""
+class ChangedItem(NamedTuple):
+    """A changed item and the fields in which it changed."""
 
     kind: str
     id: str
@@ -33,8 +33,8 @@ class Changed(NamedTuple):
     fields: tuple[str, ...]
 
 
-class LeftAlone(NamedTuple):
-    """Something that is not as the text has it, and why it was left so."""
+class SkippedItem(NamedTuple):
+    """An item that differs from the text and was left as it is, with the reason."""
 
     kind: str
     id: str
@@ -43,16 +43,16 @@ class LeftAlone(NamedTuple):
 
 
 class ImportReport(NamedTuple):
-    """What an import did."""
+    """The result of an import."""
 
-    added: tuple[Added, ...]
-    changed: tuple[Changed, ...]
-    left_alone: tuple[LeftAlone, ...]
+    added: tuple[AddedItem, ...]
+    changed: tuple[ChangedItem, ...]
+    left_alone: tuple[SkippedItem, ...]
     unchanged: int
 
 
 def export_plan(uow: UnitOfWork, initiative_id: str | None = None) -> PlanText:
-    """The whole plan of a space, or one initiative of it; NotFound if there is none such."""
+    """The plan of a space, or of one initiative; raises NotFound if that does not exist."""
     rows = all_rows(uow) if initiative_id is None else rows_under(uow, [initiative_id], ())
     edges = edges_of(uow, PHASE, [phase.id for phase in rows.phases])
     edges |= edges_of(uow, TASK, [task.id for task in rows.tasks])
@@ -60,13 +60,14 @@ def export_plan(uow: UnitOfWork, initiative_id: str | None = None) -> PlanText:
 
 
 def import_plan(uow: UnitOfWork, plan: PlanText) -> ImportReport:
-    """Bring the store to what a text says of the items that are in it; nothing is ever removed.
+    """Make the rows of a plan's items as the text has them; nothing is ever removed.
 
-    An item whose ref is the id of a row is that row; any other is new. InvalidValue if something
-    waits for what is nowhere, CycleRefused, with the names, if things would wait for one another.
+    An item whose ref is the id of a row is that row; any other is new. Raises InvalidValue if an
+    item waits for one that exists neither in the text nor in the store, and CycleRefused, with the
+    names, if items would wait for one another.
     """
-    arrival = arrival_of(uow, plan)
-    stay = _statuses(uow, arrival)
+    arrival = match_plan(uow, plan)
+    stay = _apply_statuses(uow, arrival)
     try:
         _write(uow, arrival)
     except CycleRefused as error:
@@ -75,8 +76,8 @@ def import_plan(uow: UnitOfWork, plan: PlanText) -> ImportReport:
     return _report(uow, arrival, stay, uow.reactions.saved.get(PHASES.name, {}))
 
 
-def _statuses(uow: UnitOfWork, arrival: Arrival) -> list[LeftAlone]:
-    """Move statuses as far as the rules allow, and tell where they do not."""
+def _apply_statuses(uow: UnitOfWork, arrival: PlanMatch) -> list[SkippedItem]:
+    """Apply the statuses of the text as far as the rules allow; returns those not applied."""
     tasks = [each for each in arrival.items if each.sort is TASK and each.before is not None]
     openings = uow.get(OPENINGS, [each.id for each in tasks])
     held = {
@@ -86,39 +87,39 @@ def _statuses(uow: UnitOfWork, arrival: Arrival) -> list[LeftAlone]:
         and opening.state is OpeningState.HELD
         and not lease_is_over(opening, uow.now)
     }
-    left: list[LeftAlone] = []
+    left: list[SkippedItem] = []
     for each in arrival.items:
-        reason = each.restate(held=each.id in held)
+        reason = each.apply_status(held=each.id in held)
         if reason is not None:
-            left.append(LeftAlone(each.sort.title, each.id, each.name, reason))
+            left.append(SkippedItem(each.sort.title, each.id, each.name, reason))
     return left
 
 
-def _write(uow: UnitOfWork, arrival: Arrival) -> None:
-    """Write it in an order in which nothing is ever in the way that would be gone at the end."""
-    for kind, gone in arrival.edges_gone.items():
+def _write(uow: UnitOfWork, arrival: PlanMatch) -> None:
+    """Write in an order in which no intermediate state breaks a rule that the end state keeps."""
+    for kind, gone in arrival.removed_edges.items():
         if gone:
             uow.remove(kind, gone)
     new = {each.id for each in arrival.items if each.before is None}
-    later: list[Wanted] = []
+    later: list[MatchedItem] = []
     for sort, kind in KINDS.items():
-        at_once: list[tuple[Wanted, Any]] = []
-        for each in arrival.changed(sort):
-            waits = bool(each.owners() & new)
+        at_once: list[tuple[MatchedItem, Any]] = []
+        for each in arrival.changed_items(sort):
+            waits = bool(each.new_owners() & new)
             later += [each] if waits else []
-            at_once.append((each, each.detached() if waits else each.row))
+            at_once.append((each, each.without_new_owners() if waits else each.row))
         rows = [row for _, row in at_once]
         saved = uow.save(kind, rows) if rows else []
         for (each, _), row in zip(at_once, saved, strict=True):
             each.stored = row
-    added = {kind: arrival.added(sort) for sort, kind in KINDS.items()} | arrival.edges_new
-    uow.adopt({kind: each for kind, each in added.items() if each})
+    added = {kind: arrival.new_rows(sort) for sort, kind in KINDS.items()} | arrival.new_edges
+    uow.insert_verbatim({kind: each for kind, each in added.items() if each})
     for each in later:
         version = vars(each.stored)["version"]
         uow.save(KINDS[each.sort], [evolve(each.row, version=version)])
 
 
-def _names(uow: UnitOfWork, arrival: Arrival, cycle: tuple[str, ...]) -> tuple[str, ...]:
+def _names(uow: UnitOfWork, arrival: PlanMatch, cycle: tuple[str, ...]) -> tuple[str, ...]:
     names = {each.id: each.name for each in arrival.items}
     for key in cycle:
         if key not in names:
@@ -128,43 +129,43 @@ def _names(uow: UnitOfWork, arrival: Arrival, cycle: tuple[str, ...]) -> tuple[s
 
 
 def _report(
-    uow: UnitOfWork, arrival: Arrival, stay: list[LeftAlone], follow: dict[str, Phase]
+    uow: UnitOfWork, arrival: PlanMatch, stay: list[SkippedItem], follow: dict[str, Phase]
 ) -> ImportReport:
-    added: list[Added] = []
-    changed: list[Changed] = []
+    added: list[AddedItem] = []
+    changed: list[ChangedItem] = []
     unchanged = 0
     for each in arrival.items:
         title, name = each.sort.title, each.name
-        fields = arrival.fields_changed(each)
+        fields = arrival.changed_fields(each)
         if each.id in follow and "status" not in fields:
             fields += ("status",)
         if each.before is None:
-            added.append(Added(title, each.id, name, each.item.ref))
+            added.append(AddedItem(title, each.id, name, each.item.ref))
         elif fields:
-            changed.append(Changed(title, each.id, name, fields))
+            changed.append(ChangedItem(title, each.id, name, fields))
         else:
             unchanged += 1
     known = {each.id for each in arrival.items}
     changed += [
-        Changed(PHASE.title, key, phase.name, ("status",))
+        ChangedItem(PHASE.title, key, phase.name, ("status",))
         for key, phase in follow.items()
         if key not in known
     ]
-    around = _around(uow, arrival)
+    around = _existing_rows(uow, arrival)
     there = [(PHASE, row.id, row.name) for row in around.phases]
     there += [(TASK, row.id, row.name) for row in around.tasks]
     stay += _out_of_order(arrival)
     missing = [
-        LeftAlone(sort.title, key, name, "is not in the text")
+        SkippedItem(sort.title, key, name, "is not in the text")
         for sort, key, name in there
         if key not in known
     ]
     return ImportReport(tuple(added), tuple(changed), (*stay, *missing), unchanged)
 
 
-def _out_of_order(arrival: Arrival) -> list[LeftAlone]:
-    """Initiatives and phases that the text has behind younger ones: they are kept by age."""
-    left: list[LeftAlone] = []
+def _out_of_order(arrival: PlanMatch) -> list[SkippedItem]:
+    """Initiatives and phases that the text has after younger ones: the store keeps them by age."""
+    left: list[SkippedItem] = []
     youngest: dict[object, tuple[datetime, str]] = {}
     for each in arrival.items:
         if each.sort is TASK or each.is_bare:
@@ -173,13 +174,13 @@ def _out_of_order(arrival: Arrival) -> list[LeftAlone]:
         age = each.row.created_at, each.id
         if age < youngest.setdefault(among, age):
             reason = f"{each.sort.title}s stay in the order in which they were added"
-            left.append(LeftAlone(each.sort.title, each.id, each.name, reason))
+            left.append(SkippedItem(each.sort.title, each.id, each.name, reason))
         youngest[among] = max(age, youngest[among])
     return left
 
 
-def _around(uow: UnitOfWork, arrival: Arrival) -> Rows:
-    """What there is in and under the items that were there and are told in the text."""
+def _existing_rows(uow: UnitOfWork, arrival: PlanMatch) -> Rows:
+    """The stored rows in and under the items of the text that existed before."""
     there = [each for each in arrival.items if each.before is not None and not each.is_bare]
     initiatives = [each.id for each in there if each.sort is INITIATIVE]
     return rows_under(uow, initiatives, [each.id for each in there if each.sort is TASK])

@@ -29,7 +29,7 @@ from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
 from herdbook.ports.engine.dictionary import ACCOUNTS
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.journal import journal_effects, undo
 from herdbook.services.plan import claims, proposals
@@ -54,7 +54,7 @@ def _reverts(begin: Begin, change_set_id: str) -> None:
     reverted = do(begin, undo.revert, change_set_id)
     with begin(write=False) as uow:
         assert uow.change_sets.get(change_set_id) == reverted
-        assert differences(uow) == []
+        assert find_differences(uow) == []
     assert reverted.status is ChangeSetStatus.REVERTED
 
 
@@ -351,7 +351,7 @@ def test_what_was_said_stays_said(begin: Begin) -> None:
     def change(uow: UnitOfWork) -> ChatMessage:
         uow.tasks.save(evolve(plan.task, name="new"))
         said = ChatMessage(chat_session_id=chat.id, role=ChatRole.ASSISTANT, content="Renamed")
-        return uow.chat_sessions.say(said)
+        return uow.chat_sessions.post(said)
 
     change_set_id, message = _changed(begin, plan, change)
     _reverts(begin, change_set_id)
@@ -367,7 +367,7 @@ def test_what_was_said_cannot_be_brought_back(begin: Begin) -> None:
         target = {"target_type": ChatTarget.TASK, "target_id": plan.task.id}
         chat = uow.chat_sessions.add(ChatSession(**target, initiative_id=plan.initiative.id))
         said = ChatMessage(chat_session_id=chat.id, role=ChatRole.USER, content="Hello")
-        uow.chat_sessions.say(said)
+        uow.chat_sessions.post(said)
         uow.commit()
     change_set_id, _ = _changed(begin, plan, lambda uow: uow.chat_sessions.remove(chat.id))
     _is_refused(begin, change_set_id, InvalidValue, "no more than the key")
@@ -403,9 +403,9 @@ def test_a_secret_cannot_be_brought_back(begin: Begin, space: str) -> None:
         (gone,) = journal_effects.effects(uow.dictionary, uow.journal.of_tx(told))
     for effect in (lost, gone):
         with pytest.raises(InvalidValue, match="credentials of account .* keeps no secrets"):
-            journal_effects.refuse_untold(effect)
-    journal_effects.refuse_untold(found)
-    back = journal_effects.put_back(found, saved[1])
+            journal_effects.refuse_unrecoverable(effect)
+    journal_effects.refuse_unrecoverable(found)
+    back = journal_effects.restore_changed(found, saved[1])
     assert back == evolve(saved[1], email="x", credentials=None)
 
 

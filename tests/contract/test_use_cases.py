@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from herdbook import services
 from herdbook.domain.agents.model import Agent
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.conversation import Message, Party
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
@@ -30,14 +30,14 @@ from herdbook.domain.plan.model import (
     TaskStatus,
 )
 from herdbook.domain.record.model import Account
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
-from herdbook.ports.engine.paging import PAGE, every
+from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
-from herdbook.ports.repositories.checkpoints import Done
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.repositories.checkpoints import TaskWrite
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.journal import undo
 from herdbook.services.stores.store_check import check
@@ -115,17 +115,19 @@ def _begun(uow: UnitOfWork) -> None:
             )
 
 
-def _checkpointed(keeping: Keeping) -> None:
+def _checkpointed(keeping: CheckpointWriter) -> None:
     """Two threads of three steps each, with what was written since the last one."""
-    said = {"metadata": Typed("json", b"{}"), "state": Typed("json", b"{}")}
+    said = {"metadata": TaggedBytes("json", b"{}"), "state": TaggedBytes("json", b"{}")}
     for thread in ("one", "two"):
         for number in range(3):
             before = f"{thread} {number - 1}" if number else None
-            offer = Offer(number, changed=True, write=lambda: Typed("bytes", b"x" * 5_000))
+            offer = ChannelValue(
+                number, changed=True, write=lambda: TaggedBytes("bytes", b"x" * 5_000)
+            )
             keeping.put(
                 thread, "", f"{thread} {number}", parent_id=before, values={"x": offer}, **said
             )
-        done = Done("task", "", 0, "x", Typed("null", b""))
+        done = TaskWrite("task", "", 0, "x", TaggedBytes("null", b""))
         keeping.put_writes(thread, "", f"{thread} 2", [done])
 
 
@@ -144,7 +146,7 @@ class Spaces:
             uow.accounts.add_all([Account(email="x"), Account(email="y", credentials="z")])
             uow.commit()
         with self.begin(Area.CHECKPOINTS) as uow:
-            _checkpointed(Keeping(uow))
+            _checkpointed(CheckpointWriter(uow))
             uow.commit()
 
     def ids(self) -> str:
@@ -167,7 +169,7 @@ class Spaces:
                 for name, chosen in transaction:
                     if area in areas_of(USE_CASES[name]):
                         Call(uow, chosen).run(USE_CASES[name])
-                        assert differences(uow) == [], name
+                        assert find_differences(uow) == [], name
             except HerdbookError:
                 return False
             uow.commit()
@@ -193,7 +195,7 @@ def test_every_space_is_whole_after_every_use_case(store: Store, engine: str) ->
         for transaction in program:
             spaces.attempt(transaction)
             with spaces.begin(_area(transaction), write=False) as uow:
-                assert differences(uow) == [], transaction
+                assert find_differences(uow) == [], transaction
         assert check(store, list(spaces.names.values())) == []
 
     holds()
@@ -203,11 +205,11 @@ class Plan:
     """The phases and tasks of a space at one moment."""
 
     def __init__(self, uow: UnitOfWork) -> None:
-        self.phases = {each.id: each for each in every(uow, find(PHASES, limit=PAGE))}
-        self.tasks = {each.id: each for each in every(uow, find(TASKS, limit=PAGE))}
+        self.phases = {each.id: each for each in select_all(uow, find(PHASES, limit=PAGE))}
+        self.tasks = {each.id: each for each in select_all(uow, find(TASKS, limit=PAGE))}
         self.yolo = {
             each.id
-            for each in every(uow, find(INITIATIVES, limit=PAGE))
+            for each in select_all(uow, find(INITIATIVES, limit=PAGE))
             if each.execution_mode is ExecutionMode.YOLO
         }
 

@@ -15,12 +15,13 @@ from enum import Enum
 from types import ModuleType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from herdbook.domain.checkpoints.model import id_at, told
+from herdbook.adapters.hosts import parse_event
+from herdbook.domain.checkpoints.model import decode_checkpoint_id, decode_text
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.claims import LEASE
 from herdbook.domain.plan.model import TaskStatus
-from herdbook.domain.record.events import Event
+from herdbook.domain.record.events import HookEvent
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
@@ -214,24 +215,23 @@ def _values(call: Call) -> dict[str, Any]:
     return changed
 
 
-def _events(call: Call) -> list[Event]:
+def _events(call: Call) -> list[HookEvent]:
     """What hooks told, now and then what they had told before."""
     names = ("PostToolUse", "command.executed", "post-commit", "SessionStart", "Unheard")
     return [
-        Event(
+        parse_event(
             id=f"{call.number()}",
             at=1_700_000_000_000_000 + call.number(),
             event=call.one_of(names),
             cwd="here",
             env={"HERDBOOK_AGENT": f"agent {call.number()}"},
-            commit_hash=f"{call.number()}",
-        )
+        )._replace(commit_hash=f"{call.number()}")
         for _ in range(1 + call.number() % 3)
     ]
 
 
 def _thread_id(call: Call) -> str:
-    return told(call.row(LANES).thread_id)
+    return decode_text(call.row(LANES).thread_id)
 
 
 BY_NAME: dict[str, Choose] = {
@@ -240,7 +240,7 @@ BY_NAME: dict[str, Choose] = {
     "agent_id": _key(AGENTS),
     "change_set_id": _key(CHANGE_SETS),
     "chat_session_id": _key(CHAT_SESSIONS),
-    "checkpoint_id": lambda call: id_at(call.row(KEPT).place),
+    "checkpoint_id": lambda call: decode_checkpoint_id(call.row(KEPT).place),
     "comment_id": _key(REVIEW_COMMENTS),
     "conversation_id": _key(CONVERSATIONS),
     "errand_id": _key(ERRANDS),
@@ -254,7 +254,7 @@ BY_NAME: dict[str, Choose] = {
     "max_retries": lambda _: 1,
     "message_id": _key(MESSAGES),
     "name": lambda call: call.one_of(["otter", "heron", "vole"]),
-    "other_id": lambda call: id_at(call.row(KEPT).place),
+    "other_id": lambda call: decode_checkpoint_id(call.row(KEPT).place),
     "others": _others,
     "parent_message_id": _key(MESSAGES),
     "phase_id": _key(PHASES),

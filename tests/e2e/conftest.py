@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
@@ -132,7 +132,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm: WarmProgram | 
 @pytest.fixture
 def postgres_url(postgres_server_url: str) -> Iterator[str]:
     """A schema of its own on a server of this machine."""
-    schema = f"e2e_{random_ids()}"
+    schema = f"e2e_{random_id()}"
     yield f"{postgres_server_url}{'&' if '?' in postgres_server_url else '?'}schema={schema}"
     with psycopg.connect(postgres_server_url, autocommit=True) as server:
         server.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')

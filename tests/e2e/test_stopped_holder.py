@@ -16,10 +16,10 @@ import sys
 from herdbook.adapters import open_store
 from herdbook.domain.plan.model import Task
 from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 
 with open_store(sys.argv[1]) as store:
-    with unit_of_work(store, "work/held", ids=random_ids) as uow:
+    with unit_of_work(store, "work/held", ids=random_id) as uow:
         uow.tasks.add(Task(name="never there"))
         print("holding", flush=True)
         sys.stdin.readline()

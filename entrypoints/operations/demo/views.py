@@ -39,14 +39,14 @@ def live(answers: Generator[Data, None, None]) -> Data:
                 yield answer["board"]
             elif "told" not in answer:
                 rest.append(answer)
-            elif terminal.on_terminal():
+            elif terminal.is_terminal():
                 lines.append(show(answer))
             else:
                 print(show(answer), flush=True)
 
     try:
-        if terminal.on_terminal():
-            terminal.live(boards(), lambda board: _draw(board, lines))
+        if terminal.is_terminal():
+            terminal.show_live(boards(), lambda board: _draw(board, lines))
         else:
             list(boards())
     finally:

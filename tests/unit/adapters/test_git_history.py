@@ -1,12 +1,12 @@
 """Which commits hooks told of, from where the head of a worktree has been."""
 
-from herdbook.adapters.git.history import Move, Revision, told_of
+from herdbook.adapters.git.history import HeadMove, Revision, match_commits
 from tests.cases import for_each
 
 
-def move(at: int, name: str, *, made: bool = True) -> Move:
+def move(at: int, name: str, *, made: bool = True) -> HeadMove:
     """A move of the head to the commit of this name."""
-    return Move(at, Revision(name, ""), made)
+    return HeadMove(at, Revision(name, ""), made)
 
 
 @for_each(
@@ -23,8 +23,8 @@ def move(at: int, name: str, *, made: bool = True) -> Move:
     ],
 )
 def test_each_hook_told_of_the_last_commit_that_is_left_before_it(
-    moves: list[Move], seconds: list[int], told: list[str | None]
+    moves: list[HeadMove], seconds: list[int], told: list[str | None]
 ) -> None:
     """Also in one second, a second later, and where the head has moved on since."""
-    found = told_of(moves, seconds)
+    found = match_commits(moves, seconds)
     assert [None if each is None else each.commit_hash for each in found] == told

@@ -1,13 +1,13 @@
 """The laws of telling in which language a project is written."""
 
-from herdbook.domain.record.languages import LANGUAGES, language_named, main_language
+from herdbook.domain.record.languages import LANGUAGES, find_language, main_language
 from tests.cases import for_each
 
 
 @for_each("name", LANGUAGES)
 def test_every_language_is_known_by_its_name(name: str) -> None:
     """In any case, and with spaces around it."""
-    assert language_named(f" {name.upper()} ") == name
+    assert find_language(f" {name.upper()} ") == name
 
 
 @for_each(
@@ -16,7 +16,7 @@ def test_every_language_is_known_by_its_name(name: str) -> None:
 )
 def test_a_language_is_known_by_other_names(text: str, language: str | None) -> None:
     """By a suffix of its files, or by what else people call it."""
-    assert language_named(text) == language
+    assert find_language(text) == language
 
 
 @for_each(

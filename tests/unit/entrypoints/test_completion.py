@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from herdbook.entrypoints.cli.complete import candidates
-from herdbook.entrypoints.cli.reference import reference
+from herdbook.entrypoints.cli.reference import command_reference
 from herdbook.entrypoints.operations.completion.handlers import SCRIPTS
 from tests.cases import for_each
 
@@ -49,4 +49,4 @@ echo "${{COMPREPLY[@]}}"
 
 def test_the_reference_is_up_to_date() -> None:
     """`make docs` writes it anew."""
-    assert (REPOSITORY / "docs" / "commands.md").read_text() == reference()
+    assert (REPOSITORY / "docs" / "commands.md").read_text() == command_reference()

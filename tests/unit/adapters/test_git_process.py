@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from herdbook.adapters.git import changes, facts, git_process, worktrees
-from herdbook.adapters.git.git_process import ask_git, refuse, run_git
+from herdbook.adapters.git.git_process import ask_git, raise_complaint, run_git
 from herdbook.adapters.git.status import status
 from herdbook.domain.errors import InvalidValue, StoreBusy, StoreUnavailable
 from tests.unit.adapters.git_repositories import git, known, made, settle
@@ -48,7 +48,7 @@ def test_no_other_module_starts_git() -> None:
                         found.add(str(path.relative_to(ROOT)))
     assert found == {"adapters/git/git_process.py"}
     assert not any(
-        "--git-dir" in path.read_text() and path.name != "program.py"
+        "--git-dir" in path.read_text() and path.name != "git_process.py"
         for path in (ROOT / "adapters" / "git").glob("*.py")
     )
 
@@ -95,7 +95,7 @@ def test_what_is_missing_is_fetched_by_no_transport(
         )
     (git_dir / "refs" / "heads" / "main").write_text("0123456789" * 4 + "\n")
     if variable is not None:
-        monkeypatch.delitem(git_process._UNREACHABLE, variable)  # as if git did not know it
+        monkeypatch.delitem(git_process._SAFE_VARIABLES, variable)  # as if git did not know it
     # Git gives up, or dies when it writes to a fetch that has given up before.
     with pytest.raises((InvalidValue, StoreUnavailable), match=r"bad object|not allowed|signal 13"):
         facts(repository)
@@ -181,10 +181,10 @@ def test_every_question_of_the_worktrees_has_a_limit(
     monkeypatch.setattr(git_process, "_run", quickly)
     questions: list[Callable[[], object]] = [
         lambda: facts(repository),
-        lambda: worktrees.listed(here),
+        lambda: worktrees.list_worktrees(here),
         lambda: worktrees.is_clean(repository),
         lambda: worktrees.add(here, tmp_path / "new", "new"),
-        lambda: changes.uncommitted(str(repository), os.environ),
+        lambda: changes.uncommitted_paths(str(repository), os.environ),
     ]
     for question in questions:
         with pytest.raises(StoreBusy):
@@ -216,11 +216,11 @@ def test_a_checkout_that_takes_too_long_is_taken_back(
 def test_troubles_of_the_system_are_none_of_the_callers() -> None:
     """They are told apart by how git ends its sentence; a signal is named."""
     with pytest.raises(StoreUnavailable, match="No space left on device"):
-        refuse("git", 128, "cannot write: No space left on device")
+        raise_complaint("git", 128, "cannot write: No space left on device")
     with pytest.raises(StoreUnavailable, match="signal 9"):
-        refuse("git", -9, "")
+        raise_complaint("git", -9, "")
     with pytest.raises(InvalidValue, match="gave no reason"):
-        refuse("git", 1, "")
+        raise_complaint("git", 1, "")
 
 
 @pytest.mark.parametrize(
@@ -237,12 +237,12 @@ def test_troubles_of_the_system_are_none_of_the_callers() -> None:
 )
 def test_what_git_would_not_use_is_said_in_one_sentence(complaint: str, sentence: str) -> None:
     """As git of this and of earlier versions puts it, and without anything to delete or to run."""
-    said = git_process.distrust(complaint)
+    said = git_process.trust_refusal(complaint)
     assert said is not None
     assert said.startswith(sentence)
     with pytest.raises(InvalidValue, match=sentence):
-        refuse("git", 128, complaint)
-    assert git_process.distrust("not a git repository") is None
+        raise_complaint("git", 128, complaint)
+    assert git_process.trust_refusal("not a git repository") is None
 
 
 def filtered(folder: Path, name: str) -> Path:
@@ -276,11 +276,11 @@ def test_a_filter_of_the_user_runs_and_one_of_the_repository_does_not(tmp_path: 
     git(repository, "config", "filter.up.required", "true")
     touch(repository / "file")
     variables = {**os.environ, "GIT_CONFIG_GLOBAL": str(own)}
-    assert changes.uncommitted(str(repository), variables) == set()
+    assert changes.uncommitted_paths(str(repository), variables) == set()
     assert (tmp_path / "ran").exists()
     # Without the user's own, a file whose time has changed counts as changed.
     touch(repository / "file")
-    assert changes.uncommitted(str(repository), os.environ) == {"file"}
+    assert changes.uncommitted_paths(str(repository), os.environ) == {"file"}
     assert not (tmp_path / "pwned").exists()
 
 
@@ -297,7 +297,7 @@ def test_a_filter_of_any_name_is_left_out(key: str, name: str, tmp_path: Path) -
     if "=" in name:
         assert (ended, told) == (128, b"")
         assert "nothing was compared" in complaint
-        assert changes.uncommitted(str(repository), os.environ) is None
+        assert changes.uncommitted_paths(str(repository), os.environ) is None
         with pytest.raises(InvalidValue, match="nothing was compared"):
             worktrees.is_clean(repository)
     else:
@@ -312,5 +312,5 @@ def test_a_filter_that_an_included_file_names_is_the_repositorys(tmp_path: Path)
     git(tmp_path, "config", "--file", more, "filter.far.clean", runs(tmp_path, "cat"))
     git(repository, "config", "include.path", more)
     touch(repository / "file")
-    assert changes.uncommitted(str(repository), os.environ) == set()
+    assert changes.uncommitted_paths(str(repository), os.environ) == set()
     assert not (tmp_path / "ran").exists()

@@ -9,7 +9,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.record.lessons import Lesson
 from herdbook.domain.record.model import Activity, Commit, Retrospective
-from herdbook.domain.record.standing import Occasion, bug_found
+from herdbook.domain.record.standing import EntryContext, bug_entry
 from herdbook.services.record.prior_art import Recall, recall
 from tests.contract.turns import Begin
 
@@ -128,7 +128,7 @@ def test_a_bug_makes_a_mistake_of_good_work(begin: Begin) -> None:
             commit("d", agent="heron", at=at(3)),
         ],
         retrospectives=[judged("a"), judged("b"), judged("d", agent="heron")],
-        ledger=[bug_found(Occasion("otter", at(5)))],
+        ledger=[bug_entry(EntryContext("otter", at(5)))],
     )
     found = ask(begin)
     assert hashes(found.mistakes) == ["b"]
@@ -212,7 +212,7 @@ def test_what_cannot_be_asked_is_refused(begin: Begin, given: Any, field: str) -
 def test_a_record_of_several_pages_is_searched_whole(begin: Begin) -> None:
     """Also what lies behind the first thousand rows, and the commits of an agent with bugs."""
     commits = [commit(f"c{n}", task=f"matter {n} lease", at=at(n)) for n in range(1_100)]
-    fill(begin, commits=commits, ledger=[bug_found(Occasion("otter", at(2_000)))])
+    fill(begin, commits=commits, ledger=[bug_entry(EntryContext("otter", at(2_000)))])
     found = ask(begin, "lease", limit=2_000)
     assert found.searched == 1_100
     assert len(found.unjudged) == 1_099

@@ -5,7 +5,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.checkpoints.preview import Difference, Thing, blob, differences, same
+from herdbook.domain.checkpoints.preview import (
+    Difference,
+    ObjectPreview,
+    differences,
+    preview_bytes,
+    previews_equal,
+)
 from tests.cases import for_each
 
 leaves = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.text(max_size=2)
@@ -14,7 +20,7 @@ pictures = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(st.text(max_size=1), inner, max_size=3)
-        | st.builds(Thing, st.sampled_from("ab"), inner)
+        | st.builds(ObjectPreview, st.sampled_from("ab"), inner)
     ),
     max_leaves=12,
 )
@@ -23,9 +29,9 @@ pictures = st.recursive(
 @given(pictures, pictures)
 def test_two_pictures_have_differences_if_they_are_not_the_same(one: Any, other: Any) -> None:
     """None is invented and none is missed, whichever of the two comes first."""
-    assert same(one, one)
-    assert (list(differences(one, other)) == []) is same(one, other)
-    assert (list(differences(other, one)) == []) is same(one, other)
+    assert previews_equal(one, one)
+    assert (list(differences(one, other)) == []) is previews_equal(one, other)
+    assert (list(differences(other, one)) == []) is previews_equal(one, other)
 
 
 @for_each(("one", "other"), [(1, 1.0), (1, True), ("", None), ([], {}), (0.0, "0")])
@@ -36,8 +42,8 @@ def test_what_only_python_takes_for_equal_is_different(one: Any, other: Any) -> 
 
 def test_a_difference_is_told_by_the_path_that_leads_to_it() -> None:
     """Names, numbers and odd keys are written as Python would, objects are looked into."""
-    before = {"a": [1, Thing("m.C", {"x": 1, "y": 2})], "b c": {0: "n"}, "gone": None}
-    after = {"a": [1, Thing("m.C", {"x": 9, "y": 2})], "b c": {0: "m"}, "new": []}
+    before = {"a": [1, ObjectPreview("m.C", {"x": 1, "y": 2})], "b c": {0: "n"}, "gone": None}
+    after = {"a": [1, ObjectPreview("m.C", {"x": 9, "y": 2})], "b c": {0: "m"}, "new": []}
     assert list(differences(before, after)) == [
         Difference("a[1].x", "changed", 1, 9),
         Difference("['b c'][0]", "changed", "n", "m"),
@@ -48,7 +54,7 @@ def test_a_difference_is_told_by_the_path_that_leads_to_it() -> None:
 
 def test_an_object_of_another_class_is_another_object() -> None:
     """Even if it is made of the same."""
-    one, other = Thing("m.C", 1), Thing("m.D", 1)
+    one, other = ObjectPreview("m.C", 1), ObjectPreview("m.D", 1)
     assert list(differences(one, other)) == [Difference("", "changed", one, other)]
 
 
@@ -70,5 +76,9 @@ def test_what_two_lists_begin_and_end_with_is_left_aside(
 
 def test_bytes_are_told_by_their_size_and_a_digest() -> None:
     """Equal ones are equal, and others are not."""
-    assert blob("bytes", b"abc") == blob("bytes", b"abc") != blob("bytes", b"abd")
-    assert blob("bytes", b"abc").size == 3
+    assert (
+        preview_bytes("bytes", b"abc")
+        == preview_bytes("bytes", b"abc")
+        != preview_bytes("bytes", b"abd")
+    )
+    assert preview_bytes("bytes", b"abc").size == 3

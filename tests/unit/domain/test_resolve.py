@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.resolve import Ground, Place, file_url, find_place
+from herdbook.domain.location.resolve import RepositoryPaths, StoreLocation, file_url, locate_store
 from herdbook.domain.location.settings import Layer, Origin, Scope, Setting
 from tests.cases import for_each
 
-LINKED = Ground(
+LINKED = RepositoryPaths(
     "/src/app.worktrees/login",
     "/src/app",
     "/people/me/.local/share/herdbook",
     "/src/app/.git",
     "aaaabbbbcccc",
 )
-NOWHERE = Ground(None, None, "/people/me/.local/share/herdbook")
-BARE = Ground(None, "/srv/app.git", "/people/me/.local/share/herdbook", "/srv/app.git")
+NOWHERE = RepositoryPaths(None, None, "/people/me/.local/share/herdbook")
+BARE = RepositoryPaths(None, "/srv/app.git", "/people/me/.local/share/herdbook", "/srv/app.git")
 
 
 def real(base: str, path: str) -> str:
@@ -43,9 +43,9 @@ def of_repository(*, trusted: bool, **values: str) -> Layer:
     }
 
 
-def found(area: Area, *layers: Layer, ground: Ground = LINKED) -> Place:
+def found(area: Area, *layers: Layer, ground: RepositoryPaths = LINKED) -> StoreLocation:
     """The place of an area."""
-    return find_place(area, layers, ground, real)
+    return locate_store(area, layers, ground, real)
 
 
 @for_each(
@@ -62,7 +62,7 @@ def found(area: Area, *layers: Layer, ground: Ground = LINKED) -> Place:
 )
 def test_without_settings_the_defaults_decide(area: Area, scope: Scope, url: str) -> None:
     """Work is the repository's, checkpoints the worktree's, the record the user's."""
-    assert found(area) == Place(area, url, scope, Origin("default"))
+    assert found(area) == StoreLocation(area, url, scope, Origin("default"))
 
 
 @for_each("area", Area)
@@ -220,7 +220,7 @@ def test_a_link_out_of_the_repository_is_refused() -> None:
         return real(base, path).replace("/src/app/.git/herdbook", "/elsewhere/elsewhere")
 
     with pytest.raises(InvalidValue, match="/elsewhere/elsewhere/work.lmdb"):
-        find_place(Area.WORK, [], LINKED, linked)
+        locate_store(Area.WORK, [], LINKED, linked)
 
 
 @given(st.binary(min_size=1).filter(lambda name: b"\0" not in name).map(os.fsdecode))
@@ -236,4 +236,4 @@ def test_a_repository_may_not_keep_stores_among_gits_own_files(value: str) -> No
     place = found(Area.WORK, of_repository(trusted=False, work=value))
     assert place.decided_by == Origin("default")
     assert "herdbook trust" in place.notes[0]
-    assert LINKED.holds("/src/app/.git/herdbook/x.lmdb")
+    assert LINKED.contains("/src/app/.git/herdbook/x.lmdb")

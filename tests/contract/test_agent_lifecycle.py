@@ -200,10 +200,10 @@ def test_the_variable_names_who_acts(begin: Begin) -> None:
         agent_lifecycle.register(uow, "quiet-heron", session_id="s-1", worktree_id="here")
         uow.commit()
     with begin(write=False) as uow:
-        assert agent_lifecycle.acting(uow, " brave-otter ", "s-1", "here") == named
-        assert agent_lifecycle.acting(uow, named.id, "s-1", "here") == named
-        assert agent_lifecycle.acting(uow, "nobody-here", "s-1", "here") is None
-        assert agent_lifecycle.acting(uow, "agt_missing", "s-1", "here") is None
+        assert agent_lifecycle.find_acting_agent(uow, " brave-otter ", "s-1", "here") == named
+        assert agent_lifecycle.find_acting_agent(uow, named.id, "s-1", "here") == named
+        assert agent_lifecycle.find_acting_agent(uow, "nobody-here", "s-1", "here") is None
+        assert agent_lifecycle.find_acting_agent(uow, "agt_missing", "s-1", "here") is None
 
 
 def test_the_session_tells_who_acts_where_no_variable_does(begin: Begin) -> None:
@@ -213,13 +213,13 @@ def test_the_session_tells_who_acts_where_no_variable_does(begin: Begin) -> None
         here = agent_lifecycle.register(uow, "b", session_id="s-2", worktree_id="here")
         uow.commit()
     with begin(write=False) as uow:
-        assert agent_lifecycle.acting(uow, "  ", "s-1", "here") == first
+        assert agent_lifecycle.find_acting_agent(uow, "  ", "s-1", "here") == first
     second = do(begin, agent_lifecycle.register, "c", session_id="s-1", worktree_id="there")
     with begin(write=False) as uow:
-        assert agent_lifecycle.acting(uow, None, "s-1", "here") == here
+        assert agent_lifecycle.find_acting_agent(uow, None, "s-1", "here") == here
     do(begin, agent_lifecycle.stop, first.id)
     with begin(write=False) as uow:
-        assert agent_lifecycle.acting(uow, None, "s-1", "here") == second
+        assert agent_lifecycle.find_acting_agent(uow, None, "s-1", "here") == second
 
 
 def test_the_only_running_agent_of_a_worktree_acts_there(begin: Begin) -> None:
@@ -227,12 +227,12 @@ def test_the_only_running_agent_of_a_worktree_acts_there(begin: Begin) -> None:
     first = do(begin, agent_lifecycle.register, worktree_id="here")
     do(begin, agent_lifecycle.register, worktree_id="there")
     with begin(write=False) as uow:
-        assert agent_lifecycle.acting(uow, None, "s-unknown", "here") == first
-        assert agent_lifecycle.acting(uow, worktree_id="elsewhere") is None
-        assert agent_lifecycle.acting(uow) is None
+        assert agent_lifecycle.find_acting_agent(uow, None, "s-unknown", "here") == first
+        assert agent_lifecycle.find_acting_agent(uow, worktree_id="elsewhere") is None
+        assert agent_lifecycle.find_acting_agent(uow) is None
     second = do(begin, agent_lifecycle.register, worktree_id="here")
     with begin(write=False) as uow:
-        assert agent_lifecycle.acting(uow, worktree_id="here") is None
+        assert agent_lifecycle.find_acting_agent(uow, worktree_id="here") is None
     do(begin, agent_lifecycle.stop, first.id)
     with begin(write=False) as uow:
-        assert agent_lifecycle.acting(uow, worktree_id="here") == second
+        assert agent_lifecycle.find_acting_agent(uow, worktree_id="here") == second

@@ -13,7 +13,7 @@ from herdbook.domain.plan.model import (
     TaskCategory,
     TaskStatus,
 )
-from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
 from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
 from tests.cases import for_each
@@ -219,7 +219,7 @@ def test_an_id_of_the_store_needs_no_name() -> None:
     plan = read_markdown(text)
     assert [task.name for task in plan.tasks] == [""]
     assert write_markdown(plan) == text
-    assert read_lines(write_lines(plan)) == plan
+    assert read_json_lines(write_json_lines(plan)) == plan
 
 
 def test_of_several_tasks_with_a_name_the_nearest_is_waited_for() -> None:

@@ -6,9 +6,9 @@ from herdbook.domain.agents.model import Agent
 from herdbook.domain.plan.model import Initiative, LineType, Phase, Task
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents import agent_lifecycle, editor_comments
-from herdbook.services.agents.editor_comments import Hand, Margin
+from herdbook.services.agents.editor_comments import AgentAssignment, InitiativeComments
 from herdbook.services.plan import claims, reviews
-from herdbook.services.plan.reviews import Thread
+from herdbook.services.plan.reviews import CommentThread
 from tests.contract.claims import do
 from tests.contract.turns import Begin
 
@@ -22,7 +22,7 @@ def _initiatives(begin: Begin, *rows: Initiative) -> list[Initiative]:
 
 def _current(begin: Begin, branch: str | None = None, worktree: str | None = None) -> str | None:
     with begin(write=False) as uow:
-        found = editor_comments.current(uow, branch, worktree)
+        found = editor_comments.current_initiative(uow, branch, worktree)
     return None if found is None else found.name
 
 
@@ -82,9 +82,9 @@ def test_the_margin_holds_all_threads_of_the_initiative_at_hand(begin: Begin) ->
     reply = do(begin, reviews.reply, late.id, "Because.")
     solved = do(begin, reviews.resolve, later.id)
     with begin(write=False) as uow:
-        found = editor_comments.margin(uow, "a", HERE)
-        assert editor_comments.margin(uow, None, None) == Margin(None, ())
-    expected = ((second, Thread(late, (reply,))), (first, Thread(solved, ())))
+        found = editor_comments.initiative_comments(uow, "a", HERE)
+        assert editor_comments.initiative_comments(uow, None, None) == InitiativeComments(None, ())
+    expected = ((second, CommentThread(late, (reply,))), (first, CommentThread(solved, ())))
     assert (found.initiative, found.remarks) == (one, expected)
 
 
@@ -104,9 +104,9 @@ def test_hands_are_the_agents_somebody_may_want_to_see(begin: Begin) -> None:
 
     goal, held, named = do(begin, arrange)
     with begin(write=False) as uow:
-        heron, otter = editor_comments.hands(uow)
-    assert heron == Hand(heron.agent, (named,), None)
-    assert otter == Hand(otter.agent, (held,), goal)
+        heron, otter = editor_comments.agent_assignments(uow)
+    assert heron == AgentAssignment(heron.agent, (named,), None)
+    assert otter == AgentAssignment(otter.agent, (held,), goal)
     assert (heron.agent.name, otter.agent.name) == ("heron", "otter")
 
 
@@ -129,5 +129,5 @@ def test_hands_take_as_many_questions_for_many_agents_as_for_few(begin: Begin, n
         for name in ("get", "select"):
             original = getattr(session, name)
             setattr(session, name, lambda *a, _do=original: asked.append(1) or _do(*a))
-        assert len(editor_comments.hands(uow)) == number
+        assert len(editor_comments.agent_assignments(uow)) == number
     assert 1 <= len(asked) <= 6

@@ -15,9 +15,9 @@ from herdbook.adapters import open_store
 from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists, CopyDiffers, InvalidValue, NotFound, SpaceRefused
-from herdbook.domain.journal import Operation
+from herdbook.domain.journal import OperationResult
 from herdbook.domain.plan.model import Task
-from herdbook.domain.plan.readiness import Waiting
+from herdbook.domain.plan.readiness import WaitingTask
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
@@ -28,7 +28,7 @@ from herdbook.ports.engine.dictionary import (
     TASKS,
     WAITING,
 )
-from herdbook.ports.engine.digests import digest_of
+from herdbook.ports.engine.digests import digest_space
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
@@ -46,8 +46,8 @@ NewUrl = Callable[[str], str]
 Other = Callable[[str], Store]
 
 LACKING = {
-    WAITING: Waiting(task_id="tsk_x", blockers=1),
-    OPERATIONS: Operation(operation_id="op", at=datetime(2026, 1, 1, tzinfo=UTC)),
+    WAITING: WaitingTask(task_id="tsk_x", blockers=1),
+    OPERATIONS: OperationResult(operation_id="op", at=datetime(2026, 1, 1, tzinfo=UTC)),
 }
 """Rows of kinds of which a space may have none."""
 
@@ -88,7 +88,7 @@ def source(other: Other) -> Store:
 def digest(store: Store, space: str) -> str:
     """The digest of a space."""
     with store.transaction(space, write=False) as session:
-        return digest_of(session, store.dictionary).whole
+        return digest_space(session, store.dictionary).whole
 
 
 def copied(source: Store, target: Store, space: str, **options: Any) -> CopiedSpace:
@@ -304,13 +304,13 @@ def test_a_digest_tells_of_any_row(source: Store, space: str, kind: Kind[Any]) -
     where = space_for(kind, space)
     inhabit(source, where)
     with source.transaction(where, write=True) as session:
-        before = digest_of(session, source.dictionary)
+        before = digest_space(session, source.dictionary)
         if kind.name not in before.kinds:
             session.insert(kind, [LACKING[kind]])
         else:
             session.delete(kind, [kind.key_of(session.select(find(kind, limit=1))[0])])
-        after = digest_of(session, source.dictionary)
-    assert before.differing(after) == (kind.name,)
+        after = digest_space(session, source.dictionary)
+    assert before.differing_kinds(after) == (kind.name,)
     assert before.whole != after.whole
 
 
@@ -488,7 +488,7 @@ def test_a_transaction_ends_early_where_rows_are_large(
     source: Store, store: Store, space: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Room is counted in bytes too, once it is known how large the rows of a kind are."""
-    monkeypatch.setattr("herdbook.services.stores.copy_spaces.ROOM", 20_000)
+    monkeypatch.setattr("herdbook.services.stores.copy_spaces.TRANSACTION_BYTES", 20_000)
     with work_in(source, space) as uow:
         uow.tasks.add_all([Task(name="x", description="x" * 2_000) for _ in range(200)])
         uow.commit()

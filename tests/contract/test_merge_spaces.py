@@ -415,8 +415,8 @@ def test_adopting_refuses_what_adding_does(
     put(store, space, Task(id="tsk_kept", name="x"), Agent(name="taken"))
     with work_in(store, space) as uow:
         with pytest.raises(refusal):
-            uow.adopt({INITIATIVES: [Initiative(id="ini_x", name="x")], **rows})
-        uow.adopt({TASKS: [Task(id="tsk_done", name="x", status=TaskStatus.COMPLETED)]})
+            uow.insert_verbatim({INITIATIVES: [Initiative(id="ini_x", name="x")], **rows})
+        uow.insert_verbatim({TASKS: [Task(id="tsk_done", name="x", status=TaskStatus.COMPLETED)]})
         uow.commit()
     found = entities(store, space)
     assert INITIATIVES.name not in found

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.record.text_search import STOP_WORDS, rank, sought, terms
+from herdbook.domain.record.text_search import STOP_WORDS, rank_documents, search_terms, terms
 from tests.cases import for_each
 
 texts = st.text(st.sampled_from("abAB zZ_9.'éß語日कि้ \n"), max_size=40)
@@ -14,7 +14,7 @@ texts = st.text(st.sampled_from("abAB zZ_9.'éß語日कि้ \n"), max_size=4
 
 def keys(text: str, *documents: str) -> list[int]:
     """Give the places of the documents found, the best first."""
-    return [each.key for each in rank(text, enumerate(documents))]
+    return [each.key for each in rank_documents(text, enumerate(documents))]
 
 
 @for_each(
@@ -73,13 +73,13 @@ def test_a_word_of_any_length_is_taken_apart() -> None:
 
 def test_stop_words_are_not_looked_for() -> None:
     """Each term is looked for once, without what is in every sentence."""
-    assert sought("the task of the task") == ("task",)
+    assert search_terms("the task of the task") == ("task",)
     assert keys("the task", "the end of the day", "a task") == [1]
 
 
 def test_stop_words_alone_are_looked_for() -> None:
     """Where there is nothing else, they are better than nothing."""
-    assert sought("to be or") == ("to", "be", "or")
+    assert search_terms("to be or") == ("to", "be", "or")
     assert keys("to be", "a day", "be here") == [1]
 
 
@@ -90,7 +90,7 @@ def test_what_turns_the_sense_around_is_no_stop_word() -> None:
 
 def test_a_score_computed_by_hand() -> None:
     """One of two texts has the term: ln(1 + 1.5 / 1.5), length 2 of 1.5, times 2.2 / 2.5."""
-    (match,) = rank("cat", [("x", "cat sat"), ("y", "dog")])
+    (match,) = rank_documents("cat", [("x", "cat sat"), ("y", "dog")])
     assert match.key == "x"
     assert match.terms == ("cat",)
     assert match.score == pytest.approx(log(2) * 2.2 / (1 + 1.2 * (0.25 + 0.75 * 2 / 1.5)))
@@ -99,7 +99,9 @@ def test_a_score_computed_by_hand() -> None:
 
 def test_rare_terms_count_more() -> None:
     """What few texts say tells more than what many say, and is named first."""
-    found = rank("common rare", enumerate(["common x", "rare x", "common y", "common rare"]))
+    found = rank_documents(
+        "common rare", enumerate(["common x", "rare x", "common y", "common rare"])
+    )
     assert [each.key for each in found] == [3, 1, 0, 2]
     assert found[0].terms == ("rare", "common")
 
@@ -112,7 +114,7 @@ def test_short_texts_count_more() -> None:
 def test_saying_it_again_counts_less_each_time() -> None:
     """A second time adds less than the first, and a third less than the second."""
     documents = ["lease x x x", "lease lease x x", "lease lease lease x", "y y y y"]
-    third, second, first = (each.score for each in rank("lease", enumerate(documents)))
+    third, second, first = (each.score for each in rank_documents("lease", enumerate(documents)))
     assert 0 < third - second < second - first < first
 
 
@@ -138,8 +140,8 @@ def test_nothing_is_found_where_nothing_is() -> None:
 @given(texts, st.lists(texts, max_size=6))
 def test_what_is_found_shares_a_term(text: str, documents: list[str]) -> None:
     """All texts that share a term worth looking for are found, no others, by falling scores."""
-    found = rank(text, enumerate(documents))
-    wanted = set(sought(text))
+    found = rank_documents(text, enumerate(documents))
+    wanted = set(search_terms(text))
     sharing = {at: wanted & set(terms(each)) for at, each in enumerate(documents)}
     assert {each.key: set(each.terms) for each in found} == {
         at: shared for at, shared in sharing.items() if shared

@@ -14,11 +14,11 @@ from herdbook.domain.errors import CycleRefused
 from herdbook.domain.plan.graph import (
     Edges,
     Item,
-    Node,
+    TaskNode,
     critical_path,
     find_cycle,
-    order,
     plan_edges,
+    topological_order,
     waves,
 )
 
@@ -93,13 +93,13 @@ def chains_to(node: str, needs: Mapping[str, set[str]]) -> list[list[str]]:
 @given(plans())
 def test_order_puts_each_item_once(plan: Plan) -> None:
     """The order is a permutation of the items, finished ones too."""
-    assert sorted(order(plan.items, plan.waits_for)) == sorted(plan.by_id)
+    assert sorted(topological_order(plan.items, plan.waits_for)) == sorted(plan.by_id)
 
 
 @given(plans())
 def test_what_is_waited_for_comes_first(plan: Plan) -> None:
     """Every item comes after all items it waits for, also through nodes that are no items."""
-    place = {node: at for at, node in enumerate(order(plan.items, plan.waits_for))}
+    place = {node: at for at, node in enumerate(topological_order(plan.items, plan.waits_for))}
     for node, at in place.items():
         assert all(place[other] < at for other in direct(node, place, plan.waits_for))
 
@@ -108,7 +108,7 @@ def test_what_is_waited_for_comes_first(plan: Plan) -> None:
 def test_among_free_items_the_first_by_sort_key_is_next(plan: Plan) -> None:
     """At every step the item taken sorts first among those that wait for nothing left."""
     left = plan.by_id
-    for node in order(plan.items, plan.waits_for):
+    for node in topological_order(plan.items, plan.waits_for):
         free = [
             item
             for item in left.values()
@@ -124,7 +124,7 @@ def test_high_priority_then_order_then_age_then_id_decides() -> None:
     older = evolve(last, created_at=UTC_EPOCH - timedelta(seconds=1), id="z")
     items = [last, evolve(last, id="a"), older, evolve(last, order=1, id="y"), evolve(last, rank=1)]
     named = [evolve(item, id=f"{item.id}{item.rank}") for item in items]
-    assert order(named, {}) == ["b1", "y2", "z2", "a2", "b2"]
+    assert topological_order(named, {}) == ["b1", "y2", "z2", "a2", "b2"]
 
 
 @given(plans(), st.data())
@@ -133,7 +133,7 @@ def test_how_the_plan_is_listed_makes_no_difference(plan: Plan, data: st.DataObj
     items = data.draw(st.permutations(plan.items))
     nodes = data.draw(st.permutations(sorted(plan.waits_for)))
     waits_for = {node: data.draw(st.permutations(plan.waits_for[node])) for node in nodes}
-    for question in (order, waves, critical_path):
+    for question in (topological_order, waves, critical_path):
         assert question(items, waits_for) == question(plan.items, plan.waits_for)
 
 
@@ -141,7 +141,7 @@ def test_how_the_plan_is_listed_makes_no_difference(plan: Plan, data: st.DataObj
 def test_ids_nobody_knows_are_ignored(plan: Plan, stranger: str) -> None:
     """Waiting for an id that is neither an item nor a node of the graph changes nothing."""
     waits_for = {node: [*others, stranger] for node, others in plan.waits_for.items()}
-    for question in (order, waves, critical_path):
+    for question in (topological_order, waves, critical_path):
         assert question(plan.items, waits_for) == question(plan.items, plan.waits_for)
 
 
@@ -242,7 +242,7 @@ def test_a_plan_is_refused_exactly_when_it_has_a_cycle(
     """Order, waves and critical path refuse, naming the cycle, what find_cycle finds."""
     items = [data.draw(an_item(node)) for node in ids]
     cycle = find_cycle(waits_for)
-    for question in (order, waves, critical_path):
+    for question in (topological_order, waves, critical_path):
         if cycle is None:
             question(items, waits_for)
         else:
@@ -256,7 +256,7 @@ def test_a_long_chain_meets_no_limit() -> None:
     nodes = [f"{n:06}" for n in range(LONG)]
     chain: dict[str, list[str]] = {node: [other] for other, node in pairwise(nodes)}
     items = [Item(id=node, rank=0, order=0, created_at=UTC_EPOCH) for node in reversed(nodes)]
-    assert order(items, chain) == nodes
+    assert topological_order(items, chain) == nodes
     assert critical_path(items, chain) == nodes
     assert len(waves(items, chain)) == LONG
     assert find_cycle(chain) is None
@@ -273,7 +273,7 @@ PAIRS_OF_PHASES = st.tuples(st.sampled_from(PHASES), st.sampled_from(PHASES))
 class Parts:
     """The parts of a plan that its graph is made of."""
 
-    tasks: list[Node]
+    tasks: list[TaskNode]
     task_dependencies: list[tuple[str, str]]
     phase_dependencies: list[tuple[str, str]]
 
@@ -304,7 +304,7 @@ class Parts:
 def parts(draw: st.DrawFn) -> Parts:
     """Any tasks, phases and dependencies, cycles too."""
     tasks = [
-        Node(
+        TaskNode(
             id=task,
             phase_id=draw(st.none() | st.sampled_from(PHASES)),
             parent_task_id=draw(st.none() | st.sampled_from(TASKS)),
@@ -362,7 +362,7 @@ def test_phases_stand_in_the_graph_only_where_they_depend(plan: Parts) -> None:
 
 def test_finished_tasks_of_a_phase_hold_nobody_back() -> None:
     """A phase whose tasks are finished is passed even when one it depends on is not."""
-    tasks = [Node(id=f"t{n}", phase_id=f"p{n}") for n in range(3)]
+    tasks = [TaskNode(id=f"t{n}", phase_id=f"p{n}") for n in range(3)]
     edges = plan_edges(tasks, [], [("p2", "p1"), ("p1", "p0")])
     items = [Item(id=f"t{n}", rank=1, order=n, created_at=UTC_EPOCH) for n in range(3)]
     items[1] = evolve(items[1], finished=True)

@@ -15,7 +15,7 @@ from herdbook.domain.record.intervals import mean_interval, rate_interval, trend
 from herdbook.domain.record.model import Commit, Retrospective, ScoreEvent
 from herdbook.domain.record.observations import Observation, Setup, observe
 from herdbook.domain.record.setup_advice import BUG_COST, ENOUGH, Advice, Verdict, advise
-from herdbook.domain.record.standing import Occasion, bug_found, commit_done, tool_used
+from herdbook.domain.record.standing import EntryContext, bug_entry, commit_entry, tool_entry
 from tests.cases import for_each
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -269,9 +269,9 @@ def test_without_notes_nothing_is_quoted() -> None:
     assert (record.praise, record.blame) == (None, None)
 
 
-def on(minute: int, **setup: str) -> Occasion:
+def on(minute: int, **setup: str) -> EntryContext:
     """Make an occasion of the agent, with the setup it had."""
-    return Occasion(
+    return EntryContext(
         agent="brave-otter",
         at=at(minute),
         id=f"evt_{minute}",
@@ -312,10 +312,10 @@ def a_retrospective(minute: int, agent_grade: Grade, user_grade: Grade) -> Retro
 def test_a_commit_counts_for_the_setup_of_its_time() -> None:
     """What the ledger knew of the agent when it committed is the setup, model and all."""
     ledger = [
-        tool_used(on(0, model="a")),
-        commit_done(on(1)),
-        tool_used(on(2, model="b")),
-        tool_used(on(4, provider="codex")),
+        tool_entry(on(0, model="a")),
+        commit_entry(on(1)),
+        tool_entry(on(2, model="b")),
+        tool_entry(on(4, provider="codex")),
     ]
     seen = observe([a_commit(1), a_commit(3), a_commit(5)], [], ledger)
     assert [each.setup for each in seen] == [
@@ -331,7 +331,7 @@ def test_a_commit_has_the_mean_of_both_grades() -> None:
         a_retrospective(1, Grade.GOOD, Grade.EXCELLENCE),
         a_retrospective(2, *[Grade.BAD] * 2),
     ]
-    seen = observe([a_commit(1)], judged, [tool_used(on(0))])
+    seen = observe([a_commit(1)], judged, [tool_entry(on(0))])
     assert [(each.at, each.grade, each.note) for each in seen] == [
         (at(1), 3.5, "mine"),
         (at(102), -1.0, "mine"),
@@ -341,9 +341,9 @@ def test_a_commit_has_the_mean_of_both_grades() -> None:
 def test_a_bug_counts_against_the_last_commit_before_it() -> None:
     """Bugs are laid to the newest commits without one, in their project if they name it."""
     commits = [a_commit(1), a_commit(2, "book"), a_commit(3), a_commit(9)]
-    ledger: list[ScoreEvent] = [tool_used(on(0)), bug_found(on(5, project="book"))]
+    ledger: list[ScoreEvent] = [tool_entry(on(0)), bug_entry(on(5, project="book"))]
     assert [each.bug for each in observe(commits, [], ledger)] == [False, True, False, False]
-    assert [each.bug for each in observe(commits, [], [*ledger, bug_found(on(6), 2)])] == [
+    assert [each.bug for each in observe(commits, [], [*ledger, bug_entry(on(6), 2)])] == [
         True,
         True,
         True,
@@ -353,7 +353,7 @@ def test_a_bug_counts_against_the_last_commit_before_it() -> None:
 
 def test_a_bug_without_a_commit_stands_for_itself() -> None:
     """No bug is lost because nobody wrote down what it was in."""
-    (seen,) = observe([], [], [bug_found(on(5, model="a"))])
+    (seen,) = observe([], [], [bug_entry(on(5, model="a"))])
     assert seen == Observation(setup=Setup("claude", "a"), at=at(5), bug=True, committed=False)
 
 
@@ -370,7 +370,7 @@ def test_observing_counts_every_commit_once(
     commits: list[int], bugs: list[tuple[int, int]]
 ) -> None:
     """There are as many committed observations as commits, and never more bugs than were found."""
-    ledger = [tool_used(on(99)), *(bug_found(on(minute), count) for minute, count in bugs)]
+    ledger = [tool_entry(on(99)), *(bug_entry(on(minute), count) for minute, count in bugs)]
     seen = observe([a_commit(minute) for minute in commits], [], ledger)
     assert sum(each.committed for each in seen) == len(commits)
     assert sum(each.bug for each in seen) <= sum(count for _, count in bugs)

@@ -6,7 +6,7 @@ import pytest
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import PhaseStatus, Priority
-from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
 from tests.cases import for_each
 
@@ -16,7 +16,7 @@ DOCUMENTATION = (Path(__file__).parents[3] / "docs" / "plans.md").read_text()
 def problems_of(text: str | bytes) -> list[str]:
     """What is wrong with a text, line by line."""
     with pytest.raises(InvalidValue) as raised:
-        read_lines(text)
+        read_json_lines(text)
     *told, last = raised.value.reason.split("\n")
     assert last == "Nothing was written"
     return told
@@ -25,7 +25,7 @@ def problems_of(text: str | bytes) -> list[str]:
 def test_the_example_of_the_documentation_is_the_plan_it_shows() -> None:
     """What docs/plans.md shows can be copied, and is written the same."""
     example = DOCUMENTATION.split("```json\n")[1].split("```")[0]
-    plan = read_lines(example)
+    plan = read_json_lines(example)
     assert plan == PlanText(
         initiatives=(
             InitiativeText(
@@ -51,12 +51,12 @@ def test_the_example_of_the_documentation_is_the_plan_it_shows() -> None:
             ),
         )
     )
-    assert write_lines(plan) == example
+    assert write_json_lines(plan) == example
 
 
 def test_an_item_may_stand_before_the_one_it_stands_under() -> None:
     """Lines say the order of items that stand together, and nothing else."""
-    plan = read_lines(
+    plan = read_json_lines(
         '{"kind": "task", "name": "c", "parent": "b"}\r\n\r\n'
         '{"kind": "task", "name": "b", "ref": "b", "initiative": "a"}\r\n'
         '{"kind": "initiative", "name": "a", "ref": "a", "branch": null}\r\n'
@@ -70,8 +70,8 @@ def test_an_item_may_stand_before_the_one_it_stands_under() -> None:
 @for_each("text", ["", "\n\n", b" \n"])
 def test_a_text_with_nothing_in_it_is_an_empty_plan(text: str | bytes) -> None:
     """Blank lines are nothing."""
-    assert read_lines(text) == PlanText()
-    assert write_lines(PlanText()) == ""
+    assert read_json_lines(text) == PlanText()
+    assert write_json_lines(PlanText()) == ""
 
 
 @for_each(
@@ -130,6 +130,6 @@ def test_a_hundred_tasks_in_one_another_are_the_most(depth: int) -> None:
         f'{{"kind": "task", "name": "t", "ref": "{n}", "parent": "{n - 1}"}}'
         for n in range(1, depth)
     ]
-    assert len(read_lines("\n".join(lines[:100])).tasks) == 1
+    assert len(read_json_lines("\n".join(lines[:100])).tasks) == 1
     for text in ("\n".join(lines), "\n".join(reversed(lines))):
         assert "tasks are nested deeper than 100 levels" in problems_of(text)[0]

@@ -9,7 +9,7 @@ from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import CycleRefused, InvalidValue, NotFound
 from herdbook.domain.plan.model import Initiative, Phase, Task
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, PROJECTS, TASKS
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.services import crud
 from herdbook.services.plan import dependencies
 
@@ -39,23 +39,23 @@ def plan(begin: Begin) -> dict[str, str]:
 def test_a_row_is_named_by_its_id_or_a_unique_beginning_of_it(begin: Begin, text: str) -> None:
     """With or without the letters of its kind."""
     with begin(write=False) as uow:
-        assert crud.named(uow, TASKS, text).name == "three"
+        assert crud.find_row(uow, TASKS, text).name == "three"
 
 
 @pytest.mark.usefixtures("plan")
 def test_what_has_a_unique_name_is_named_by_it(begin: Begin) -> None:
     """An agent, say; but not a task, whose name may be anybody's."""
     with begin(write=False) as uow:
-        assert crud.named(uow, AGENTS, "otter").id == "agt_aaaa1"
+        assert crud.find_row(uow, AGENTS, "otter").id == "agt_aaaa1"
         with pytest.raises(NotFound):
-            crud.named(uow, TASKS, "one")
+            crud.find_row(uow, TASKS, "one")
 
 
 @pytest.mark.usefixtures("plan")
 def test_an_ambiguous_beginning_is_refused_with_what_it_could_be(begin: Begin) -> None:
     """Nothing is guessed."""
     with begin(write=False) as uow, pytest.raises(InvalidValue, match="tsk_aaaa1, tsk_aaaa2"):
-        crud.named(uow, TASKS, "aaaa")
+        crud.find_row(uow, TASKS, "aaaa")
 
 
 @pytest.mark.parametrize("text", ["", "tsk_", "bbb", "zzzz", "ini_aaaa1", "a\0b", "x" * 200, "%"])
@@ -63,7 +63,7 @@ def test_an_ambiguous_beginning_is_refused_with_what_it_could_be(begin: Begin) -
 def test_what_names_nothing_is_not_found(begin: Begin, text: str) -> None:
     """Too short, unknown, of another kind, or no id at all."""
     with begin(write=False) as uow, pytest.raises(NotFound):
-        crud.named(uow, TASKS, text)
+        crud.find_row(uow, TASKS, text)
 
 
 @pytest.mark.usefixtures("plan")
@@ -118,7 +118,7 @@ def test_rows_are_listed_by_any_of_their_fields(
 ) -> None:
     """Whether a lookup answers or every row is looked at."""
     with begin(write=False) as uow:
-        assert [row.name for row in crud.listed(uow, TASKS, where, limit=10)] == names
+        assert [row.name for row in crud.list_rows(uow, TASKS, where, limit=10)] == names
 
 
 def test_a_list_comes_in_pages(begin: Begin) -> None:
@@ -131,29 +131,29 @@ def test_a_list_comes_in_pages(begin: Begin) -> None:
     with begin(write=False) as uow:
         seen: list[str] = []
         after = None
-        while page := crud.listed(uow, TASKS, {"priority": "high"}, limit=4, after=after):
+        while page := crud.list_rows(uow, TASKS, {"priority": "high"}, limit=4, after=after):
             assert len(page) <= 4
             seen += [row.name for row in page]
             after = page[-1].id
     assert sorted(seen, key=int) == [str(n) for n in range(50) if n % 3]
     with begin(write=False) as uow, pytest.raises(InvalidValue):
-        crud.listed(uow, PROJECTS, {}, limit=0)
+        crud.list_rows(uow, PROJECTS, {}, limit=0)
 
 
 def test_a_task_waits_for_others(begin: Begin, plan: dict[str, str]) -> None:
     """Saying it twice changes nothing, a cycle is refused, and it can be taken back."""
     one, two, three = plan.values()
     with begin() as uow:
-        dependencies.task_after(uow, three, [one, two, one])
-        dependencies.task_after(uow, three, [one])
-        waits_for = dependencies.task_waits_for(uow, three)
+        dependencies.add_task_dependencies(uow, three, [one, two, one])
+        dependencies.add_task_dependencies(uow, three, [one])
+        waits_for = dependencies.task_dependencies(uow, three)
         assert {task.id for task in waits_for} == {one, two}
         with pytest.raises(CycleRefused):
-            dependencies.task_after(uow, one, [three])
-        dependencies.task_not_after(uow, three, [one])
-        assert [task.id for task in dependencies.task_waits_for(uow, three)] == [two]
+            dependencies.add_task_dependencies(uow, one, [three])
+        dependencies.remove_task_dependencies(uow, three, [one])
+        assert [task.id for task in dependencies.task_dependencies(uow, three)] == [two]
         with pytest.raises(NotFound):
-            dependencies.task_not_after(uow, three, [one])
+            dependencies.remove_task_dependencies(uow, three, [one])
 
 
 @pytest.mark.usefixtures("plan")
@@ -161,14 +161,14 @@ def test_a_phase_waits_for_others(begin: Begin) -> None:
     """As tasks do."""
     with begin() as uow:
         other = crud.add(uow, PHASES, {"name": "ui", "initiative_id": "aaaa"})
-        dependencies.phase_after(uow, other.id, ["pha_aaaa1", "pha_aaaa1"])
-        dependencies.phase_after(uow, other.id, ["pha_aaaa1"])
+        dependencies.add_phase_dependencies(uow, other.id, ["pha_aaaa1", "pha_aaaa1"])
+        dependencies.add_phase_dependencies(uow, other.id, ["pha_aaaa1"])
         assert [phase.name for phase in uow.phases.dependencies(other.id)] == ["schema"]
         with pytest.raises(CycleRefused):
-            dependencies.phase_after(uow, "pha_aaaa1", [other.id])
-        dependencies.phase_not_after(uow, other.id, ["pha_aaaa1"])
+            dependencies.add_phase_dependencies(uow, "pha_aaaa1", [other.id])
+        dependencies.remove_phase_dependencies(uow, other.id, ["pha_aaaa1"])
         with pytest.raises(NotFound):
-            dependencies.phase_not_after(uow, other.id, ["pha_aaaa1"])
+            dependencies.remove_phase_dependencies(uow, other.id, ["pha_aaaa1"])
 
 
 def test_a_phase_follows_what_is_done_to_its_tasks_by_hand(begin: Begin) -> None:
@@ -195,4 +195,4 @@ def test_a_phase_follows_what_is_done_to_its_tasks_by_hand(begin: Begin) -> None
     assert status_after(crud.change, task.id, {"status": "completed"})[1] == "completed"
     assert status_after(crud.change, other.id, {"phase_id": phase.id})[1] == "in_progress"
     with begin() as uow:
-        assert differences(uow) == []
+        assert find_differences(uow) == []

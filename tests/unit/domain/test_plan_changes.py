@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from herdbook.domain.plan.model import Phase, PhaseStatus, Task, TaskStatus
 from herdbook.domain.plan_text.changes import (
     STEP,
-    Place,
-    orders,
-    restated,
-    why_phase_stays,
-    why_task_stays,
+    SortPosition,
+    apply_status,
+    assign_orders,
+    phase_status_refusal,
+    task_status_refusal,
 )
 from tests.cases import for_each
 
@@ -36,15 +36,15 @@ PENDING, IN_PROGRESS, REVIEW, COMPLETED, BLOCKED = TaskStatus
 def test_a_text_moves_a_task_that_nobody_holds(before: TaskStatus, after: TaskStatus) -> None:
     """It can be completed, blocked, and freed of what blocked it or of who abandoned it."""
     task = Task(name="x", status=before)
-    assert why_task_stays(task, after, held=False) is None
-    assert restated(task, after).status is after
+    assert task_status_refusal(task, after, held=False) is None
+    assert apply_status(task, after).status is after
 
 
 @for_each("status", TaskStatus)
 def test_a_text_does_not_move_what_somebody_holds(status: TaskStatus) -> None:
     """Not even to where it would be next."""
     task = Task(name="x", status=IN_PROGRESS)
-    assert why_task_stays(task, status, held=True) == "somebody holds it"
+    assert task_status_refusal(task, status, held=True) == "somebody holds it"
 
 
 @for_each(
@@ -60,16 +60,16 @@ def test_a_text_takes_nothing_back_and_claims_nothing(
     before: TaskStatus, after: TaskStatus
 ) -> None:
     """What is completed or under review stays so, and only a claim begins something."""
-    assert why_task_stays(Task(name="x", status=before), after, held=False)
+    assert task_status_refusal(Task(name="x", status=before), after, held=False)
 
 
 def test_a_task_that_is_freed_is_tried_from_the_start() -> None:
     """Nobody has it, and its failures are forgotten where they had blocked it."""
     blocked = Task(name="x", status=BLOCKED, retry_count=4, assignee_id="agt_1")
-    freed = restated(blocked, PENDING)
+    freed = apply_status(blocked, PENDING)
     assert (freed.retry_count, freed.assignee_id) == (0, None)
     abandoned = Task(name="x", status=IN_PROGRESS, retry_count=2, assignee_id="agt_1")
-    freed = restated(abandoned, PENDING)
+    freed = apply_status(abandoned, PENDING)
     assert (freed.retry_count, freed.assignee_id) == (2, None)
 
 
@@ -84,10 +84,10 @@ def test_a_phase_goes_onwards_only() -> None:
             onwards = steps.get(after, 9) > steps.get(before, -1)
             may = onwards and before is not PhaseStatus.COMPLETED
             phase = Phase(initiative_id="ini_1", name="x", status=before)
-            assert (why_phase_stays(phase, after) is None) == may, (before, after)
+            assert (phase_status_refusal(phase, after) is None) == may, (before, after)
 
 
-def place(order: int, key: str = "x") -> Place:
+def place(order: int, key: str = "x") -> SortPosition:
     """Where a task stands among others of its age."""
     return order, NOW, key
 
@@ -109,9 +109,11 @@ def place(order: int, key: str = "x") -> Place:
         ([place(0, "b"), place(0, "a")], [-STEP, 0]),
     ],
 )
-def test_as_many_as_can_keep_their_order(siblings: list[Place | None], expected: list[int]) -> None:
+def test_as_many_as_can_keep_their_order(
+    siblings: list[SortPosition | None], expected: list[int]
+) -> None:
     """The others are put in between, and what follows moves on where there is no room."""
-    assert orders(siblings, range(1, len(siblings) + 1)) == expected
+    assert assign_orders(siblings, range(1, len(siblings) + 1)) == expected
 
 
 @given(
@@ -124,9 +126,9 @@ def test_as_many_as_can_keep_their_order(siblings: list[Place | None], expected:
         max_size=12,
     )
 )
-def test_tasks_come_in_the_order_they_are_given(siblings: list[Place | None]) -> None:
+def test_tasks_come_in_the_order_they_are_given(siblings: list[SortPosition | None]) -> None:
     """Sorted by their new order, and by age and id where that is equal, they stand as asked."""
-    found = orders(siblings, range(1, len(siblings) + 1))
+    found = assign_orders(siblings, range(1, len(siblings) + 1))
     # A new one is younger than all that were there, and two new ones cannot be told apart.
     ages = [
         (number, each is None, each[2] if each else "")
@@ -141,4 +143,4 @@ def test_tasks_come_in_the_order_they_are_given(siblings: list[Place | None]) ->
 def test_tasks_that_are_in_order_keep_theirs(pairs: list[tuple[int, int]]) -> None:
     """Importing what was exported moves nothing."""
     siblings = sorted(place(order, f"{key:05}") for order, key in pairs)
-    assert orders(siblings, range(1, len(pairs) + 1)) == [each[0] for each in siblings]
+    assert assign_orders(siblings, range(1, len(pairs) + 1)) == [each[0] for each in siblings]

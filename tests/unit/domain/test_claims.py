@@ -22,8 +22,8 @@ from herdbook.domain.plan.claims import (
     MAX_RETRIES,
     Claim,
     check_fence,
-    free,
-    hold,
+    end_lease,
+    extend_lease,
     lease_is_over,
     may_take,
 )
@@ -36,7 +36,13 @@ from herdbook.domain.plan.model import (
     TaskCategory,
     TaskStatus,
 )
-from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState, Waiting, standing_row
+from herdbook.domain.plan.readiness import (
+    Opening,
+    OpeningKind,
+    OpeningState,
+    WaitingTask,
+    queue_row,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 AGENTS = ("agt_a", "agt_b", "agt_c")
@@ -98,7 +104,7 @@ def is_valid(task: Task, fence: int) -> bool:
 @given(minutes, minutes)
 def test_a_lease_lasts_as_long_as_it_was_given(ttl: timedelta, later: timedelta) -> None:
     """A held task may be taken over from the end of its lease on, and not before."""
-    assert lease_is_over(hold(an_opening(), NOW, ttl), NOW + later) is (later >= ttl)
+    assert lease_is_over(extend_lease(an_opening(), NOW, ttl), NOW + later) is (later >= ttl)
 
 
 def test_what_nobody_holds_has_no_lease_to_end() -> None:
@@ -111,27 +117,27 @@ def test_a_heartbeat_never_shortens_a_lease(
     ttl: timedelta, later: timedelta, longer: timedelta
 ) -> None:
     """Holding on extends the lease or leaves it as it is."""
-    held = hold(an_opening(), NOW, ttl)
-    assert hold(held, NOW + later, longer).lease_until == NOW + max(ttl, later + longer)
+    held = extend_lease(an_opening(), NOW, ttl)
+    assert extend_lease(held, NOW + later, longer).lease_until == NOW + max(ttl, later + longer)
 
 
 @given(minutes)
 def test_what_is_let_go_of_is_ready_at_once(ttl: timedelta) -> None:
     """Freeing an opening takes back exactly what holding it did."""
-    assert free(hold(an_opening(), NOW, ttl)) == an_opening()
+    assert end_lease(extend_lease(an_opening(), NOW, ttl)) == an_opening()
 
 
 @given(st.integers(-100, 0))
 def test_a_lease_needs_some_time(seconds: int) -> None:
     """A lease for nothing or less is refused."""
     with pytest.raises(InvalidValue, match="^ttl: "):
-        hold(an_opening(), NOW, timedelta(seconds=seconds))
+        extend_lease(an_opening(), NOW, timedelta(seconds=seconds))
 
 
 def test_a_lease_ends_within_the_calendar() -> None:
     """A lease that no date can hold is refused."""
     with pytest.raises(InvalidValue, match="^ttl: "):
-        hold(an_opening(), NOW, timedelta.max)
+        extend_lease(an_opening(), NOW, timedelta.max)
 
 
 @given(tasks, agents, st.sampled_from(OpeningKind), st.booleans())
@@ -258,7 +264,7 @@ class HandToHand(RuleBasedStateMachine):
         self.now = NOW
         self.task = Task(id="tsk_1", name="a task", created_at=NOW, updated_at=NOW)
         self.given: dict[int, str] = {}
-        self.row: Waiting | Opening | None = None
+        self.row: WaitingTask | Opening | None = None
         self.initiative = Initiative(id="ini_1", name="a goal")
 
     @initialize(quality_review=st.booleans())
@@ -273,7 +279,7 @@ class HandToHand(RuleBasedStateMachine):
         before = self.row if isinstance(self.row, Opening) else None
         self.task = evolve(task, updated_at=self.now)
         blocked = int(task.status is TaskStatus.BLOCKED)
-        self.row = standing_row(self.task, None, blocked, before)
+        self.row = queue_row(self.task, None, blocked, before)
 
     @rule(wait=minutes)
     def time_passes(self, wait: timedelta) -> None:
@@ -290,7 +296,7 @@ class HandToHand(RuleBasedStateMachine):
             return
         claimed = claims.claim(self.task, row, agent)
         assert claimed.fence not in self.given
-        self.row = hold(row, self.now, ttl)
+        self.row = extend_lease(row, self.now, ttl)
         self.keep(claimed)
         self.given[claimed.fence] = agent
 
@@ -305,7 +311,7 @@ class HandToHand(RuleBasedStateMachine):
         row = self.row
         assert isinstance(row, Opening)
         if what == "heartbeat":
-            self.row = hold(row, self.now, timedelta(minutes=5))
+            self.row = extend_lease(row, self.now, timedelta(minutes=5))
         elif what == "complete":
             reviewer = self.task.status is TaskStatus.QUALITY_REVIEW
             assert (self.given[fence] == self.task.assignee_id) is not reviewer
@@ -313,7 +319,7 @@ class HandToHand(RuleBasedStateMachine):
         elif what == "fail":
             self.keep(claims.fail(self.task))
         else:
-            self.row = free(row)
+            self.row = end_lease(row)
             self.keep(claims.release(self.task))
 
     @precondition(lambda self: self.task.status is TaskStatus.BLOCKED)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.domain.record.events import Event
+from herdbook.adapters.hosts import parse_event
+from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup
 from herdbook.domain.record.model import Commit, EventKind, ScoreEvent, Standing
-from herdbook.domain.record.standing import Occasion, bug_found, fold
+from herdbook.domain.record.standing import EntryContext, bug_entry, fold
 from herdbook.ports.engine.store import Session, Store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.record import record_ingest
@@ -29,18 +30,18 @@ SPACE = "record/kills"
 between_processes = pytest.mark.parametrize("engine", SHARED, indirect=True)
 
 
-def told(number: int, event: str = "PostToolUse", agent: str = "otter", **more: Any) -> Event:
+def told(number: int, event: str = "PostToolUse", agent: str = "otter", **more: Any) -> HookEvent:
     """The event with this number, of an agent in its session."""
     raw = {"session_id": f"s-{agent}", **more.pop("raw", {})}
-    return Event(
+    parsed = parse_event(
         id=f"{number:032x}",
         at=START + number,
         event=event,
         cwd="/somewhere",
         env={"HERDBOOK_AGENT": agent},
         raw=raw,
-        **more,
     )
+    return parsed._replace(**more)
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def kept(store: Store, record: str) -> tuple[list[ScoreEvent], list[Commit]]:
     """The ledger and the commits, of which every standing must be the fold."""
 
     def ask(uow: UnitOfWork) -> tuple[list[ScoreEvent], list[Commit]]:
-        assert differences(uow) == []
+        assert find_differences(uow) == []
         return uow.ledger.page(), uow.commits.page()
 
     return read(store, record, ask)
@@ -63,7 +64,7 @@ def stands(store: Store, record: str, agent: str = "otter") -> Standing:
     return read(store, record, lambda uow: uow.standings.of_agent(agent))
 
 
-def flush(store: Store, record: str, *events: Event) -> FlushReport:
+def flush(store: Store, record: str, *events: HookEvent) -> FlushReport:
     """One flush, in a transaction of its own."""
     return run(store, record, record_ingest.flush, events)
 
@@ -135,7 +136,7 @@ def test_the_same_commit_told_twice_counts_once(store: Store, record: str) -> No
 
 def test_what_cannot_be_applied_is_set_aside_and_holds_up_nobody(store: Store, record: str) -> None:
     """An unknown event, one of nobody, and a commit that git has lost; each with its reason."""
-    nobody = Event(id="n", at=START, event="PostToolUse", raw="no JSON")
+    nobody = parse_event(id="n", at=START, event="PostToolUse", raw="no JSON")
     report = flush(
         store, record, told(1, "Unheard"), nobody, told(2, "post-commit"), told(3), told(4)
     )
@@ -150,14 +151,16 @@ def test_what_cannot_be_applied_is_set_aside_and_holds_up_nobody(store: Store, r
 )
 def test_whatever_a_host_sends_breaks_no_flush(store: Store, record: str, raw: object) -> None:
     """Fields that hold nonsense are as good as missing."""
-    event = Event(id="x", at=START, event="SessionStart", env={"HERDBOOK_SESSION": "s"}, raw=raw)
-    report = flush(store, record, event, event._replace(id="y", event="PostToolUse"))
+    env = {"HERDBOOK_SESSION": "s"}
+    start = parse_event("x", START, "SessionStart", env=env, raw=raw)
+    tool = parse_event("y", START, "PostToolUse", env=env, raw=raw)
+    report = flush(store, record, start, tool)
     assert (report.applied, report.aside) == (1, [])
 
 
 def test_an_agent_without_a_name_is_called_after_its_session(store: Store, record: str) -> None:
     """By the beginning of its id."""
-    event = Event(id="x", at=START, event="PostToolUse", raw={"session_id": "0123456789abcdef"})
+    event = parse_event("x", START, "PostToolUse", raw={"session_id": "0123456789abcdef"})
     flush(store, record, event)
     (entry,), _ = kept(store, record)
     assert (entry.agent, entry.session_id) == ("session-01234567", "0123456789abcdef")
@@ -176,10 +179,10 @@ def test_what_a_session_said_of_its_setup_holds_for_later_flushes(
 def test_a_read_sees_what_is_buffered_and_writes_nothing(store: Store, record: str) -> None:
     """Also late events, agents nobody knew, and what was flushed but is still in the buffer."""
     flush(store, record, told(5), told(9, agent="vole"))
-    run(store, record, lambda uow: uow.ledger.add(bug_found(Occasion("otter", uow.now))))
+    run(store, record, lambda uow: uow.ledger.add(bug_entry(EntryContext("otter", uow.now))))
     before = kept(store, record)
     buffer = [told(5), told(6), told(7, "command.executed"), told(8, agent="heron")]
-    found = read(store, record, record_ingest.standing_with, buffer)
+    found = read(store, record, record_ingest.standings_with, buffer)
     assert [(each.agent, each.experience_points) for each in found] == [
         ("heron", 1),
         ("otter", 4),
@@ -194,7 +197,7 @@ def test_a_read_sees_what_is_buffered_and_writes_nothing(store: Store, record: s
 def test_the_sessions_of_halted_agents_are_found(store: Store, record: str) -> None:
     """Those the ledger knows, and those that hooks told of just now."""
     flush(store, record, told(1), told(2, agent="heron"))
-    run(store, record, lambda uow: uow.ledger.add(bug_found(Occasion("otter", uow.now))))
+    run(store, record, lambda uow: uow.ledger.add(bug_entry(EntryContext("otter", uow.now))))
     found = read(store, record, record_ingest.halted_sessions, [("new", "otter"), ("s", "heron")])
     assert found == {"s-otter": "otter", "new": "otter"}
 
@@ -243,13 +246,17 @@ def step(left: list[int]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def buffered(buffer: Path) -> list[Event]:
+def buffered(buffer: Path) -> list[HookEvent]:
     """What is in a buffer of lines."""
     lines = buffer.read_text().splitlines() if buffer.exists() else []
-    return [Event(*json.loads(line)) for line in lines]
+    events = [HookEvent(*json.loads(line)) for line in lines]
+    return [
+        each._replace(meaning=Meaning(each.meaning or ""), setup=SessionSetup(*each.setup))
+        for each in events
+    ]
 
 
-def leave(buffer: Path, *events: Event) -> None:
+def leave(buffer: Path, *events: HookEvent) -> None:
     """Add lines to a buffer."""
     with buffer.open("a") as file:
         file.writelines(f"{json.dumps(each)}\n" for each in events)

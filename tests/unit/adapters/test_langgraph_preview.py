@@ -16,27 +16,27 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
 from pydantic import SecretStr
 
-from herdbook.adapters.langgraph.preview import is_opaque, picture
+from herdbook.adapters.langgraph.preview import is_opaque, preview
 from herdbook.adapters.langgraph.split_checkpoint import split
-from herdbook.adapters.msgpack_reader import DEEPEST, Unreadable
-from herdbook.domain.checkpoints.model import Typed
-from herdbook.domain.checkpoints.preview import Thing, blob
+from herdbook.adapters.msgpack_reader import MAX_DEPTH, UnreadableValue
+from herdbook.domain.checkpoints.model import TaggedBytes
+from herdbook.domain.checkpoints.preview import ObjectPreview, preview_bytes
 from herdbook.entrypoints.operations.checkpoints.preview import as_json, line
 from tests.cases import for_each
 
 serializer = JsonPlusSerializer()
 
 
-def _kept(value: Any) -> Typed:
-    return Typed(*serializer.dumps_typed(value))
+def _kept(value: Any) -> TaggedBytes:
+    return TaggedBytes(*serializer.dumps_typed(value))
 
 
 def test_plain_data_is_shown_as_it_is() -> None:
     """Numbers, texts, lists and maps with any keys; bytes by their size."""
     value = {"a": [1, 1.5, None, True, "ü"], 1: {"b": {}}, "bytes": b"abc"}
-    assert picture(_kept(value)) == {**value, "bytes": blob("bytes", b"abc")}
-    assert picture(_kept(None)) is None
-    assert picture(_kept(b"abc")) == blob("bytes", b"abc")
+    assert preview(_kept(value)) == {**value, "bytes": preview_bytes("bytes", b"abc")}
+    assert preview(_kept(None)) is None
+    assert preview(_kept(b"abc")) == preview_bytes("bytes", b"abc")
 
 
 def test_objects_are_shown_by_their_class_and_what_they_are_made_of() -> None:
@@ -48,7 +48,7 @@ def test_objects_are_shown_by_their_class_and_what_they_are_made_of() -> None:
         HumanMessage("Hello"),
         {1},
     ]
-    shown = picture(_kept(value))
+    shown = preview(_kept(value))
     assert [each.name.rpartition(".")[2] for each in shown] == [
         "UUID",
         "datetime",
@@ -66,9 +66,11 @@ def test_a_hostile_value_is_shown_and_not_run(tmp_path: Path) -> None:
     there = tmp_path / "run"
     call = ormsgpack.packb(("os", "system", f"touch {there}"))
     data = ormsgpack.packb({"x": ormsgpack.Ext(0, call)})
-    assert picture(Typed("msgpack", data)) == {"x": Thing("os.system", f"touch {there}")}
+    assert preview(TaggedBytes("msgpack", data)) == {
+        "x": ObjectPreview("os.system", f"touch {there}")
+    }
     envelope = b'{"lc": 2, "type": "constructor", "id": ["os", "system"], "args": ["x"]}'
-    assert picture(Typed("json", envelope))["id"] == ["os", "system"]
+    assert preview(TaggedBytes("json", envelope))["id"] == ["os", "system"]
     assert not there.exists()
 
 
@@ -76,33 +78,33 @@ def test_a_hostile_value_is_shown_and_not_run(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_told_by_its_size(tag: str) -> None:
     """With a digest, so that two can be compared."""
     data = pickle.dumps("x" * 100)
-    shown = picture(Typed(tag, data))
-    assert shown == blob(tag, data)
+    shown = preview(TaggedBytes(tag, data))
+    assert shown == preview_bytes(tag, data)
     assert is_opaque(shown)
 
 
 def test_what_is_nested_too_deep_is_told_by_its_size() -> None:
     """In either form; nothing falls over it."""
-    depth = DEEPEST + 50
+    depth = MAX_DEPTH + 50
     for typed in (
-        Typed("json", b"[" * depth + b"]" * depth),
-        Typed("json", b"[" * 100_000 + b"]" * 100_000),
-        Typed("msgpack", b"\x91" * depth + b"\x01"),
+        TaggedBytes("json", b"[" * depth + b"]" * depth),
+        TaggedBytes("json", b"[" * 100_000 + b"]" * 100_000),
+        TaggedBytes("msgpack", b"\x91" * depth + b"\x01"),
     ):
-        assert is_opaque(picture(typed))
+        assert is_opaque(preview(typed))
 
 
 def test_secrets_stay_secret() -> None:
     """A secret of pydantic is written in the clear, and shown as ***."""
-    assert picture(_kept({"key": SecretStr("hush")})) == {
-        "key": Thing("pydantic.types.SecretStr", "***")
+    assert preview(_kept({"key": SecretStr("hush")})) == {
+        "key": ObjectPreview("pydantic.types.SecretStr", "***")
     }
 
 
 @given(st.binary(), st.sampled_from(["json", "msgpack"]))
 def test_any_bytes_can_be_shown(data: bytes, tag: str) -> None:
     """Whatever they are, there is a picture, JSON for it, and a line of it."""
-    shown = as_json(picture(Typed(tag, data)))
+    shown = as_json(preview(TaggedBytes(tag, data)))
     assert json.loads(json.dumps(shown, allow_nan=False)) == shown
     assert len(line(shown, 40)) <= 40
 
@@ -120,7 +122,7 @@ def test_any_bytes_can_be_shown(data: bytes, tag: str) -> None:
 )
 def test_what_is_no_checkpoint_is_not_taken_apart(tag: str, data: bytes, reason: str) -> None:
     """It is refused with its reason."""
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableValue, match=reason):
         split(tag, data)
 
 

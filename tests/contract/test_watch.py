@@ -54,7 +54,7 @@ class Watched(WrappedStore):
 
 def _journal(begin: Begin) -> list[JournalEntry]:
     with begin(write=False) as uow:
-        return list(uow.journal.whole())
+        return list(uow.journal.all_entries())
 
 
 def _at_once() -> bool:
@@ -73,13 +73,13 @@ def test_what_is_there_is_given_from_any_place_on(
 ) -> None:
     """Every entry behind it in order, however small the looks are, and without a pause."""
     add_tasks(begin, *(Task(name="x") for _ in range(5)))
-    found = watch.follow(store, space, since, stop=_at_once, sleep=_no_pause, limit=limit)
+    found = watch.follow_journal(store, space, since, stop=_at_once, sleep=_no_pause, limit=limit)
     assert list(found) == _journal(begin)[since:]
 
 
 def test_a_space_nobody_wrote_in_has_no_news(store: Store, space: str) -> None:
     """Neither in its journal nor in anybody's log."""
-    assert list(watch.follow(store, space, stop=_at_once, sleep=_no_pause)) == []
+    assert list(watch.follow_journal(store, space, stop=_at_once, sleep=_no_pause)) == []
     log = watch.follow_log(store, space, "agt_x", stop=_at_once, sleep=_no_pause)
     assert list(log) == []
 
@@ -95,7 +95,7 @@ def test_pauses_grow_while_nothing_happens_and_begin_anew_with_news(
         if len(slept) == 9:
             add_tasks(begin, Task(name="x"))
 
-    found = watch.follow(store, space, stop=lambda: len(slept) == 11, sleep=sleep)
+    found = watch.follow_journal(store, space, stop=lambda: len(slept) == 11, sleep=sleep)
     assert len(list(found)) == 1
     doubling = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5, 0.5]
     assert slept == [*doubling, 0.01, 0.02]
@@ -130,7 +130,7 @@ def test_no_transaction_is_open_while_somebody_looks_at_news(
         assert watched.open == 0
 
     news: list[Iterator[object]] = [
-        watch.follow(watched, space, stop=up_to(3), sleep=sleep),
+        watch.follow_journal(watched, space, stop=up_to(3), sleep=sleep),
         watch.follow_log(watched, space, agent_id, stop=up_to(3), sleep=sleep),
     ]
     for each in news:
@@ -143,7 +143,7 @@ def test_no_transaction_is_open_while_somebody_looks_at_news(
 def test_who_writes_while_following_hears_of_it(begin: Begin, store: Store, space: str) -> None:
     """Each entry in turn leads to another, in the same thread."""
     add_tasks(begin, Task(name="0"))
-    news = watch.follow(store, space)
+    news = watch.follow_journal(store, space)
     for number, entry in zip(range(1, 6), news, strict=False):
         assert entry.seq == number
         add_tasks(begin, Task(name=str(number)))
@@ -156,7 +156,7 @@ def test_following_ends_though_others_go_on(begin: Begin, store: Store, space: s
     add_tasks(begin, *(Task(name="x") for _ in range(3)))
     last = _journal(begin)[-1].seq
     seen = []
-    for entry in watch.follow(store, space, stop=_at_once, limit=3):
+    for entry in watch.follow_journal(store, space, stop=_at_once, limit=3):
         seen.append(entry.seq)
         add_tasks(begin, Task(name="more"))
     assert seen == list(range(1, last + 1))
@@ -238,10 +238,10 @@ def test_asking_goes_on_until_there_is_an_answer(begin: Begin, store: Store, spa
         if len(slept) == 3:
             do(begin, messaging.ask, one, other, "?")
 
-    heard = watch.until(store, space, messaging.listen, other, sleep=sleep)
+    heard = watch.wait_until(store, space, messaging.listen, other, sleep=sleep)
     assert heard is not None
     assert (heard.question, slept) == ("?", [0.01, 0.02, 0.04])
-    assert watch.until(store, space, messaging.listen, one, stop=up_to(1), sleep=sleep) is None
+    assert watch.wait_until(store, space, messaging.listen, one, stop=up_to(1), sleep=sleep) is None
     assert len(slept) == 4
 
 
@@ -264,7 +264,7 @@ def test_who_follows_the_journal_misses_nothing_that_eight_write(place: Place) -
     ended.set()
     heard = follower()
     with opened(place) as store:
-        kept = read(store, SPACE, lambda uow: list(uow.journal.whole()))
+        kept = read(store, SPACE, lambda uow: list(uow.journal.all_entries()))
     assert len(kept) == 3 * UNITS * WRITERS
     assert heard == kept
 
@@ -295,7 +295,7 @@ def test_an_agent_that_listens_in_another_process_answers(place: Place) -> None:
     listener = begun(place, followers.answer_next, SPACE, other, "blue")
     with opened(place) as store:
         asked = run(store, SPACE, messaging.ask, one, other, "red or blue?")
-        answered = watch.until(store, SPACE, messaging.answered, asked.id)
+        answered = watch.wait_until(store, SPACE, messaging.find_answer, asked.id)
     assert listener() == "red or blue?"
     assert answered is not None
     assert answered.answer == "blue"

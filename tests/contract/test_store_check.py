@@ -15,7 +15,7 @@ from herdbook.domain.errors import NotFound, StoreDamaged
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import Op
 from herdbook.domain.plan.model import Task, TaskDependency
-from herdbook.domain.plan.readiness import Waiting
+from herdbook.domain.plan.readiness import WaitingTask
 from herdbook.domain.record.model import EventKind, ScoreEvent
 from herdbook.domain.record.standing import first_standing
 from herdbook.ports.engine.dictionary import (
@@ -292,7 +292,7 @@ DERIVED: dict[str, tuple[Spoil, tuple[str, str, str]]] = {
         ("openings", "tsk_c", "its order is not what follows from other rows"),
     ),
     "too many": (
-        lambda session: session.insert(WAITING, [Waiting(task_id="tsk_none", blockers=1)]),
+        lambda session: session.insert(WAITING, [WaitingTask(task_id="tsk_none", blockers=1)]),
         ("waiting", "tsk_none", "is there and follows from nothing"),
     ),
 }
@@ -349,7 +349,7 @@ class Breaking(WrappedSession):
         self._broken = False
 
     def __getattr__(self, name: str) -> object:
-        if name in {"sound", "flaws", "mend"}:
+        if name in {"readable_rows", "find_flaws", "repair_lookups"}:
             raise AttributeError(name)
         return super().__getattr__(name)
 

@@ -250,7 +250,7 @@ def grade(uow: UnitOfWork, agent: str, task: str, commit_hash: str) -> Standing:
     graded = grading.grade(uow, agent, PROJECT, commit_hash, agent_grade=own, user_grade=yours)
     standing = graded.standing
     while agent == HALTED.name and not is_halted(standing.skill_points):
-        standing = grading.bug(uow, agent, project=PROJECT)
+        standing = grading.report_bug(uow, agent, project=PROJECT)
     return standing
 
 

@@ -153,7 +153,6 @@ def _become(folder: str, words: list[str], variables: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(variables)
     sys.argv = [str(PROGRAM), *words]
-    gc.unfreeze()
     from herdbook.entrypoints.main import main  # noqa: PLC0415
 
     code: object = 1

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from herdbook.adapters.stores.file_checks import belongs_to_us
+from herdbook.adapters.stores.registry import engine_schemes, is_in_files, is_in_memory
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import dirs, known_stores, settings, trust
 from herdbook.domain.errors import InvalidValue, StoreGone, StoreUnavailable, StoreUntrusted
@@ -27,7 +28,7 @@ from herdbook.domain.location.resolve import (
     find_place,
     is_within,
 )
-from herdbook.domain.location.settings import BACKENDS, DEFAULTS, USERS_OWN, Layer, Scope, chosen
+from herdbook.domain.location.settings import DEFAULTS, USERS_OWN, Layer, Scope, chosen
 
 if TYPE_CHECKING:
     from herdbook.ports.engine.store import Store
@@ -140,7 +141,7 @@ class Whereabouts:
 
     def place(self, area: Area) -> Place:
         """Where the store of an area is."""
-        return self._or_earlier(find_place(area, self.layers, self.ground, _real))
+        return self._or_earlier(find_place(area, self.layers, self.ground, _real, engine_schemes()))
 
     def _or_earlier(self, place: Place) -> Place:
         """The same, or where it lay before it was kept below the git directory, if it still does.
@@ -170,7 +171,7 @@ class Whereabouts:
             return self.place(Area(value))
         base = self.ground.repository or os.path.realpath(self.folder)
         named = settings.from_arguments({"store": value}, base)
-        return find_place(Area.WORK, [named, *self.layers], self.ground, _real)
+        return find_place(Area.WORK, [named, *self.layers], self.ground, _real, engine_schemes())
 
     def space(self, area: Area) -> str:
         """The space in which an area's rows of this place live."""
@@ -201,11 +202,11 @@ class Whereabouts:
         Raises StoreGone where this user has used one, and StoreUntrusted where one lies that this
         user neither made nor trusted.
         """
-        if place.scheme == "memory":
+        if is_in_memory(place.url):
             return True
         from herdbook.adapters.stores.probe import is_missing  # noqa: PLC0415
 
-        if place.scheme in BACKENDS:
+        if is_in_files(place.url):
             path = _resolved(place.url)
             there = _exists(known_stores.data_file(place.scheme, path))
             if there:
@@ -219,12 +220,12 @@ class Whereabouts:
 
     def probe(self, place: Place) -> Sight:
         """See what is at a place without creating anything; what stands in the way is told."""
-        from herdbook.adapters.stores.probe import look  # noqa: PLC0415
+        from herdbook.adapters.stores.probe import probe  # noqa: PLC0415
 
         try:
-            if place.scheme in BACKENDS and not self.is_there(place):
+            if is_in_files(place.url) and not self.is_there(place):
                 return NOTHING_THERE
-            sight = look(place.url)
+            sight = probe(place.url)
             if sight.exists is False:
                 self._require_never_used(place)
         except StoreGone as error:
@@ -274,7 +275,7 @@ class Whereabouts:
         in its git directory.
         """
         facts = self.facts
-        inside = place.scheme in BACKENDS and self.ground.holds(str(_resolved(place.url)))
+        inside = is_in_files(place.url) and self.ground.holds(str(_resolved(place.url)))
         if inside and (facts is None or facts.pinned_repository_id is None):
             return
         for url in (place.url, self._earlier_url(place)):
@@ -285,7 +286,7 @@ class Whereabouts:
     def _earlier_url(self, place: Place) -> str | None:
         """Where a store of that scope lay before it was kept below the git directory."""
         folder = self.ground.worktree if place.scope is Scope.WORKTREE else self.ground.repository
-        if place.scheme not in BACKENDS or place.scope in (None, Scope.GLOBAL) or folder is None:
+        if not is_in_files(place.url) or place.scope in (None, Scope.GLOBAL) or folder is None:
             return None
         return file_url(place.scheme, f"{folder}/{FOLDER}/{place.area}.{place.scheme}")
 
@@ -306,7 +307,7 @@ class Whereabouts:
         """
         from herdbook.adapters import open_store  # noqa: PLC0415
 
-        in_files = place.scheme in BACKENDS
+        in_files = is_in_files(place.url)
         if in_files and not self.is_there(place) and create:
             path = _resolved(place.url)
             _make_room(path.parent)
@@ -325,7 +326,7 @@ class Whereabouts:
 
     def note_use(self, place: Place) -> None:
         """Remember that the rows of this place are kept there."""
-        if place.scheme != "memory":
+        if not is_in_memory(place.url):
             known_stores.note_use(shown_url(place.url), self.space(place.area))
 
     def forget_use(self, place: Place) -> None:
@@ -338,7 +339,7 @@ class Whereabouts:
         """Forget the stores of a copy of this repository that lay at the same path before."""
         for area in Area:
             place = self.place(area)
-            if place.scheme in BACKENDS and self.ground.holds(str(_resolved(place.url))):
+            if is_in_files(place.url) and self.ground.holds(str(_resolved(place.url))):
                 self.forget_use(place)
 
     def _link(self, place: Place) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from herdbook.adapters.agent_tracker import locate
+from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.user_state import dirs
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def merge_once(here: "Here", store: "Store") -> None:
 
     A defect of the plugin puts its database below a folder called `~` where OpenCode was started.
     """
-    if store.url.startswith("memory:"):
+    if is_in_memory(store.url):
         return
     root = Path(here.ground.worktree or here.folder)
     for source in dict.fromkeys(

@@ -8,26 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import duckdb
 
-Setting = str | bool | int | float | list[str]
-
-_SETTINGS: dict[str, Setting] = {
-    "threads": 1,
-    "async_threads": 0,
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-    "allow_community_extensions": False,
-    "allow_persistent_secrets": False,
-    "python_enable_replacements": False,
-    # DuckDB 2.0.0 fetches the rows of ORDER BY … LIMIT by their row ids in a second scan,
-    # and now and then (7 in 9,000) loses committed ones where some are not committed yet.
-    "disabled_optimizers": "late_materialization",
-    # Every checkpoint is the caller's to begin, because what it overwrites is copied first
-    # (`rollback`). Left alone, DuckDB begins one at a detach, at its end, at a large commit, and
-    # when the log has grown.
-    "checkpoint_on_detach": "DISABLED",
-    "wal_autocheckpoint": "1TB",
-    "auto_checkpoint_skip_wal_threshold": 1 << 50,
-}
+from herdbook.adapters.duckdb.spec import SPEC
+from herdbook.adapters.stores.engine_spec import Setting
 
 
 def open_instance(
@@ -42,7 +24,7 @@ def open_instance(
     that is not built in can be installed or loaded. It begins no checkpoint by itself. Raises
     duckdb.Error.
     """
-    config = {**_SETTINGS, "temp_directory": spill, **(settings or {})}
+    config = {**SPEC.safe_configuration, "temp_directory": spill, **(settings or {})}
     instance = duckdb.connect(":memory:", config=config)
     try:
         instance.execute("PRAGMA disable_checkpoint_on_shutdown")

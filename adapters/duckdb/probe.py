@@ -14,7 +14,7 @@ def is_missing(url: str) -> bool:
     return not (path.exists() or file_checks.wal(path).exists())
 
 
-def look(url: str, patience: float) -> Sight:
+def probe(url: str, patience: float) -> Sight:
     """See what the file says of itself."""
     shared = SharedFile(path_of(url), patience=patience)
     try:

@@ -2,7 +2,7 @@
 
 LMDB trusts its pages: a flipped bit or a crafted file makes it read and write where it should not,
 and ends the process with a signal. So a file of which nobody knows that it is whole is verified in
-a process of its own (`verify_pages`), at some 80 MB a second.
+a process of its own (`page_check_process`), at some 80 MB a second.
 """
 
 import os
@@ -16,7 +16,7 @@ from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 LEAST_SECONDS = 60.0
 BYTES_A_SECOND = 4 << 20
 """Far less than it takes on any machine, so that only a file made to keep us busy exceeds it."""
-_PROGRAM = Path(__file__).with_name("verify_pages.py")
+_PROGRAM = Path(__file__).with_name("page_check_process.py")
 _LEAKS = "neither reachable nor in the freeDB"
 
 

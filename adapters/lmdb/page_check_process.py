@@ -1,6 +1,6 @@
 """The program that verifies the pages of a data file, in a process of its own.
 
-Run as `python -I -S verify_pages.py VERIFIER DATA SECONDS`, where VERIFIER is py-lmdb's own
+Run as `python -I -S page_check_process.py VERIFIER DATA SECONDS`, where VERIFIER is py-lmdb's own
 `verify.py`: it reads the file as bytes and never hands it to LMDB, so that nothing in the file can
 make LMDB crash. Prints how many things are wrong with the file, and the first of them. A file may
 be made to keep it busy, so it has a limit of memory and of time, and ends by itself when nobody

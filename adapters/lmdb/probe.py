@@ -18,7 +18,7 @@ from herdbook.domain.location.resolve import NOTHING_THERE, Sight
 META = "meta"
 
 
-def look(url: str, _: float) -> Sight:
+def probe(url: str, _: float) -> Sight:
     """See what the folder says of itself; nothing is made, and nothing waited for.
 
     A file of which nobody knows that it is whole is not read: opening the store verifies it.

@@ -14,7 +14,7 @@ WHERE n.nspname = %s AND c.relkind IN ('r', 'm')
 """
 
 
-def look(url: str, patience: float) -> Sight:
+def probe(url: str, patience: float) -> Sight:
     """See what the schema says of itself; what stands in the way is told at once."""
     connections = Connections(url, patience=patience)
     try:

@@ -23,7 +23,7 @@ WITHIN = "memory.main"
 Encode = Callable[[Any], Any]
 
 
-def ask_lent(store: Store, sql: str, *, deadline: Deadline, limit: int) -> Answer:
+def query_copy(store: Store, _url: str, sql: str, *, deadline: Deadline, limit: int) -> Answer:
     """The answer over the rows of the tables that a query names; their secrets stay behind.
 
     A space is read in one transaction, as it was at one moment.

@@ -11,7 +11,7 @@ from herdbook.adapters.stores.urls import path_of
 from herdbook.ports.engine.store import Store
 
 
-def ask_file(store: Store, sql: str, *, deadline: Deadline, limit: int) -> Answer:
+def query_file(store: Store, _url: str, sql: str, *, deadline: Deadline, limit: int) -> Answer:
     """The answer of a DuckDB store's file. Its tables are seen without what is secret."""
     tables = {kind.name: {"visible": visible(kind)} for kind in store.dictionary}
     file = SharedFile(path_of(store.url), patience=deadline.left)

@@ -25,6 +25,7 @@ from herdbook.adapters.sql.dialect import quoted
 from herdbook.adapters.sql_query.postgres_lexer import single
 from herdbook.adapters.sql_query.redaction import visible
 from herdbook.adapters.sql_query.result import ONE_QUERY, Answer, answer_of, refused, too_slow
+from herdbook.adapters.sql_query.sandbox import Deadline
 from herdbook.domain.errors import HerdbookError
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.store import Store
@@ -50,12 +51,13 @@ WHERE held.pid = pg_backend_pid() AND held.locktype = 'relation'
 """
 
 
-def ask_server(store: Store, url: str, query: str, *, patience: float, limit: int) -> Answer:
+def query_server(store: Store, url: str, query: str, *, deadline: Deadline, limit: int) -> Answer:
     """The answer of the server that a store is on, to its own SQL.
 
     The store was opened before, so its schema is known to be ours to use. A query whose connection
     breaks is not asked again: it may be why.
     """
+    patience = deadline.patience
     query = single(query)
     connections = Connections(url, patience=patience)
     # Closed without a COMMIT, the connection takes its transaction back.

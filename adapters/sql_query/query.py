@@ -4,14 +4,14 @@ import math
 
 from herdbook.adapters.sql_query.result import Answer
 from herdbook.adapters.sql_query.sandbox import Deadline, prepare
-from herdbook.adapters.stores.registry import PATIENCE, open_store
+from herdbook.adapters.stores.engine_spec import COPY_QUERY, load
+from herdbook.adapters.stores.open_store import PATIENCE, open_store
+from herdbook.adapters.stores.registry import find_spec
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.values import TEXT
 from herdbook.ports.engine.store import Store
 
 LIMIT = 10_000
-
-_SERVERS = "postgres"
 
 
 def ask(place: str | Store, sql: str, *, patience: float = PATIENCE, limit: int = LIMIT) -> Answer:
@@ -34,7 +34,8 @@ def ask(place: str | Store, sql: str, *, patience: float = PATIENCE, limit: int 
     TEXT.check("sql", sql)
     deadline = Deadline(patience)
     if isinstance(place, str):
-        if not place.startswith(_SERVERS):
+        spec = find_spec(place)
+        if spec is not None and spec.queries_in_sandbox:
             prepare()  # while the store is opened
         with open_store(place, create=False, patience=patience) as store:
             return _ask(store, place, sql, deadline, limit)
@@ -42,14 +43,7 @@ def ask(place: str | Store, sql: str, *, patience: float = PATIENCE, limit: int 
 
 
 def _ask(store: Store, url: str, sql: str, deadline: Deadline, limit: int) -> Answer:
-    if url.startswith(_SERVERS):
-        from herdbook.adapters.sql_query.postgres import ask_server  # noqa: PLC0415 - needs its driver
-
-        return ask_server(store, url, sql, patience=deadline.patience, limit=limit)
-    if url.startswith("duckdb"):
-        from herdbook.adapters.sql_query.duckdb_file import ask_file  # noqa: PLC0415 - so does this
-
-        return ask_file(store, sql, deadline=deadline, limit=limit)
-    from herdbook.adapters.sql_query.duckdb_copy import ask_lent  # noqa: PLC0415 - not of a server
-
-    return ask_lent(store, sql, deadline=deadline, limit=limit)
+    spec = find_spec(url)
+    query = spec.query if spec is not None else COPY_QUERY
+    answer: Answer = load(query)(store, url, sql, deadline=deadline, limit=limit)
+    return answer

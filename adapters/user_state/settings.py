@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from herdbook.adapters.stores.registry import engine_schemes
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.settings import (
     VARIABLES,
@@ -12,6 +13,7 @@ from herdbook.domain.location.settings import (
     Layer,
     Origin,
     Scope,
+    Setting,
     setting,
 )
 
@@ -24,7 +26,7 @@ _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 def from_arguments(arguments: Mapping[str, str | None], base: str) -> Layer:
     """What was typed, by key."""
     return {
-        key: setting(key, value, Origin(f"--{key}"), base)
+        key: _setting(key, value, Origin(f"--{key}"), base)
         for key, value in arguments.items()
         if value
     }
@@ -33,7 +35,7 @@ def from_arguments(arguments: Mapping[str, str | None], base: str) -> Layer:
 def from_environment(variables: Mapping[str, str], base: str) -> list[Layer]:
     """What the environment sets; an empty variable counts as unset."""
     ours = {
-        key: setting(key, variables[name], Origin(name), base)
+        key: _setting(key, variables[name], Origin(name), base)
         for name, key in VARIABLES.items()
         if variables.get(name)
     }
@@ -49,7 +51,7 @@ def _workflow_layer(path: str, base: str) -> Layer:
     value, rule = path, WORKFLOW_VARIABLE
     if _is_sqlite(Path(base, Path(path).expanduser())):
         value, rule = Scope.WORKTREE, f"{WORKFLOW_VARIABLE} names a SQLite database, left as it is"
-    return {"checkpoints": setting("checkpoints", value, Origin(rule), base)}
+    return {"checkpoints": _setting("checkpoints", value, Origin(rule), base)}
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -93,7 +95,8 @@ def from_file(path: Path, base: str, name: str = "") -> Layer:
         raise InvalidValue(name, f"[{'.'.join(within)}] must be a table of settings")
     lines = _lines(text, within)
     return {
-        key: setting(key, value, Origin(name, lines.get(key)), base) for key, value in table.items()
+        key: _setting(key, value, Origin(name, lines.get(key)), base)
+        for key, value in table.items()
     }
 
 
@@ -110,3 +113,7 @@ def _lines(text: str, within: tuple[str, ...]) -> dict[str, int]:
         if equals and (*table, *key)[:-1] == within:
             lines.setdefault(key[-1], number)
     return lines
+
+
+def _setting(key: str, value: object, origin: Origin, base: str) -> Setting:
+    return setting(key, value, origin, base, engines=engine_schemes())

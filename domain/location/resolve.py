@@ -7,10 +7,11 @@ from urllib.parse import quote_from_bytes
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.settings import (
-    BACKENDS,
     DEFAULT,
+    DEFAULTS,
     SCOPES,
     USERS_OWN,
+    EngineSchemes,
     Layer,
     Origin,
     Scope,
@@ -100,19 +101,29 @@ def file_url(scheme: str, path: str) -> str:
     return f"{scheme}://{quote_from_bytes(path.encode('utf-8', 'surrogateescape'))}"
 
 
-def find_place(area: Area, layers: Sequence[Layer], ground: Ground, real: Real) -> Place:
+def find_place(
+    area: Area, layers: Sequence[Layer], ground: Ground, real: Real, engines: EngineSchemes
+) -> Place:
     """Find the store of an area: the first setting that counts, else the default."""
-    return _Search(area, layers, ground, real).place()
+    return _Search(area, layers, ground, real, engines).place()
 
 
 class _Search:
     """The search for one area's store, and what is to be said about it."""
 
-    def __init__(self, area: Area, layers: Sequence[Layer], ground: Ground, real: Real) -> None:
+    def __init__(
+        self,
+        area: Area,
+        layers: Sequence[Layer],
+        ground: Ground,
+        real: Real,
+        engines: EngineSchemes,
+    ) -> None:
         self.area = area
         self.layers = layers
         self.ground = ground
         self.real = real
+        self.engines = engines
         self.notes: list[str] = []
 
     def place(self) -> Place:
@@ -193,15 +204,15 @@ class _Search:
                 continue
             if not is_url(setting.value) or self._counts(setting, "the URL of a server"):
                 return setting.value, setting.origin
-        return BACKENDS[0], None
+        return str(DEFAULTS["backend"]), None
 
     def _backend_of(self, path: str) -> tuple[str, Origin | None]:
         """The engine of a path: the one its name ends with, else the one that was chosen."""
-        for backend in BACKENDS:
+        for backend in self.engines.files:
             if path.endswith(f".{backend}"):
                 return backend, None
         backend, by = self._backend(shared=False)
-        return (BACKENDS[0], None) if is_url(backend) else (backend, by)
+        return (str(DEFAULTS["backend"]), None) if is_url(backend) else (backend, by)
 
 
 def is_within(path: str, root: str) -> bool:

@@ -8,6 +8,7 @@ it reaches out of the repository counts only once the user has trusted the file.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
@@ -29,9 +30,6 @@ SCOPES: Mapping[Area, Scope] = {
 }
 USERS_OWN = frozenset({Area.RECORD})
 """The areas that belong to the user alone, in whichever repository they are used."""
-BACKENDS = ("lmdb", "duckdb")
-SERVERS = ("postgresql", "postgres")
-SCHEMES = (*BACKENDS, *SERVERS, "memory")
 VARIABLES = {
     "HERDBOOK_STORE": "store",
     **{f"HERDBOOK_{area.upper()}": str(area) for area in Area},
@@ -80,17 +78,25 @@ Layer = Mapping[str, Setting]
 """The settings of one source, by their keys."""
 
 
-def _place(value: object) -> str:
+class EngineSchemes(NamedTuple):
+    """The engines that settings may name, by the schemes of their URLs; the registry has them."""
+
+    files: tuple[str, ...]
+    servers: tuple[str, ...]
+    memory: tuple[str, ...]
+
+
+def _place(engines: EngineSchemes, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ValueError
-    if (url := _URL.match(value)) and url[1].lower() not in SCHEMES:
+    if (url := _URL.match(value)) and not any(url[1].lower() in known for known in engines):
         raise ValueError
     return value
 
 
-def _backend(value: object) -> str:
+def _backend(engines: EngineSchemes, value: object) -> str:
     url = _URL.match(value) if isinstance(value, str) else None
-    if value not in BACKENDS and (url is None or url[1].lower() not in SERVERS):
+    if value not in engines.files and (url is None or url[1].lower() not in engines.servers):
         raise ValueError
     return str(value)
 
@@ -127,13 +133,10 @@ def _yes_or_no(value: object) -> bool:
     return value
 
 
-_PLACES = (
-    f"a scope ({', '.join(Scope)}), a path, or a URL ({', '.join(f'{s}://' for s in SCHEMES)})"
-)
-KEYS: Mapping[str, tuple[Callable[[object], Any], str]] = {
-    "store": (_place, _PLACES),
-    **{str(area): (_place, _PLACES) for area in Area},
-    "backend": (_backend, f"{' or '.join(map(repr, BACKENDS))}, or the URL of a PostgreSQL server"),
+Check = tuple[Callable[[object], Any], str]
+"""How a value is checked, and what is allowed."""
+
+_CHECKS: Mapping[str, Check] = {
     "size_limit": (_size, "how large an LMDB store may grow: bytes, or a text such as '16 GiB'"),
     "patience": (_seconds, "how long to wait for a store that others hold: 0 to 86400 seconds"),
     "exports": (_yes_or_no, "whether a flush writes .agent/ and .journal/: true or false"),
@@ -148,7 +151,8 @@ KEYS: Mapping[str, tuple[Callable[[object], Any], str]] = {
     },
     "experience_per_skill_point": (_step, f"how much a skill point takes: 1 to {MOST_POINTS}"),
 }
-"""What can be set, how it is checked, and what is allowed."""
+KEYS = ("store", *map(str, Area), "backend", *_CHECKS)
+"""What can be set."""
 DEFAULTS: Mapping[str, object] = {
     **{str(area): str(scope) for area, scope in SCOPES.items()},
     "backend": "lmdb",
@@ -171,14 +175,27 @@ PERSONAL = frozenset(
 """What holds for a user's whole record, and so no single repository has a say in."""
 
 
-def setting(key: str, value: object, origin: Origin, base: str = "") -> Setting:
+@lru_cache(maxsize=4)
+def checks(engines: EngineSchemes) -> Mapping[str, Check]:
+    """How each key is checked, where these engines can be named."""
+    urls = ", ".join(f"{scheme}://" for schemes in engines for scheme in schemes)
+    place = partial(_place, engines), f"a scope ({', '.join(Scope)}), a path, or a URL ({urls})"
+    names = " or ".join(map(repr, engines.files))
+    backend = partial(_backend, engines), f"{names}, or the URL of a PostgreSQL server"
+    places = dict.fromkeys(("store", *map(str, Area)), place)
+    return {**places, "backend": backend, **_CHECKS}
+
+
+def setting(
+    key: str, value: object, origin: Origin, base: str = "", *, engines: EngineSchemes
+) -> Setting:
     """A checked setting; the error names its origin, its key and what is allowed.
 
     The value itself is not repeated: it may hold a password.
     """
     if key not in KEYS:
         raise InvalidValue(str(origin), f"{key!r} is no setting; there are {', '.join(KEYS)}")
-    check, allowed = KEYS[key]
+    check, allowed = checks(engines)[key]
     try:
         return Setting(key, check(value), origin, base)
     except ValueError:

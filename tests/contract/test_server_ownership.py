@@ -10,7 +10,7 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.adapters.postgres import schema as layout
 from herdbook.adapters.sql_query import ask
-from herdbook.adapters.stores.probe import look
+from herdbook.adapters.stores.probe import probe
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.dictionary import TASKS
@@ -149,7 +149,7 @@ def test_what_a_trusted_role_made_for_us_is_used(server: PostgresServer, schema:
     url = url_of(server, schema, "ann")
     with open_store(url) as store:
         run(store, HERE, lambda uow: uow.tasks.add(Task(name="kept")))
-        assert look(url).exists
+        assert probe(url).exists
         assert ask(url, "SELECT name FROM tasks").rows == [("kept",)]
 
 
@@ -171,7 +171,7 @@ def test_a_look_says_what_is_wrong(server: PostgresServer, schema: str) -> None:
         f"CREATE SCHEMA {schema}",
         f"CREATE VIEW {schema}.store AS SELECT 1/0 AS schema_version",
     )
-    seen = look(url_of(server, schema))
+    seen = probe(url_of(server, schema))
     assert seen.exists is None
     assert "belongs to the role 'mallory'" in str(seen.problem)
 
@@ -213,4 +213,4 @@ def test_no_setting_of_a_role_or_a_database_changes_anything(
         assert moment == task.created_at
         assert text.startswith(f"{task.created_at:%Y-%m-%d %H:%M:%S}")
         assert store.schema_version == straight.schema_version
-    assert look(url) == look(plain)
+    assert probe(url) == probe(plain)

@@ -19,7 +19,7 @@ from herdbook.adapters.lmdb import data_file_guard, page_check, writer_lock
 from herdbook.adapters.lmdb.files import DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN
 from herdbook.adapters.lmdb.page_check import VerificationTimedOut, verify_pages
 from herdbook.adapters.lmdb.writer_lock import Trust, WriterLockFile, judge_file
-from herdbook.adapters.stores.probe import look
+from herdbook.adapters.stores.probe import probe
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 from herdbook.domain.plan.model import Task, TaskStatus
 from herdbook.ports.engine.store import Store, Verifies
@@ -106,7 +106,7 @@ def test_what_was_left_as_it_is_is_not_verified(folder: Path, verified: list[Pat
     for write in (False, True, False, True):
         visit(folder, write=write)
     assert verified == []
-    assert look(f"lmdb://{folder}").schema_version is not None
+    assert probe(f"lmdb://{folder}").schema_version is not None
 
 
 def touch(folder: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_was_changed_is_verified_once(
 ) -> None:
     """By whoever comes first; the next one finds that it was."""
     change(folder)
-    assert look(f"lmdb://{folder}").schema_version is None
+    assert probe(f"lmdb://{folder}").schema_version is None
     for _ in range(3):
         visit(folder, write=write)
     assert verified == [folder / DATA]

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from herdbook.adapters.stores.file_checks import belongs_to_us
+from herdbook.adapters.stores.file_checks import is_own_account
 from herdbook.adapters.stores.registry import engine_schemes, is_in_files, is_in_memory
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import dirs, known_stores, settings, trust
@@ -245,7 +245,7 @@ class Whereabouts:
             return
         if known_stores.is_trusted(identity):
             return
-        if not belongs_to_us(path):
+        if not is_own_account(path):
             raise StoreUntrusted(str(path), "it belongs to another account")
         if not self.ground.holds(str(path)):
             return

@@ -1,9 +1,9 @@
-"""What DuckDB and the system raise, said in Herdbook's words: the only place that knows theirs.
+"""Translates errors of DuckDB and the system; the only module that knows DuckDB's.
 
 DuckDB 2.0 names few situations by class: a full disk, a foreign file and a lock conflict are all an
-`IOException`, and a failed checksum is a bare `Error`. What it offers is text, so text is matched
-here, in one table, and only in errors of the classes that can carry it: the text of a constraint
-error quotes what a user wrote.
+`IOException`, and a failed checksum is a bare `Error`. Only the text distinguishes them, so text is
+matched here, in one table, and only in errors of the classes that can carry it: the text of a
+constraint error quotes what a user wrote.
 """
 
 import errno
@@ -48,15 +48,15 @@ def _damaged(reason: str) -> Callable[[str, str], HerdbookError]:
 
 
 def _busy(place: str, text: str) -> HerdbookError:
-    told = re.search(r"held in (?P<program>.+) \(PID (?P<pid>\d+)\)", text)
-    if told is None:
+    holder = re.search(r"held in (?P<program>.+) \(PID (?P<pid>\d+)\)", text)
+    if holder is None:
         return StoreBusy(place, 0.0)
-    program = os.path.basename(told["program"])  # noqa: PTH119 - a name in a sentence, not a path
-    return StoreBusy(place, 0.0, f"process {told['pid']} ({program}), which opened it without us")
+    program = os.path.basename(holder["program"])  # noqa: PTH119 - a name for people, not a path
+    return StoreBusy(place, 0.0, f"process {holder['pid']} ({program}), which opened it without us")
 
 
 _SIGNS: tuple[tuple[str, Callable[[str, str], HerdbookError]], ...] = (
-    # A message about a lack of room ends with the system's words, wherever it came up.
+    # A message about a lack of space ends with the system's text, wherever it occurred.
     *((rf'{re.escape(os.strerror(code))}"?\s*$', _full(why)) for code, why in _NO_ROOM.items()),
     (r"Could not set lock on file", _busy),
     (r"not a valid DuckDB database file", _damaged("it is not a DuckDB database")),
@@ -71,8 +71,8 @@ _SIGNS: tuple[tuple[str, Callable[[str, str], HerdbookError]], ...] = (
 )
 
 
-def translated(error: Exception, place: str) -> HerdbookError:
-    """The error of ours that tells what this one means for the store at `place`."""
+def translate_error(error: Exception, place: str) -> HerdbookError:
+    """The Herdbook error for an error of DuckDB or the system in the store at `place`."""
     if isinstance(error, HerdbookError):
         return error
     if isinstance(error, OSError):
@@ -89,16 +89,16 @@ def translated(error: Exception, place: str) -> HerdbookError:
 
 
 @contextmanager
-def translating(place: str) -> Iterator[None]:
-    """Let only errors of ours out of the block; theirs stay behind as the cause."""
+def translate_errors(place: str) -> Iterator[None]:
+    """Raise only Herdbook errors out of the block, with the original as the cause."""
     try:
         yield
     except HerdbookError:
         raise
     except (duckdb.Error, OSError) as error:
-        raise translated(error, place) from error
+        raise translate_error(error, place) from error
 
 
-def leaves_doubt(error: BaseException) -> bool:
-    """Whether DuckDB may be unusable after this: then the file is put down and taken up anew."""
+def may_be_unusable_after(error: BaseException) -> bool:
+    """Whether DuckDB may be unusable after this error; then the file is closed and opened again."""
     return isinstance(error, _HARMFUL)

@@ -1,4 +1,4 @@
-"""What DuckDB's lock file says besides its holders: the last commit, and how the file was left."""
+"""What DuckDB's lock file holds besides its holders: the last commit, and how the file was left."""
 
 import os
 from typing import ClassVar
@@ -9,8 +9,8 @@ from herdbook.adapters.locks.lock_file import Line, LockFile
 
 
 @frozen
-class Seal:
-    """How the database was left: a digest of its headers, and how long the file was."""
+class FileState:
+    """The state of a database file: a digest of its headers, and its size."""
 
     head: str
     size: int
@@ -23,31 +23,32 @@ class DuckDBLockFile(LockFile):
     note: ClassVar = Line(1024, 3072)
 
     def acknowledge(self, note: str, database: os.stat_result) -> None:
-        """Keep word of the last commit until the database file has been put down whole."""
+        """Record the last commit until the database file has been closed whole."""
         self.write(self.note, {"file": [database.st_dev, database.st_ino], "note": note})
 
-    def acknowledged(self, database: os.stat_result) -> str | None:
-        """The last commit a process spoke of that then died; None when all was put down whole."""
+    def last_acknowledged(self, database: os.stat_result) -> str | None:
+        """The last commit of a process that then died; None if the file was closed whole."""
         fields = self.read(self.note)
         if fields is None or fields.get("file") != [database.st_dev, database.st_ino]:
             return None
         note = fields.get("note")
         return note if isinstance(note, str) else None
 
-    def put_down(self, seal: Seal) -> None:
-        """Say that the database file is whole by itself, as sealed; no commit is owed any more.
+    def record_clean(self, seal: FileState) -> None:
+        """Record that the database file is whole by itself; no commit is owed any more.
 
-        What a rolled back change added to the file behind its headers may go again unasked.
+        The smaller size is kept if the headers did not change: what a rolled back change appended
+        to the file may disappear again unnoticed.
         """
-        before = self.seal()
+        before = self.clean_state()
         size = min(seal.size, before.size) if before and before.head == seal.head else seal.size
         self.write(self.left, {"head": seal.head, "size": size})
         if self.read_bytes(self.note).strip():
             self.blank(self.note)
 
-    def seal(self) -> Seal | None:
-        """How the database was left when it was last put down whole."""
+    def clean_state(self) -> FileState | None:
+        """The state in which the database was last closed whole."""
         match self.read(self.left):
             case {"head": str(head), "size": int(size)}:
-                return Seal(head, size)
+                return FileState(head, size)
         return None

@@ -26,7 +26,7 @@ def open_shell(url: str, *, write: bool, patience: float) -> Iterator[Program | 
         return
     file = SharedFile(path_of(url), patience=patience)
     try:
-        with file.lent(write=write) as lock:
+        with file.hold_lock(write=write) as lock:
             file_checks.require_database(file.real_path)
             mode = () if write else ("-readonly",)
             yield Program((found, *mode, str(file.real_path)), inherits=(lock,))

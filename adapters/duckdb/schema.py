@@ -1,8 +1,8 @@
-"""What a store's file says of itself, and that it holds nothing but tables of rows.
+"""Reads a store file's description of itself, and checks that it holds nothing but tables of rows.
 
 A DuckDB file can hold views, macros, defaults, generated columns and triggers, and all of these run
-when a table is read or written. Herdbook makes none of them, so a file that has one was made or
-changed by somebody else, and is refused before any of its tables is asked for a row.
+when a table is read or written. Herdbook creates none of them, so a file that has one was made or
+changed by somebody else, and is refused before a row of any of its tables is read.
 """
 
 import json
@@ -13,8 +13,8 @@ from typing import Any
 import duckdb
 from attrs import frozen
 
-from herdbook.adapters.duckdb.attachment import CATALOG
-from herdbook.adapters.duckdb.errors import translating
+from herdbook.adapters.duckdb.database_instance import CATALOG
+from herdbook.adapters.duckdb.errors import translate_errors
 from herdbook.adapters.sql.dialect import Dialect
 from herdbook.adapters.sql.layout import Catalogue
 from herdbook.domain.errors import StoreDamaged
@@ -50,12 +50,12 @@ FROM duckdb_columns() WHERE database_name = $1 AND NOT internal
 _CONSTANT = re.compile(
     r"NULL|true|false|-?\d+|'(?:[^']|'')*'|CAST\('(?:[^']|'')*' AS [A-Z]+\)", re.DOTALL
 )
-"""A default that calls nothing; an upgrade leaves some."""
+"""A default that calls no function; an upgrade leaves some."""
 
 
 @frozen
 class Description:
-    """Which store a file holds, by which schema, and which columns that schema has."""
+    """Which store a file holds, its schema version, and the columns of that schema."""
 
     uuid: str
     schema_version: int
@@ -65,12 +65,12 @@ class Description:
 def read_description(
     cursor: duckdb.DuckDBPyConnection, dictionary: Dictionary, dialect: Dialect, place: str
 ) -> Description:
-    """What the attached file says of itself, once nothing in it can run.
+    """The attached file's description of itself, read after checking that nothing in it can run.
 
-    Raises StoreDamaged where it holds anything but tables, or tables of ours that are laid out
-    otherwise than its schema version says.
+    Raises StoreDamaged if it holds anything but tables, or tables of ours with another layout than
+    its schema version says.
     """
-    with translating(place):
+    with translate_errors(place):
         tables = _tables(cursor, place)
         if tables.get("store") != STORE:
             raise _foreign(place)
@@ -123,7 +123,7 @@ def _problems(
 ) -> Iterator[str]:
     """How the tables of the dictionary differ from what the file says that it has.
 
-    A newer schema may have anything; whoever opens it is told that it is newer.
+    A newer schema may have anything; opening it raises StoreTooNew.
     """
     if described.schema_version > dictionary.version:
         return
@@ -137,7 +137,7 @@ def _problems(
         wanted = {"space": dialect.types["id"]} | {
             name: dialect.types[column.type_name] for name, column in kind.columns.items()
         }
-        # An older one lacks columns. Some may be there already, of an upgrade that was cut off.
+        # An older file lacks columns. An interrupted upgrade may have added some already.
         expected = wanted if is_current else {n: each for n, each in wanted.items() if n in there}
         if there != expected:
             yield f"its table {kind.name} has other columns than it should"

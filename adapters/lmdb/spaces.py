@@ -1,7 +1,7 @@
 """The spaces of an LMDB store: their names, and the numbers that their keys begin with.
 
-LMDB keeps no checksums, and a name or a number that was damaged would make a space look as if
-nobody had ever written in it. So each is kept a second time, by its number and with a checksum.
+LMDB keeps no checksums, and a damaged name or number would make a space look as if nobody had ever
+written in it. So each is stored a second time, by its number and with a checksum.
 """
 
 import zlib
@@ -16,7 +16,7 @@ _WIDTH = 4
 
 
 def read_spaces(txn: Any, databases: dict[str, Any], place: str) -> dict[str, bytes]:
-    """The number of every space; StoreDamaged if one is not as it was written."""
+    """The number of every space. Raises StoreDamaged if one is not as it was written."""
     found: dict[str, bytes] = {}
     try:
         for name, number in txn.cursor(db=databases[SPACES]):
@@ -26,7 +26,7 @@ def read_spaces(txn: Any, databases: dict[str, Any], place: str) -> dict[str, by
         raise StoreDamaged(place, "the name of a space cannot be read") from error
     if set(found.values()) != {_number(each) for each in range(1, len(found) + 1)}:
         raise StoreDamaged(place, "its spaces are not numbered as they were")
-    # A program that knows nothing of the copies may have added more.
+    # A program that does not know the copies may have added more.
     if not _copies(txn, databases, place).items() <= found.items():
         raise StoreDamaged(place, "its spaces are not called as they were")
     return found

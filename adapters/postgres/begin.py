@@ -36,7 +36,7 @@ class Mode(Enum):
     WRITE = "ISOLATION LEVEL READ COMMITTED READ WRITE"
 
 
-def opening(mode: Mode, patience: float) -> str:
+def begin_script(mode: Mode, patience: float) -> str:
     """The statements that begin a transaction, as one message."""
     return (
         f"BEGIN {mode.value}; SET LOCAL search_path TO {PINNED}; "
@@ -44,7 +44,7 @@ def opening(mode: Mode, patience: float) -> str:
     )
 
 
-def opening_statements(mode: Mode, patience: float) -> tuple[str, str]:
+def begin_statements(mode: Mode, patience: float) -> tuple[str, str]:
     """The same one by one, for a pipeline, which takes no message of several statements."""
     settings = (
         f"SELECT pg_catalog.set_config('search_path', '{PINNED}', true), "
@@ -58,12 +58,12 @@ def milliseconds(seconds: float) -> int:
     return min(max(1, int(seconds * 1_000)), LONGEST)
 
 
-def microseconds(moment: str) -> str:
+def epoch_microseconds(moment: str) -> str:
     """A time of the server as a number, which no time zone and no style of dates changes."""
     return f"(EXTRACT(epoch FROM {moment}) * 1000000)::bigint"
 
 
-def time_of(number: int) -> datetime:
+def from_epoch_microseconds(number: int) -> datetime:
     """The time that such a number stands for."""
     return _EPOCH + timedelta(microseconds=number)
 
@@ -81,7 +81,7 @@ def begin(
     connected, or a pooler is between us, which gives each client a key of its own: cancelling would
     not work otherwise. Only without one are statements prepared.
     """
-    parts = [opening(mode, patience)]
+    parts = [begin_script(mode, patience)]
     if not connection.is_direct:
         parts.append("SELECT pg_catalog.pg_backend_pid()")
     prepares = False

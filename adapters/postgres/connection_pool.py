@@ -1,4 +1,4 @@
-"""Connections to a Postgres server: kept for a short while, never shared over a fork."""
+"""ConnectionPool to a Postgres server: kept for a short while, never shared over a fork."""
 
 import os
 import threading
@@ -11,16 +11,21 @@ from typing import Any
 import psycopg
 
 from herdbook.adapters.postgres.address import read_address
-from herdbook.adapters.postgres.begin import Mode, begin, microseconds, time_of
+from herdbook.adapters.postgres.begin import (
+    Mode,
+    begin,
+    epoch_microseconds,
+    from_epoch_microseconds,
+)
 from herdbook.adapters.postgres.bounded_connection import SLACK, BoundedConnection
 from herdbook.adapters.postgres.connect import connect
 from herdbook.adapters.postgres.errors import (
     OUT_OF_REACH,
     SHARED_SESSION,
     TOO_MANY_CLIENTS,
-    says,
-    translate,
-    translate_connecting,
+    has_code_or_text,
+    translate_connect_error,
+    translate_error,
 )
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
 from herdbook.ports.engine.long_work import is_long_work
@@ -42,7 +47,7 @@ SETTLING = 1.0
 
 # Whoever writes has locked a row of the heads; of those who wait for one we need no word.
 _HOLDER = f"""
-SELECT pid, application_name, {microseconds("xact_start")}
+SELECT pid, application_name, {epoch_microseconds("xact_start")}
 FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE relation = to_regclass($1) AND mode = 'RowShareLock' AND granted
 AND pid <> pg_backend_pid() AND wait_event_type IS DISTINCT FROM 'Lock'
@@ -54,7 +59,7 @@ SELECT 1 FROM pg_stat_activity WHERE pid = $1::integer AND state IN ('active', '
 """
 
 
-class Connections:
+class ConnectionPool:
     """A few connections that transactions borrow, one each."""
 
     def __init__(self, url: str, *, patience: float) -> None:
@@ -81,7 +86,7 @@ class Connections:
                 connection = self.connect_once()
             except TryAgain as error:
                 cause = error.__cause__
-                is_away = isinstance(cause, psycopg.Error) and says(cause, OUT_OF_REACH)
+                is_away = isinstance(cause, psycopg.Error) and has_code_or_text(cause, OUT_OF_REACH)
                 self._met = self._met or not is_away
                 if not retry.pause(None if self._met else RESTARTING):
                     raise StoreUnavailable(self.place, error.reason) from cause
@@ -94,16 +99,16 @@ class Connections:
         try:
             connection = connect(self._address.driver, patience or self.patience)
         except psycopg.Error as error:
-            if says(error, TOO_MANY_CLIENTS):
+            if has_code_or_text(error, TOO_MANY_CLIENTS):
                 self._crowded_until = monotonic() + CROWDED
                 self._close_idle()
-            raise translate_connecting(error, self.place, self.patience) from error
+            raise translate_connect_error(error, self.place, self.patience) from error
         if self._is_shared:
             connection.is_direct = False
         return connection
 
     @contextmanager
-    def borrowed(self, *, keep_trying: bool = True) -> Iterator[BoundedConnection]:
+    def borrow(self, *, keep_trying: bool = True) -> Iterator[BoundedConnection]:
         """A connection for one transaction; a broken one is not kept."""
         connection, pid = self._take(keep_trying=keep_trying), os.getpid()
         if is_long_work():
@@ -111,19 +116,19 @@ class Connections:
         try:
             yield connection
         except psycopg.Error as error:
-            raise self.translate(error) from error
+            raise self.translate_error(error) from error
         finally:
             # A child forked in the midst leaves it to its parent.
             if os.getpid() == pid:
                 self._give_back(connection)
 
-    def translate(self, error: psycopg.Error) -> HerdbookError:
+    def translate_error(self, error: psycopg.Error) -> HerdbookError:
         """An error of a statement as ours; StoreBusy with who holds the space, if that is told."""
         if error.sqlstate in SHARED_SESSION:
             # A pooler that did not look like one: from now on nothing is prepared.
             self._is_shared = True
             self._close_idle()
-        found = translate(error, self.place, self.patience)
+        found = translate_error(error, self.place, self.patience)
         if not isinstance(found, StoreBusy):
             return found
         rows = self._ask(_HOLDER, f'"{self.schema}"."heads"')
@@ -131,7 +136,7 @@ class Connections:
             return found
         ((pid, program, since),) = rows
         holder = f"server process {pid} ({program})"
-        return StoreBusy(found.place, found.waited, holder, time_of(since))
+        return StoreBusy(found.place, found.waited, holder, from_epoch_microseconds(since))
 
     def _is_at_work(self, connection: BoundedConnection) -> bool:
         """Whether the server is busy with what a connection waits for."""

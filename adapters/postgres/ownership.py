@@ -114,7 +114,7 @@ class Schema:
     """The names of what holds rows in it."""
 
 
-def look_question(
+def inspection_sql(
     connection: BoundedConnection, schema: str, names: Iterable[str], role: str | None = None
 ) -> str:
     """The question what a schema is, for a role or for the one that asks.
@@ -132,7 +132,7 @@ def look_question(
     )
 
 
-def read_answer(rows: Iterable[tuple[Any, ...]], place: str, schema: str) -> Schema:
+def read_inspection(rows: Iterable[tuple[Any, ...]], place: str, schema: str) -> Schema:
     """What such an answer says; StoreUnavailable where the schema is not safe to use."""
     role, exists, maker, tables = "", False, None, set()
     for rank, thing, name, owner, is_superuser in rows:

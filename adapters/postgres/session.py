@@ -11,15 +11,15 @@ import psycopg
 from herdbook.adapters.postgres.begin import (
     Mode,
     begin,
-    microseconds,
-    opening_statements,
-    time_of,
+    begin_statements,
+    epoch_microseconds,
+    from_epoch_microseconds,
 )
 from herdbook.adapters.postgres.bounded_connection import BoundedConnection
 from herdbook.adapters.postgres.connect import is_near
-from herdbook.adapters.postgres.connection_pool import Connections
-from herdbook.adapters.postgres.errors import translate_commit
-from herdbook.adapters.sql.dialect import quoted
+from herdbook.adapters.postgres.connection_pool import ConnectionPool
+from herdbook.adapters.postgres.errors import translate_commit_error
+from herdbook.adapters.sql.dialect import quote_name
 from herdbook.adapters.sql.session import SqlSession, Tables
 from herdbook.domain.errors import AlreadyExists, HerdbookError, StoreUnavailable
 from herdbook.domain.journal import Head
@@ -35,14 +35,14 @@ TOGETHER = 4
 """How many changes go into one statement."""
 
 
-class Talk:
+class StatementRunner:
     """One transaction's statements, each batch on one way to the server and back.
 
     A server of this machine is nearer than the driver's pipeline is quick (0.1 ms): it gets the
     statements of a batch one by one.
     """
 
-    def __init__(self, connection: BoundedConnection, connections: Connections) -> None:
+    def __init__(self, connection: BoundedConnection, connections: ConnectionPool) -> None:
         self._connection = connection
         self._connections = connections
         self._is_near = is_near(connection)
@@ -53,12 +53,12 @@ class Talk:
         """Begin the transaction, and give the answer to a first question about `$1`."""
         return begin(self._connection, mode, self._connections.patience, question, argument)
 
-    def begin_with(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
+    def begin_reading_with(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
         """Begin a transaction for reading with its first statements; the rows of the last one."""
         if self._is_near or self._connection.is_direct is None:
             self.begin(Mode.READ)
             return self(statements)
-        first = opening_statements(Mode.READ, self._connections.patience)
+        first = begin_statements(Mode.READ, self._connections.patience)
         return self([*((each, None) for each in first), *statements])
 
     def __call__(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
@@ -110,41 +110,41 @@ class Talk:
         if self._connection.closed:
             raise StoreUnavailable(place, "the connection of this transaction broke")
 
-    def translate(self, error: psycopg.Error) -> HerdbookError:
+    def translate_error(self, error: psycopg.Error) -> HerdbookError:
         """An error of a statement as ours."""
-        return self._connections.translate(error)
+        return self._connections.translate_error(error)
 
-    def translate_commit(self, error: psycopg.Error) -> HerdbookError:
+    def translate_commit_error(self, error: psycopg.Error) -> HerdbookError:
         """An error of the commit as ours."""
-        return translate_commit(error, self._connections.place, self._connections.patience)
+        return translate_commit_error(error, self._connections.place, self._connections.patience)
 
 
-def moment_question(tables: Tables) -> str:
+def moment_sql(tables: Tables) -> str:
     """The question for the time and the head of the space `$1`, also where it has none."""
     heads = tables[HEADS]
     return (
-        f"SELECT {microseconds('clock_timestamp()')}, {heads.column_list} "
+        f"SELECT {epoch_microseconds('clock_timestamp()')}, {heads.column_list} "
         f"FROM (SELECT) AS one LEFT JOIN {heads.name} ON space = $1"
     )
 
 
-def lock_question(tables: Tables) -> str:
+def lock_sql(tables: Tables) -> str:
     """The question that locks the head of the space `$1`, and for the time when that was done."""
     heads = tables[HEADS]
     # The time is taken outside, so that it is read when the lock is held.
     return (
-        f"SELECT {microseconds('clock_timestamp()')}, {heads.column_list} FROM (SELECT "
+        f"SELECT {epoch_microseconds('clock_timestamp()')}, {heads.column_list} FROM (SELECT "
         f"{heads.column_list} FROM {heads.name} WHERE space = $1 FOR UPDATE) AS locked"
     )
 
 
-def read_moment(tables: Tables, row: Sequence[Any]) -> tuple[datetime, Head | None]:
+def read_moment_row(tables: Tables, row: Sequence[Any]) -> tuple[datetime, Head | None]:
     """The time and the head in the answer to either question."""
     now, *head = row
-    return time_of(now), tables[HEADS].row(head) if head[0] is not None else None
+    return from_epoch_microseconds(now), tables[HEADS].row(head) if head[0] is not None else None
 
 
-def _combined(statements: Sequence[Statement]) -> Iterator[Statement]:
+def _combine(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Several changes in one statement, in which none sees what the others do."""
     for start in range(0, len(statements), TOGETHER):
         *before, (sql, parameters) = statements[start : start + TOGETHER]
@@ -164,14 +164,14 @@ class PostgresSession(SqlSession):
 
     def __init__(
         self,
-        talk: Talk,
+        runner: StatementRunner,
         tables: Tables,
         space: str,
         moment: tuple[datetime, Head | None] | None = None,
     ) -> None:
         """A transaction that has begun at a moment, or that begins with its first question."""
         super().__init__(self._run, tables, space)
-        self._talk = talk
+        self._runner = runner
         self._has_begun = moment is not None
         self._held_back: list[Statement] = []
         if moment is not None:
@@ -179,8 +179,8 @@ class PostgresSession(SqlSession):
 
     @cached_property
     def _moment(self) -> tuple[datetime, Head | None]:
-        question = moment_question(self._tables).replace("$1", "%s")
-        return read_moment(self._tables, self._run(question, [self._space])[0])
+        question = moment_sql(self._tables).replace("$1", "%s")
+        return read_moment_row(self._tables, self._run(question, [self._space])[0])
 
     @property
     def now(self) -> datetime:
@@ -192,14 +192,18 @@ class PostgresSession(SqlSession):
 
     def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
         held_back, self._held_back = self._held_back, []
-        statements = [*_combined(held_back), (sql, parameters)]
+        statements = [*_combine(held_back), (sql, parameters)]
         has_begun, self._has_begun = self._has_begun, True
         try:
-            return self._talk(statements) if has_begun else self._talk.begin_with(statements)
+            return (
+                self._runner(statements)
+                if has_begun
+                else self._runner.begin_reading_with(statements)
+            )
         except psycopg.errors.UniqueViolation as error:
             raise AlreadyExists(error.diag.table_name or "row", self._space) from error
         except psycopg.Error as error:
-            raise self._talk.translate(error) from error
+            raise self._runner.translate_error(error) from error
 
     def append(self, kind: Kind[E], rows: Sequence[E]) -> None:
         table = self._tables[kind]
@@ -218,18 +222,18 @@ class PostgresSession(SqlSession):
     def commit(self) -> None:
         held_back, self._held_back = self._held_back, []
         try:
-            self._talk.commit(list(_combined(held_back)))
+            self._runner.commit(list(_combine(held_back)))
         except psycopg.errors.UniqueViolation as error:
             raise AlreadyExists(error.diag.table_name or "row", self._space) from error
         except psycopg.Error as error:
-            raise self._talk.translate_commit(error) from error
+            raise self._runner.translate_commit_error(error) from error
 
     def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
         """Follow edges with one recursive statement."""
         branches = []
         for step in steps:
             table = self._tables[step.kind].name
-            source, target = f"e.{quoted(step.source)}", f"e.{quoted(step.target)}"
+            source, target = f"e.{quote_name(step.source)}", f"e.{quote_name(step.target)}"
             branches.append(
                 f"SELECT '{step.target_role}' COLLATE \"C\" AS role, {target} AS node "
                 f"FROM {table} e WHERE reached.role = '{step.source_role}' AND e.space = %s "

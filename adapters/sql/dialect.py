@@ -40,11 +40,11 @@ class Dialect:
     hash_of: Callable[[str], str] | None = None
     """How an index stands for a long text; None where there are no indexes."""
 
-    def array(self, column: Column) -> str:
+    def array_parameter(self, column: Column) -> str:
         """A parameter that carries a list of values of this column."""
         return f"{self.parameter}::{self.array_types[column.type_name]}[]"
 
-    def one(self, column: Column) -> str:
+    def value_parameter(self, column: Column) -> str:
         """A parameter that carries one value of this column."""
         return f"{self.parameter}::{self.array_types[column.type_name]}"
 
@@ -74,17 +74,17 @@ class Dialect:
         return converters.get(column.type_name)
 
 
-def naive(value: datetime) -> datetime:
+def drop_zone(value: datetime) -> datetime:
     """A time without its zone, for engines that keep UTC by convention."""
     return value.replace(tzinfo=None)
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A name of the dictionary as SQL; some of them are reserved words."""
     return f'"{name}"'
 
 
-def literal(value: Any) -> str:
+def default_literal(value: Any) -> str:
     """A default of the dictionary as SQL."""
     match value:
         case None:

@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from herdbook.adapters.duckdb.dialect import DUCKDB
-from herdbook.adapters.sql.dialect import quoted
-from herdbook.adapters.sql.layout import steps
+from herdbook.adapters.sql.dialect import quote_name
+from herdbook.adapters.sql.layout import migration_statements
 from herdbook.adapters.sql_query.result import Answer
-from herdbook.adapters.sql_query.sandbox import NO_DUCKDB, Deadline, Tables, ask_sandbox
+from herdbook.adapters.sql_query.sandbox import NO_DUCKDB, Deadline, Tables, query_sandbox
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.secret import HIDDEN
 from herdbook.ports.engine.kinds import Column, Dictionary, Kind
@@ -40,11 +40,11 @@ def query_copy(store: Store, _url: str, sql: str, *, deadline: Deadline, limit: 
     if find_spec("duckdb") is None:
         raise StoreUnavailable(store.url, NO_DUCKDB)
     tables = _tables(store.dictionary)
-    return ask_sandbox(sql, tables, place=store.url, deadline=deadline, limit=limit, feed=feed)
+    return query_sandbox(sql, tables, place=store.url, deadline=deadline, limit=limit, feed=feed)
 
 
 def _tables(dictionary: Dictionary) -> Tables:
-    statements = zip(dictionary, steps(dictionary, {}, DUCKDB, WITHIN), strict=True)
+    statements = zip(dictionary, migration_statements(dictionary, {}, DUCKDB, WITHIN), strict=True)
     return {kind.name: {"create": sql, "insert": _insert(kind)} for kind, sql in statements}
 
 
@@ -53,7 +53,7 @@ def _insert(kind: Kind[Any]) -> str:
     types = {"space": "VARCHAR"}
     values = {"space": 'unnest(lists."space")'}
     for name, column in kind.columns.items():
-        values[name] = f"unnest(lists.{quoted(name)})"
+        values[name] = f"unnest(lists.{quote_name(name)})"
         types[name] = DUCKDB.types[column.type_name]
         if types[name] in {"BLOB", "JSON"}:
             types[name] = "VARCHAR"
@@ -61,7 +61,7 @@ def _insert(kind: Kind[Any]) -> str:
             values[name] = f"from_base64({values[name]})"
     layout = json.dumps({name: [each] for name, each in types.items()})
     return (
-        f"INSERT INTO {WITHIN}.{quoted(kind.name)} ({', '.join(map(quoted, values))}) "
+        f"INSERT INTO {WITHIN}.{quote_name(kind.name)} ({', '.join(map(quote_name, values))}) "
         f"SELECT {', '.join(values.values())} FROM (SELECT from_json(?, '{layout}') AS lists)"
     )
 

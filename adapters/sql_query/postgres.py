@@ -18,13 +18,14 @@ from psycopg import generators, pq, sql
 
 from herdbook.adapters.postgres.begin import Mode, begin, milliseconds
 from herdbook.adapters.postgres.bounded_connection import BoundedConnection
-from herdbook.adapters.postgres.connection_pool import Connections
+from herdbook.adapters.postgres.connection_pool import ConnectionPool
 from herdbook.adapters.postgres.dialect import POSTGRES
-from herdbook.adapters.postgres.errors import translate
-from herdbook.adapters.sql.dialect import quoted
-from herdbook.adapters.sql_query.postgres_lexer import single
-from herdbook.adapters.sql_query.redaction import visible
-from herdbook.adapters.sql_query.result import ONE_QUERY, Answer, answer_of, refused, too_slow
+from herdbook.adapters.postgres.errors import translate_error
+from herdbook.adapters.sql.dialect import quote_name
+from herdbook.adapters.sql_query.postgres_lexer import single_statement
+from herdbook.adapters.sql_query.redaction import redacted_columns
+from herdbook.adapters.sql_query.refusal import ONE_QUERY, query_error, timeout_error
+from herdbook.adapters.sql_query.result import Answer, make_answer
 from herdbook.adapters.sql_query.sandbox import Deadline
 from herdbook.domain.errors import HerdbookError
 from herdbook.ports.engine.kinds import Dictionary, Kind
@@ -58,21 +59,21 @@ def query_server(store: Store, url: str, query: str, *, deadline: Deadline, limi
     breaks is not asked again: it may be why.
     """
     patience = deadline.patience
-    query = single(query)
-    connections = Connections(url, patience=patience)
+    query = single_statement(query)
+    connections = ConnectionPool(url, patience=patience)
     # Closed without a COMMIT, the connection takes its transaction back.
     with closing(connections.connect()) as connection:
-        reading = _Reading(connection, store.dictionary, connections.schema)
+        reading = _ServerQuery(connection, store.dictionary, connections.schema)
         try:
             return reading.answer(query, patience, limit)
         except psycopg.errors.QueryCanceled as error:
-            raise too_slow(patience) from error
+            raise timeout_error(patience) from error
         except psycopg.Error as error:
             # Not even as its cause: the server's words may quote what the query read.
-            raise _told(error, connections.place, patience) from None
+            raise _server_error(error, connections.place, patience) from None
 
 
-class _Reading:
+class _ServerQuery:
     """One transaction on the server that answers one query."""
 
     def __init__(self, connection: BoundedConnection, dictionary: Dictionary, schema: str) -> None:
@@ -84,10 +85,10 @@ class _Reading:
         """Parse, look what it names, run it over what it may see, look what it read."""
         self._begin(patience)
         self._parse(query)
-        named = self._read_so_far()
+        named = self._tables_read()
         secret = [kind for name in sorted(named) if (kind := self._kinds[name]).secrets]
         self._connection.execute("ROLLBACK TO asked")
-        parts = [self._without_secrets(kind) for kind in secret]
+        parts = [self._redacted_table_sql(kind) for kind in secret]
         self._connection.execute("ROLLBACK TO asked")
         cursor = self._connection.cursor()
         within = f"WITH {', '.join(parts)} " if parts else ""
@@ -95,17 +96,17 @@ class _Reading:
             f"DECLARE answer NO SCROLL CURSOR FOR {within}SELECT * FROM (\n{query}\n) AS answer"
         )
         self._run_single(statement)
-        self._refuse_secrets()
+        self._refuse_secret_tables()
         fetched = cursor.execute(f"FETCH {limit + 1:d} FROM answer").fetchall()
         described = cursor.description or []
-        self._refuse_secrets()
+        self._refuse_secret_tables()
         documents = [at for at, each in enumerate(described) if each.type_code == _JSON]
-        return answer_of((each.name for each in described), fetched, documents, limit)
+        return make_answer((each.name for each in described), fetched, documents, limit)
 
     def _begin(self, patience: float) -> None:
         settings = {
             # The server's own names come first, and what is temporary last.
-            "search_path": f"{quoted(self._schema)}, pg_temp",
+            "search_path": f"{quote_name(self._schema)}, pg_temp",
             "standard_conforming_strings": "on",
             "statement_timeout": str(milliseconds(patience)),
             "TimeZone": "UTC",
@@ -124,10 +125,10 @@ class _Reading:
         told = self._result()
         if told.status == pq.ExecStatus.FATAL_ERROR:
             said = told.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"it is not understood"
-            raise refused(said.decode(errors="replace"))
+            raise query_error(said.decode(errors="replace"))
         server.send_describe_prepared(b"")
         if self._result().nparams:
-            raise refused("has parameters, to which nobody gives values")
+            raise query_error("has parameters, to which nobody gives values")
 
     def _run_single(self, statement: str) -> None:
         """Run a statement in a way in which it can only be one, and no second one is behind it."""
@@ -142,7 +143,7 @@ class _Reading:
         results: list[pq.abc.PGresult] = self._connection.wait(generators.execute(server))
         return results[-1]
 
-    def _read_so_far(self) -> set[str]:
+    def _tables_read(self) -> set[str]:
         """The tables of the store that this transaction has named or read; refuses others."""
         found = set()
         for schema, name in self._connection.execute(_READ).fetchall():
@@ -151,36 +152,37 @@ class _Reading:
             elif schema != "information_schema" and (
                 schema != "pg_catalog" or name not in _CATALOGS
             ):
-                raise refused(f"reads {schema}.{name}, which is no table of this store")
+                raise query_error(f"reads {schema}.{name}, which is no table of this store")
         return found
 
-    def _refuse_secrets(self) -> None:
-        for name in sorted(self._read_so_far()):
+    def _refuse_secret_tables(self) -> None:
+        for name in sorted(self._tables_read()):
             if self._kinds[name].secrets:
-                raise refused(f"must call the table {name} by its name alone: it holds secrets")
+                raise query_error(f"must call the table {name} by its name alone: it holds secrets")
 
-    def _without_secrets(self, kind: Kind[Any]) -> str:
+    def _redacted_table_sql(self, kind: Kind[Any]) -> str:
         """A table as a part of a query that holds its rows, with stars for its secrets."""
         ((rows,),) = self._connection.execute(
-            f"SELECT coalesce(json_agg(each), '[]')::text FROM (SELECT {visible(kind)} "
-            f"FROM {quoted(self._schema)}.{quoted(kind.name)}) AS each"
+            f"SELECT coalesce(json_agg(each), '[]')::text FROM (SELECT {redacted_columns(kind)} "
+            f"FROM {quote_name(self._schema)}.{quote_name(kind.name)}) AS each"
         ).fetchall()
         types = {"space": "id"} | {n: each.type_name for n, each in kind.columns.items()}
-        layout = ", ".join(f"{quoted(n)} {POSTGRES.types[each]}" for n, each in types.items())
+        layout = ", ".join(f"{quote_name(n)} {POSTGRES.types[each]}" for n, each in types.items())
         text = sql.Literal(rows).as_string(self._connection)
-        return f"{quoted(kind.name)} AS (SELECT * FROM json_to_recordset({text}) AS each({layout}))"
+        rows_of_text = f"SELECT * FROM json_to_recordset({text}) AS each({layout})"
+        return f"{quote_name(kind.name)} AS ({rows_of_text})"
 
 
-def _told(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
+def _server_error(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
     """What went wrong while it ran, without the server's words: those may quote what it read."""
     code = error.sqlstate or ""
     if code in _NO_QUERY:
-        return refused(ONE_QUERY)
+        return query_error(ONE_QUERY)
     if code[:2] in _SERVERS_OWN or code in _DAMAGED:
-        return translate(error, place, patience)
+        return translate_error(error, place, patience)
     if code:
         words = "".join(f" {c.lower()}" if c.isupper() else c for c in type(error).__name__)
-        return refused(f"cannot be answered: {words.strip()} ({code})")
+        return query_error(f"cannot be answered: {words.strip()} ({code})")
     if isinstance(error, psycopg.DataError):
-        return refused("has a value in its answer that Python does not know; cast it to text")
-    return translate(error, place, patience)
+        return query_error("has a value in its answer that Python does not know; cast it to text")
+    return translate_error(error, place, patience)

@@ -3,7 +3,7 @@
 import math
 
 from herdbook.adapters.sql_query.result import Answer
-from herdbook.adapters.sql_query.sandbox import Deadline, prepare
+from herdbook.adapters.sql_query.sandbox import Deadline, start_process
 from herdbook.adapters.stores.engine_spec import COPY_QUERY, load
 from herdbook.adapters.stores.open_store import PATIENCE, open_store
 from herdbook.adapters.stores.registry import find_spec
@@ -36,7 +36,7 @@ def ask(place: str | Store, sql: str, *, patience: float = PATIENCE, limit: int 
     if isinstance(place, str):
         spec = find_spec(place)
         if spec is not None and spec.queries_in_sandbox:
-            prepare()  # while the store is opened
+            start_process()  # while the store is opened
         with open_store(place, create=False, patience=patience) as store:
             return _ask(store, place, sql, deadline, limit)
     return _ask(place, place.url, sql, deadline, limit)

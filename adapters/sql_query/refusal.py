@@ -1,4 +1,4 @@
-"""How a query is refused."""
+"""The errors by which a query is refused."""
 
 from herdbook.domain.errors import InvalidValue
 
@@ -6,14 +6,14 @@ ONE_QUERY = "must be one query that only reads (SELECT, WITH, VALUES or TABLE)"
 TOO_MUCH_MEMORY = "needs more memory than a query may use; ask for less"
 
 
-def refused(reason: str) -> InvalidValue:
+def query_error(reason: str) -> InvalidValue:
     """The error of a query that is not let through, or that the engine cannot make sense of."""
     return InvalidValue("sql", reason)
 
 
-def too_slow(patience: float) -> InvalidValue:
+def timeout_error(patience: float) -> InvalidValue:
     """The error of a query that was stopped: it would keep others from the store."""
-    return refused(f"was stopped after {patience:g} s; ask for less")
+    return query_error(f"was stopped after {patience:g} s; ask for less")
 
 
 def first_line(error: Exception) -> str:

@@ -1,14 +1,11 @@
-"""What a query comes back with, and how it is refused."""
+"""The result of a query."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attrs import frozen
 
-from herdbook.adapters.sql_query.refusal import ONE_QUERY, refused, too_slow
 from herdbook.adapters.sql_query.result_values import plain_value
-
-__all__ = ["ONE_QUERY", "Answer", "Row", "answer_of", "refused", "too_slow"]
 
 Row = tuple[Any, ...]
 
@@ -25,7 +22,7 @@ class Answer:
     cut: bool = False
 
 
-def answer_of(
+def make_answer(
     columns: Iterable[str], fetched: Sequence[Row], documents: Iterable[int], limit: int
 ) -> Answer:
     """The answer in fetched rows, one more than the limit if there are more."""

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Any
 
 from herdbook.adapters.sql_query import frames
-from herdbook.adapters.sql_query.refusal import TOO_MUCH_MEMORY, refused, too_slow
+from herdbook.adapters.sql_query.refusal import TOO_MUCH_MEMORY, query_error, timeout_error
 from herdbook.adapters.sql_query.result import Answer
 from herdbook.adapters.sql_query.result_values import decode_value
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreFull, StoreUnavailable
@@ -48,7 +48,7 @@ class Deadline:
         """The seconds that are left; InvalidValue when there are none."""
         seconds = self._end - monotonic()
         if seconds <= 0:
-            raise too_slow(self.patience)
+            raise timeout_error(self.patience)
         return seconds
 
 
@@ -56,7 +56,7 @@ Feed = Callable[[list[str]], Iterator[tuple[str, dict[str, list[Any]]]]]
 """The rows of some tables, a part at a time: the table, and a list for each of its columns."""
 
 
-def ask_sandbox(
+def query_sandbox(
     sql: str,
     tables: Tables,
     *,
@@ -92,13 +92,13 @@ def ask_sandbox(
     try:
         rows = [tuple(map(decode_value, row)) for row in reply["rows"]]
     except RecursionError as error:
-        raise refused("has a value in its answer that is nested too deep") from error
+        raise query_error("has a value in its answer that is nested too deep") from error
     return Answer(tuple(reply["columns"]), rows, cut=bool(reply["cut"]))
 
 
-def prepare() -> None:
+def start_process() -> None:
     """Start the process for a query that is about to be asked: until it is there takes 0.2 s."""
-    _IDLE.give_back(_IDLE.take() or _Process())
+    _IDLE.give_back(_IDLE.take() or _QueryProcess())
 
 
 def memory_limit() -> int:
@@ -113,7 +113,7 @@ def memory_limit() -> int:
 def _error(reply: dict[str, Any], place: str) -> HerdbookError:
     match reply:
         case {"refused": reason}:
-            return refused(str(reason))
+            return query_error(str(reason))
         case {"damaged": reason}:
             return StoreDamaged(place, str(reason))
         case {"full": reason}:
@@ -125,7 +125,7 @@ def _error(reply: dict[str, Any], place: str) -> HerdbookError:
     return StoreUnavailable(place, "the process that answers queries has not answered")
 
 
-class _Process:
+class _QueryProcess:
     """The other process, as this one has it."""
 
     def __init__(self) -> None:
@@ -174,16 +174,16 @@ class _Process:
         self._process.returncode = 0
 
 
-class _Idle:
+class _IdleProcess:
     """The process that waits for the next query, if there is one, for a while."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._process: _Process | None = None
+        self._process: _QueryProcess | None = None
         self._timer: threading.Timer | None = None
         self._is_hooked = False
 
-    def take(self) -> _Process | None:
+    def take(self) -> _QueryProcess | None:
         """Have it, alone."""
         with self._mutex:
             process, self._process = self._process, None
@@ -191,7 +191,7 @@ class _Idle:
                 self._timer.cancel()
         return process
 
-    def give_back(self, process: _Process) -> None:
+    def give_back(self, process: _QueryProcess) -> None:
         """Let it wait for the next query."""
         with self._mutex:
             if not self._is_hooked:
@@ -219,17 +219,17 @@ class _Idle:
         self._process = None
 
 
-_IDLE = _Idle()
+_IDLE = _IdleProcess()
 
 
 @contextmanager
-def _process(deadline: Deadline, place: str) -> Iterator[_Process]:
+def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
     """A process for one query, ended when its time has passed and kept if all went well."""
     process = _IDLE.take()
     if process is not None and not process.is_running():  # somebody has killed it
         process.end()
         process = None
-    process = process or _Process()
+    process = process or _QueryProcess()
     timer = threading.Timer(deadline.left, process.kill)
     timer.daemon = True
     timer.start()
@@ -239,7 +239,7 @@ def _process(deadline: Deadline, place: str) -> Iterator[_Process]:
         is_well = True
     except frames.Closed as error:
         _ = deadline.left  # raises when that was why
-        raise _death(process.end(), place) from error
+        raise _exit_error(process.end(), place) from error
     finally:
         timer.cancel()
         timer.join()
@@ -249,10 +249,10 @@ def _process(deadline: Deadline, place: str) -> Iterator[_Process]:
             process.end()
 
 
-def _death(code: int, place: str) -> HerdbookError:
+def _exit_error(code: int, place: str) -> HerdbookError:
     """The error of a process that ended by itself: most of them found no memory."""
     if code in {-signal.SIGKILL, -signal.SIGABRT}:
-        return refused(TOO_MUCH_MEMORY)
+        return query_error(TOO_MUCH_MEMORY)
     how = signal.strsignal(-code) if code < 0 else f"code {code}"
     reason = f"the process that answers queries has ended ({how}). Nothing was changed"
     return StoreUnavailable(place, reason)

@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import Any
 
 from herdbook.adapters.sql_query import frames
-from herdbook.adapters.sql_query.refusal import ONE_QUERY, TOO_MUCH_MEMORY, first_line, refused
+from herdbook.adapters.sql_query.refusal import ONE_QUERY, TOO_MUCH_MEMORY, first_line, query_error
 from herdbook.adapters.sql_query.result_values import encode_value, plain_value
 from herdbook.domain.errors import InvalidValue, StoreDamaged, StoreFull
 
@@ -36,16 +36,16 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is typed to the one who asks, who ends us
     for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         resource.setrlimit(kind, (0, 0))
-    threading.Thread(target=_end_with_the_asker, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     with suppress(ImportError):  # that it is missing is told to whoever asks
         import_module("herdbook.adapters.sql_query.duckdb_syntax")
         import_module("herdbook.adapters.duckdb.instance")
     with suppress(frames.Closed):
         while True:
-            _reply(_outcome(json.loads(frames.receive(_ASKS))))
+            _reply(_handle_request(json.loads(frames.receive(_ASKS))))
 
 
-def _end_with_the_asker() -> None:
+def _exit_with_parent() -> None:
     """Do not go on with a query when the one who asked is gone."""
     poll = select.poll()
     poll.register(_ASKS, 0)  # nothing but a hang-up
@@ -53,7 +53,7 @@ def _end_with_the_asker() -> None:
     os._exit(0)
 
 
-def _outcome(request: Message) -> Message:
+def _handle_request(request: Message) -> Message:
     _limit_memory(request["memory"])
     try:
         import duckdb  # noqa: PLC0415 - what is missing is told
@@ -69,7 +69,7 @@ def _failure(error: Exception, place: str) -> Message:
     """What to say of an error: the query's own fault, or the file's."""
     import duckdb  # noqa: PLC0415
 
-    from herdbook.adapters.duckdb.errors import translated  # noqa: PLC0415
+    from herdbook.adapters.duckdb.errors import translate_error  # noqa: PLC0415
 
     match error:
         case InvalidValue(reason=reason):
@@ -86,7 +86,7 @@ def _failure(error: Exception, place: str) -> Message:
             | duckdb.PermissionException()
         ):
             return {"refused": first_line(error)}
-    found = translated(error, place)
+    found = translate_error(error, place)
     kind = {StoreDamaged: "damaged", StoreFull: "full"}.get(type(found), "unavailable")
     return {kind: getattr(found, "reason", str(found))}
 
@@ -99,16 +99,16 @@ def _limit_memory(size: int) -> None:
 
 def _answer(request: Message) -> Message:
     from herdbook.adapters.duckdb.instance import open_instance  # noqa: PLC0415
-    from herdbook.adapters.sql_query.duckdb_syntax import tables_in, tree_of  # noqa: PLC0415
+    from herdbook.adapters.sql_query.duckdb_syntax import find_tables, parse_query  # noqa: PLC0415
 
     settings = {"memory_limit": f"{int(request['memory'] * _SHARE) >> 20}MiB"}
     with open_instance(request["paths"], settings=settings) as connection:
-        tree = tree_of(connection, request["sql"])
-        named = tables_in(tree, request["tables"])
+        tree = parse_query(connection, request["sql"])
+        named = find_tables(tree, request["tables"])
         if request["paths"]:
             _attach(connection, request)
         else:
-            _take_rows(connection, request["tables"], named)
+            _receive_rows(connection, request["tables"], named)
         return _ask(connection, tree, request["sql"], request["limit"])
 
 
@@ -126,7 +126,7 @@ def _attach(connection: Any, request: Message) -> None:
         )
 
 
-def _take_rows(connection: Any, tables: Message, named: set[str]) -> None:
+def _receive_rows(connection: Any, tables: Message, named: set[str]) -> None:
     """Make the tables, and fill those that the query names with what the asker then sends."""
     for table in tables.values():
         connection.execute(table["create"])
@@ -141,16 +141,16 @@ def _ask(connection: Any, tree: Message, sql: str, limit: int) -> Message:
 
     (statement,) = connection.extract_statements(sql)
     if statement.type is not duckdb.StatementType.SELECT:
-        raise refused(ONE_QUERY)
+        raise query_error(ONE_QUERY)
     if statement.named_parameters:
-        raise refused("has parameters, to which nobody gives values")
+        raise query_error("has parameters, to which nobody gives values")
     asked = connection.execute(statement)
     columns = [(str(name), str(type_name)) for name, type_name, *_ in asked.description]
     zoned = {type_name for _, type_name in columns if _ZONED in type_name}
     if zoned - {_ZONED}:
-        raise refused("has a time with a zone in a list or a struct; cast it to TIMESTAMP")
+        raise query_error("has a time with a zone in a list or a struct; cast it to TIMESTAMP")
     if zoned:
-        asked = connection.execute(_without_zones(connection, tree, columns))
+        asked = connection.execute(_cast_zones_to_utc(connection, tree, columns))
     fetched = asked.fetchmany(limit + 1)
     documents = [type_name == "JSON" for _, type_name in columns]
     rows = [
@@ -163,7 +163,7 @@ def _ask(connection: Any, tree: Message, sql: str, limit: int) -> Message:
     return {"columns": [name for name, _ in columns], "rows": rows, "cut": len(fetched) > limit}
 
 
-def _without_zones(connection: Any, tree: Message, columns: list[tuple[str, str]]) -> str:
+def _cast_zones_to_utc(connection: Any, tree: Message, columns: list[tuple[str, str]]) -> str:
     """The same query with its times in UTC and without a zone: others need one more package."""
     written = connection.execute(
         "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]

@@ -6,12 +6,12 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-Setting = str | bool | int | float | list[str]
+ConfigValue = str | bool | int | float | list[str]
 
 COPY_QUERY = "herdbook.adapters.sql_query.duckdb_copy:query_copy"
 """Answers SQL over a store that has none of its own: its rows are copied into a DuckDB."""
 
-NO_SETTINGS: Mapping[str, Setting] = MappingProxyType({})
+NO_SETTINGS: Mapping[str, ConfigValue] = MappingProxyType({})
 
 
 class Medium(StrEnum):
@@ -60,7 +60,7 @@ class EngineSpec(NamedTuple):
     """The extra of Herdbook that brings the driver; empty where Herdbook itself does."""
     shown_url_options: frozenset[str] = frozenset()
     """The options in a server's URL that may be shown; others may be secret."""
-    safe_configuration: Mapping[str, Setting] = NO_SETTINGS
+    safe_configuration: Mapping[str, ConfigValue] = NO_SETTINGS
     """The settings under which every instance of the engine runs."""
 
     @property

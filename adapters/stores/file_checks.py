@@ -51,26 +51,26 @@ def require_own(status: os.stat_result, path: Path, place: str) -> None:
     Ours are the account this process acts for and, for root under sudo, the one that called sudo.
     A store that this user trusted may belong to anybody.
     """
-    if status.st_uid in _own_accounts() or is_trusted(identity_at(Path(place))):
+    if status.st_uid in _accepted_accounts() or is_trusted(identity_at(Path(place))):
         return
     owners = f"{path.name} belongs to the account {status.st_uid} and not to {os.geteuid()}"
     raise StoreUntrusted(place, owners)
 
 
-def belongs_to_us(path: Path) -> bool:
+def is_own_account(path: Path) -> bool:
     """Whether a file or folder belongs to this account; true where nothing is there.
 
     Raises StoreUnavailable where it cannot be looked at.
     """
     try:
-        return path.lstat().st_uid in _own_accounts()
+        return path.lstat().st_uid in _accepted_accounts()
     except FileNotFoundError:
         return True
     except OSError as error:
         raise StoreUnavailable(str(path), error.strerror or str(error)) from error
 
 
-def _own_accounts() -> set[int]:
+def _accepted_accounts() -> set[int]:
     accounts = {os.geteuid()}
     caller = os.environ.get("SUDO_UID", "")
     # Only digits of ASCII: int() would take more.

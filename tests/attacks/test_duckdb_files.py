@@ -341,5 +341,5 @@ def test_a_store_cannot_reach_files_beside_its_own(store_path: Path, secret: Pat
 @contextmanager
 def cursor_of(store: Any) -> Iterator[duckdb.DuckDBPyConnection]:
     """The connection behind a store's back."""
-    with store._file.attached(write=True) as attachment:
+    with store._file.attach(write=True) as attachment:
         yield attachment.cursor

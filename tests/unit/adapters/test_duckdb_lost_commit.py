@@ -94,7 +94,7 @@ def write_shared(path: Path, rows: list[int], patience: float = 30.0) -> None:
     """The same through our lock."""
     file = SharedFile(path, patience=patience)
     try:
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             cursor = attachment.cursor.execute(f"USE {attachment.catalog}")
             cursor.executemany("INSERT INTO t VALUES (?)", [[row] for row in rows])
     finally:

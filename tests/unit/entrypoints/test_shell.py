@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.duckdb.file_lock import Sidecar
+from herdbook.adapters.duckdb.file_lock import DuckDBFileLock
 from herdbook.adapters.sql_query.native_shell import open_native_shell
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.system.ids import random_ids
@@ -243,7 +243,7 @@ class TestDuckDBsProgram:
             process.kill()
             process.wait()
             with pytest.raises(StoreBusy):
-                Sidecar(path_of(on_duckdb)).take(write=False, patience=0.2)
+                DuckDBFileLock(path_of(on_duckdb)).take(write=False, patience=0.2)
             assert program.is_running()
             process.stdin.write(".quit\n")
             process.stdin.flush()

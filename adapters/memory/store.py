@@ -1,7 +1,7 @@
-"""A store in this process's memory: the reference every other store must agree with.
+"""A store in this process's memory: the reference that every other store must agree with.
 
-It keeps rows in dictionaries and answers queries by `admits` and `arrange` themselves. A real
-store for tests and for tools that keep nothing; it lasts as long as its process.
+It keeps rows in dictionaries and answers queries by `admits` and `arrange` themselves. It is a real
+store, for tests and for tools that keep nothing, and ends with its process.
 """
 
 import os
@@ -35,7 +35,7 @@ class _Space:
 
 
 def _copy_documents(kind: Kind[E], row: E) -> E:
-    """A copy nobody outside can change through a nested document."""
+    """A copy of a row that nobody outside can change through a nested document."""
     documents = [n for n, column in kind.columns.items() if column.type_name == "document"]
     if not any(getattr(row, name) is not None for name in documents):
         return row
@@ -122,7 +122,7 @@ class MemoryStore:
     def _space(self, name: str) -> _Space:
         space = self._spaces.get(name) or self._spaces.setdefault(name, _Space())
         if space.pid != os.getpid():
-            # A writer of the parent cannot end in the child, where it does not run.
+            # A writer of the parent never ends in the child, where it does not run.
             space.writer, space.pid = threading.Lock(), os.getpid()
         return space
 

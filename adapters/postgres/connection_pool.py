@@ -1,4 +1,4 @@
-"""ConnectionPool to a Postgres server: kept for a short while, never shared over a fork."""
+"""Connections to a Postgres server: kept for a short while, never shared across a fork."""
 
 import os
 import threading
@@ -33,19 +33,19 @@ from herdbook.ports.engine.retry import Retry
 from herdbook.ports.engine.store import TryAgain
 
 KEPT = 8
-"""How many connections are kept open for the next transaction."""
+"""How many idle connections are kept open for the next transaction."""
 IDLE = 2.0
-"""After how many seconds one that nobody uses is closed: a server has few, and others need them."""
+"""After how many seconds an idle one is closed: a server has few, and others need them."""
 LIFETIME = 10.0
-"""After how many seconds one is closed, so that others get it where there are too few."""
+"""After how many seconds one is closed, so that others get it if there are too few."""
 CROWDED = 10.0
-"""For how many seconds none is kept after the server had no more."""
+"""For how many seconds no idle one is kept after the server had none left."""
 RESTARTING = 5.0
-"""How many seconds to wait for a server that is out of reach and was not met before."""
+"""How many seconds to wait for an unreachable server that has never answered before."""
 SETTLING = 1.0
-"""How many seconds to wait for the answer to a rollback before another connection is made."""
+"""How many seconds to wait for the answer to a rollback before another connection is opened."""
 
-# Whoever writes has locked a row of the heads; of those who wait for one we need no word.
+# A writer has locked a row of the heads; sessions that wait for one are left out.
 _HOLDER = f"""
 SELECT pid, application_name, {epoch_microseconds("xact_start")}
 FROM pg_locks JOIN pg_stat_activity USING (pid)
@@ -53,7 +53,7 @@ WHERE relation = to_regclass($1) AND mode = 'RowShareLock' AND granted
 AND pid <> pg_backend_pid() AND wait_event_type IS DISTINCT FROM 'Lock'
 ORDER BY xact_start LIMIT 1
 """
-# Where the server does not track it, it is believed.
+# A server that does not track activity is assumed to be at work.
 _AT_WORK = """
 SELECT 1 FROM pg_stat_activity WHERE pid = $1::integer AND state IN ('active', 'disabled')
 """
@@ -75,10 +75,10 @@ class ConnectionPool:
         self._crowded_until = 0.0
 
     def connect(self) -> BoundedConnection:
-        """A new connection; tries again until patience has passed.
+        """A new connection; tries again until the patience has passed.
 
-        A server may have no connection left, or be about to start again. StoreUnavailable says why
-        there is none in the end.
+        A server may have no connection left, or be about to restart. Raises StoreUnavailable with
+        the reason of the last attempt.
         """
         retry = Retry(self.patience)
         while True:
@@ -95,7 +95,7 @@ class ConnectionPool:
                 return connection
 
     def connect_once(self, patience: float | None = None) -> BoundedConnection:
-        """A new connection, or TryAgain where another attempt may go better."""
+        """A new connection; raises TryAgain if another attempt may succeed."""
         try:
             connection = connect(self._address.driver, patience or self.patience)
         except psycopg.Error as error:
@@ -118,14 +118,17 @@ class ConnectionPool:
         except psycopg.Error as error:
             raise self.translate_error(error) from error
         finally:
-            # A child forked in the midst leaves it to its parent.
+            # A child that was forked meanwhile leaves it to its parent.
             if os.getpid() == pid:
                 self._give_back(connection)
 
     def translate_error(self, error: psycopg.Error) -> HerdbookError:
-        """An error of a statement as ours; StoreBusy with who holds the space, if that is told."""
+        """The Herdbook error for an error of a statement.
+
+        StoreBusy names who holds the space, if the server says so.
+        """
         if error.sqlstate in SHARED_SESSION:
-            # A pooler that did not look like one: from now on nothing is prepared.
+            # There is a pooler that was not detected: from now on nothing is prepared.
             self._is_shared = True
             self._close_idle()
         found = translate_error(error, self.place, self.patience)
@@ -143,7 +146,7 @@ class ConnectionPool:
         return bool(self._ask(_AT_WORK, str(connection.server_pid)))
 
     def _ask(self, question: str, argument: str) -> list[tuple[Any, ...]]:
-        """Ask something about another session on a connection of its own; nothing if it fails."""
+        """Query another session's state on a connection of its own; no rows if that fails."""
         patience = min(self.patience, SLACK)
         try:
             with closing(self.connect_once(patience)) as connection:
@@ -200,13 +203,13 @@ class ConnectionPool:
             connection.close()
 
     def _forget_inherited(self) -> None:
-        """In a forked child the parent's connections stay the parent's; its threads do not run."""
+        """In a forked child: start empty. The parent's connections stay the parent's."""
         if self._pid != os.getpid():
             self._idle, self._guard, self._timer = [], threading.Lock(), None
             self._pid = os.getpid()
 
     def close(self) -> None:
-        """Close what is idle, and what is given back later."""
+        """Close idle connections now, and the others when they are given back."""
         self._forget_inherited()
         with self._guard:
             self._closed = True

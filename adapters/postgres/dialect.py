@@ -1,4 +1,4 @@
-"""What Postgres says differently from other SQL engines."""
+"""Postgres' SQL dialect: its types, and where it differs from DuckDB."""
 
 from typing import Any
 

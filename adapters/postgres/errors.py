@@ -1,4 +1,4 @@
-"""The server's errors in our words; the one place that knows its codes."""
+"""Translates the server's errors; the only module that knows its codes."""
 
 import psycopg
 
@@ -23,18 +23,18 @@ OUT_OF_REACH = (
 )
 SHARED_SESSION = ("26000", "42P05")
 
-# Serialization and deadlocks; a server that ends, has ended or does not let in yet; a session that
-# it ended; a prepared statement that is another session's, behind a pooler that we did not notice.
+# Serialization and deadlocks; a server that shuts down, has shut down or does not accept yet; a
+# session that it ended; a prepared statement of another session, with an undetected pooler.
 _RETRYABLE = (
     *("40001", "40P01", "57P01", "57P02", "57P03", "53300"),
     *("57P05", "25P03", "25P04", *SHARED_SESSION),
 )
-# With these the server says that the transaction was undone.
+# With these the server reports that the transaction was rolled back.
 _ROLLED_BACK = ("40001", "40P01", *SHARED_SESSION)
 _BUSY = ("55P03",)
 _FULL = ("53100", "54000")
 _DAMAGED = ("XX001", "XX002", "42P01", "42703", "3F000")
-# Errors of connecting come without a code, and what is tried again in vain is told late.
+# Errors of connecting have no code, and retrying these would only delay the report.
 _PERMANENT = (
     *("authentication failed", "does not exist", "no password supplied", "no pg_hba.conf entry"),
     *("not permitted to log in", "does not support SSL", "certificate", "no such database"),
@@ -43,20 +43,20 @@ _PERMANENT = (
 
 
 class NoAnswer(psycopg.OperationalError):
-    """The server has said nothing for too long."""
+    """The server has been silent for too long."""
 
 
 def text_of(error: psycopg.Error) -> str:
-    """What the server or the driver has_code_or_text, without its guesses at reasons."""
+    """The server's or the driver's message, without its guesses at reasons."""
     if error.diag.message_primary:
         return error.diag.message_primary
-    # What is indented guesses at reasons.
+    # Indented lines are guesses at reasons.
     lines = [line for line in str(error).splitlines() if not line.startswith("\t")]
     return "; ".join(dict.fromkeys(filter(None, lines)))
 
 
 def translate_error(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
-    """An error of a statement as ours."""
+    """The Herdbook error for an error of a statement."""
     code, text = error.sqlstate or "", text_of(error)
     if code in _BUSY:
         return StoreBusy(place, patience)
@@ -71,7 +71,7 @@ def translate_error(error: psycopg.Error, place: str, patience: float) -> Herdbo
 
 
 def translate_connect_error(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
-    """An error of connecting as ours: TryAgain only where another attempt may go better."""
+    """The Herdbook error for an error of connecting: TryAgain only if a retry may succeed."""
     if isinstance(error, psycopg.errors.ConnectionTimeout):
         return StoreUnavailable(place, f"no answer within {patience:g} s")
     found = translate_error(error, place, patience)
@@ -81,10 +81,10 @@ def translate_connect_error(error: psycopg.Error, place: str, patience: float) -
 
 
 def translate_commit_error(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
-    """An error of a commit as ours: where its answer is lost, nobody knows what came of it."""
+    """The Herdbook error for an error of a commit: if its answer is lost, the result is unknown."""
     found = translate_error(error, place, patience)
-    told = error.sqlstate in _ROLLED_BACK
-    if isinstance(error, NoAnswer) or (isinstance(found, TryAgain) and not told):
+    is_rolled_back = error.sqlstate in _ROLLED_BACK
+    if isinstance(error, NoAnswer) or (isinstance(found, TryAgain) and not is_rolled_back):
         reason = f"the answer to a commit was lost ({text_of(error)})"
         return TryAgain(place, f"{reason}; whether it was written is not known, so look first")
     return found

@@ -1,4 +1,4 @@
-"""A look at a schema of a Postgres server."""
+"""Probes a schema of a Postgres server."""
 
 from herdbook.adapters.postgres.connection_pool import ConnectionPool
 from herdbook.adapters.postgres.ownership import STORE
@@ -15,7 +15,7 @@ WHERE n.nspname = %s AND c.relkind IN ('r', 'm')
 
 
 def probe(url: str, patience: float) -> Sight:
-    """See what the schema says of itself; what stands in the way is told at once."""
+    """What the schema says of itself; raises at once what prevents that."""
     connections = ConnectionPool(url, patience=patience)
     try:
         with connections.borrow(keep_trying=False) as connection:

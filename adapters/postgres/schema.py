@@ -1,4 +1,4 @@
-"""The schema that a store lives in: looked at, made, and brought up to date."""
+"""The schema that a store is in: inspected, created, and upgraded."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ from herdbook.ports.engine.long_work import long_work
 
 _ATTEMPTS = 10
 
-# Another process was faster by a hair.
+# Another process has just created it.
 _MADE_MEANWHILE = (
     psycopg.errors.UniqueViolation,
     psycopg.errors.DuplicateTable,
@@ -32,9 +32,10 @@ Description = tuple[str, int]
 
 
 def describe(connections: ConnectionPool, dictionary: Dictionary, *, create: bool) -> Description:
-    """Read what a store says of itself; lay out a new one, bring an older one up to date.
+    """Read a store's description; lay out a new store, upgrade an older one.
 
-    StoreUnavailable where the schema is not ours to use, or there is none and none is wanted.
+    Raises StoreUnavailable if the schema is not ours to use, or there is none and `create` is not
+    set.
     """
     place = connections.place
     for _ in range(_ATTEMPTS):
@@ -50,7 +51,7 @@ def describe(connections: ConnectionPool, dictionary: Dictionary, *, create: boo
 
 
 def refuse_newer(place: str, version: int, dictionary: Dictionary) -> None:
-    """StoreTooNew for a store that a newer program laid out."""
+    """Raise StoreTooNew for a store that a newer program laid out."""
     if version > dictionary.version:
         raise StoreTooNew(place, version, dictionary.version)
 
@@ -61,14 +62,14 @@ def inspect_schema(
     dictionary: Dictionary,
     mode: Mode = Mode.READ,
 ) -> Schema:
-    """Begin a transaction by looking whether the schema is ours to use."""
+    """Begin a transaction by checking that the schema is ours to use."""
     question = inspection_sql(connection, connections.schema, [STORE, *dictionary.kinds])
     rows = begin(connection, mode, connections.patience, question)
     return read_inspection(rows, connections.place, connections.schema)
 
 
 def _read(connections: ConnectionPool, dictionary: Dictionary) -> Description | None:
-    """What a store says of itself, with version 0 if it says nothing; None where there is none."""
+    """A store's description, with version 0 if it is empty; None if there is no store."""
     with connections.borrow() as connection:
         if STORE not in inspect_schema(connection, connections, dictionary).tables:
             return None
@@ -79,10 +80,10 @@ def _read(connections: ConnectionPool, dictionary: Dictionary) -> Description | 
 
 @long_work()
 def _lay_out(connections: ConnectionPool, dictionary: Dictionary) -> Description | None:
-    """Make the schema and its tables, or bring them up to the dictionary, in one transaction.
+    """Create the schema and its tables, or upgrade them to the dictionary, in one transaction.
 
-    One process does; others wait for the row of the store, or for the name of what is made, and
-    get None where somebody else has made it meanwhile.
+    One process does it; others wait for the row of the store, or for the name of what is created,
+    and get None if somebody else has created it meanwhile.
     """
     with connections.borrow() as connection:
         making = _SchemaBuilder(connection, connections, dictionary)
@@ -105,9 +106,9 @@ class _SchemaBuilder:
         self._table = f"{self._within}.{STORE}"
 
     def lay_out(self) -> Description | None:
-        """Do all of it but the commit; None where somebody else was faster."""
+        """Do everything but the commit; None if somebody else was faster."""
         schema = inspect_schema(self._connection, self._connections, self._dictionary, Mode.WRITE)
-        # Times in what follows are written without a zone, and it may take long.
+        # Times in these statements are written without a zone, and they may take long.
         self._run("SET LOCAL TimeZone TO 'UTC'")
         self._run("SET LOCAL statement_timeout TO 0")
         if schema.maker is not None:
@@ -117,14 +118,14 @@ class _SchemaBuilder:
         except _MADE_MEANWHILE:
             return None
         uuid, version, known = self._lock()
-        # What others have made since, they have made before this lock was ours.
+        # What others have created since, they created before we got this lock.
         there = self._inspect_again(schema.role).tables
         if version >= self._dictionary.version:
             return uuid, version
         if not version and there != {STORE}:
             raise self._damaged("it does not say which store it is")
         if version:
-            # First, for this waits for the writers of all spaces, which may hold tables.
+            # First, because this waits for the writers of all spaces, which may hold tables.
             self._run(upgrade_heads(self._dictionary, self._within))
         for step in migration_statements(
             self._dictionary, json.loads(known), POSTGRES, self._within
@@ -138,9 +139,9 @@ class _SchemaBuilder:
         return uuid, self._dictionary.version
 
     def _make_store(self, schema: Schema) -> None:
-        """Make the schema and the table whose lock everything else is done under."""
+        """Create the schema and the table whose lock protects everything else."""
         if not schema.exists:
-            # Not "if there is none": one that somebody else makes just now is not ours.
+            # Not IF NOT EXISTS: one that somebody else creates just now is not ours.
             self._run(f"CREATE SCHEMA {self._within}")
         if STORE in schema.tables:
             return
@@ -153,7 +154,7 @@ class _SchemaBuilder:
         )
 
     def _lock(self) -> tuple[str, int, str]:
-        """Hold the row of the store; what it says."""
+        """Lock the row of the store and return its values."""
         self._run(
             f"INSERT INTO {self._table} VALUES (TRUE, %s, 0, '{{}}') ON CONFLICT DO NOTHING",
             [uuid4().hex],
@@ -166,7 +167,7 @@ class _SchemaBuilder:
         return uuid, version, known
 
     def _inspect_again(self, role: str) -> Schema:
-        """Look whether it is still ours to use, for the role that began."""
+        """Check that the schema is still ours to use, for the role that began."""
         names = [STORE, *self._dictionary.kinds]
         question = inspection_sql(self._connection, self._connections.schema, names, role)
         rows = self._run(question).fetchall()

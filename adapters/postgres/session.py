@@ -32,13 +32,13 @@ Statement = tuple[str, list[Any] | None]
 
 COMMIT = "COMMIT"
 TOGETHER = 4
-"""How many changes go into one statement."""
+"""How many changes are combined into one statement."""
 
 
 class StatementRunner:
-    """One transaction's statements, each batch on one way to the server and back.
+    """Runs the statements of one transaction, each batch in one round trip to the server.
 
-    A server of this machine is nearer than the driver's pipeline is quick (0.1 ms): it gets the
+    A server of this machine answers faster than the driver's pipeline works (0.1 ms): it gets the
     statements of a batch one by one.
     """
 
@@ -50,11 +50,11 @@ class StatementRunner:
         self._pid = os.getpid()
 
     def begin(self, mode: Mode, question: str = "", argument: str = "") -> list[tuple[Any, ...]]:
-        """Begin the transaction, and give the answer to a first question about `$1`."""
+        """Begin the transaction; returns the rows of a first question about `$1`."""
         return begin(self._connection, mode, self._connections.patience, question, argument)
 
     def begin_reading_with(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
-        """Begin a transaction for reading with its first statements; the rows of the last one."""
+        """Begin a read transaction with its first statements; returns the rows of the last one."""
         if self._is_near or self._connection.is_direct is None:
             self.begin(Mode.READ)
             return self(statements)
@@ -62,7 +62,7 @@ class StatementRunner:
         return self([*((each, None) for each in first), *statements])
 
     def __call__(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
-        """Run statements and give the rows of the last one; an error of any of them is raised."""
+        """Run statements and return the rows of the last one; an error of any of them is raised."""
         self._check_usable()
         *earlier, (sql, parameters) = statements
         if self._is_near:
@@ -73,7 +73,7 @@ class StatementRunner:
             if not earlier:
                 self._cursor.execute(sql.encode(), parameters)
             else:
-                # Were a COMMIT refused because the session is shared, its answer would seem lost.
+                # If a COMMIT were refused because the session is shared, it would seem lost.
                 prepare = False if sql == COMMIT else None
                 with self._connection.pipeline():
                     for before, given in earlier:
@@ -81,25 +81,26 @@ class StatementRunner:
                     self._cursor.execute(sql.encode(), parameters, prepare=prepare)
         except psycopg.Error:
             if earlier:
-                # The driver takes for prepared what the server has skipped behind the error.
+                # The driver takes statements for prepared that the server skipped after the error.
                 self._connection.close()
             raise
-        # Asking the cursor for its description would take longer than fetching a row.
+        # Reading the cursor's description would take longer than fetching a row.
         result = self._cursor.pgresult
         return self._cursor.fetchall() if result is not None and result.nfields else []
 
     def commit(self, statements: Sequence[Statement]) -> None:
-        """Run the last statements and commit; a transaction that had failed is not committed."""
+        """Run the last statements and commit; raises StoreUnavailable if a statement had failed."""
         if statements and not self._is_near:
             self([*statements, (COMMIT, None)])
-            told = self._cursor.statusmessage
+            status = self._cursor.statusmessage
         else:
             if statements:
                 self(statements)
             self._check_usable()
-            told = (self._connection.run_script(COMMIT.encode())[-1].command_status or b"").decode()
-        if told != COMMIT:
-            # The server calls this a success.
+            result = self._connection.run_script(COMMIT.encode())[-1]
+            status = (result.command_status or b"").decode()
+        if status != COMMIT:
+            # The server reports a rollback here as a success.
             reason = "a statement of this transaction had failed, so nothing was written"
             raise StoreUnavailable(self._connections.place, reason)
 
@@ -111,16 +112,16 @@ class StatementRunner:
             raise StoreUnavailable(place, "the connection of this transaction broke")
 
     def translate_error(self, error: psycopg.Error) -> HerdbookError:
-        """An error of a statement as ours."""
+        """The Herdbook error for an error of a statement."""
         return self._connections.translate_error(error)
 
     def translate_commit_error(self, error: psycopg.Error) -> HerdbookError:
-        """An error of the commit as ours."""
+        """The Herdbook error for an error of the commit."""
         return translate_commit_error(error, self._connections.place, self._connections.patience)
 
 
 def moment_sql(tables: Tables) -> str:
-    """The question for the time and the head of the space `$1`, also where it has none."""
+    """The query for the time and the head of the space `$1`, also if it has none."""
     heads = tables[HEADS]
     return (
         f"SELECT {epoch_microseconds('clock_timestamp()')}, {heads.column_list} "
@@ -129,9 +130,9 @@ def moment_sql(tables: Tables) -> str:
 
 
 def lock_sql(tables: Tables) -> str:
-    """The question that locks the head of the space `$1`, and for the time when that was done."""
+    """The query that locks the head of the space `$1`, with the time at which it was locked."""
     heads = tables[HEADS]
-    # The time is taken outside, so that it is read when the lock is held.
+    # The time is selected outside, so that it is read while the lock is held.
     return (
         f"SELECT {epoch_microseconds('clock_timestamp()')}, {heads.column_list} FROM (SELECT "
         f"{heads.column_list} FROM {heads.name} WHERE space = $1 FOR UPDATE) AS locked"
@@ -139,13 +140,13 @@ def lock_sql(tables: Tables) -> str:
 
 
 def read_moment_row(tables: Tables, row: Sequence[Any]) -> tuple[datetime, Head | None]:
-    """The time and the head in the answer to either question."""
+    """The time and the head in the answer to either query."""
     now, *head = row
     return from_epoch_microseconds(now), tables[HEADS].row(head) if head[0] is not None else None
 
 
 def _combine(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """Several changes in one statement, in which none sees what the others do."""
+    """Combine several changes into one statement, in which none sees what the others do."""
     for start in range(0, len(statements), TOGETHER):
         *before, (sql, parameters) = statements[start : start + TOGETHER]
         if before:
@@ -158,8 +159,8 @@ def _combine(statements: Sequence[Statement]) -> Iterator[Statement]:
 class PostgresSession(SqlSession):
     """A transaction on a Postgres server.
 
-    What nobody waits for an answer to is held back and goes to the server with what comes next, at
-    the latest with the commit: every answer costs a way there and back.
+    Statements whose answer nobody waits for are held back and sent with the next one, at the latest
+    with the commit: every answer costs a round trip.
     """
 
     def __init__(
@@ -169,7 +170,7 @@ class PostgresSession(SqlSession):
         space: str,
         moment: tuple[datetime, Head | None] | None = None,
     ) -> None:
-        """A transaction that has begun at a moment, or that begins with its first question."""
+        """Use a transaction that has begun at a moment, or that begins with its first statement."""
         super().__init__(self._run, tables, space)
         self._runner = runner
         self._has_begun = moment is not None
@@ -213,7 +214,7 @@ class PostgresSession(SqlSession):
         if kind is not HEADS:
             super().replace(kind, rows)
             return
-        # It is there: we hold its lock.
+        # The row exists: we hold its lock.
         table = self._tables[kind]
         self._held_back += [
             (table.replace_one, table.replace_one_parameters(self._space, row)) for row in rows

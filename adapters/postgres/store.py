@@ -1,4 +1,4 @@
-"""Rows in Postgres."""
+"""The Postgres store: sessions over pooled connections."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,7 +64,7 @@ class PostgresStore:
             if write:
                 moment = self._begin_writing(runner, space)
             else:
-                # Only who has asked something sees what was there at that moment.
+                # The first query fixes the moment that the transaction sees.
                 (row,) = runner.begin(Mode.READ, self._moment, space)
                 moment = read_moment_row(self._tables, row)
             yield PostgresSession(runner, self._tables, space, moment)
@@ -80,7 +80,8 @@ class PostgresStore:
         """Lock the space's head: the next writer waits here until this one has ended."""
         rows = runner.begin(Mode.WRITE, self._lock, space)
         if not rows:
-            # No head says yet who may write here; an upgrade waits for this lock, and we for it.
+            # There is no head yet that says which versions may write here; an upgrade waits for
+            # this lock, and this transaction for an upgrade.
             schema = f"SELECT schema_version FROM {self._within}.store FOR SHARE"
             ((version,),) = runner([(schema, None)])
             refuse_newer(self.url, version, self.dictionary)

@@ -1,4 +1,4 @@
-"""Tables, columns and indexes for a dictionary, and what an older one lacks."""
+"""Tables, columns and indexes of a dictionary, and the statements that upgrade an older layout."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ Catalogue = dict[str, dict[str, Any]]
 
 
 def catalogue(dictionary: Dictionary) -> Catalogue:
-    """What a store writes down about its own layout."""
+    """The record of its own layout that a store keeps."""
     return {
         kind.name: {
             "columns": list(kind.columns),
@@ -24,14 +24,14 @@ def catalogue(dictionary: Dictionary) -> Catalogue:
 
 
 def catalogue_json(dictionary: Dictionary) -> str:
-    """The catalogue as text."""
+    """The catalogue as JSON text."""
     return json.dumps(catalogue(dictionary))
 
 
 def migration_statements(
     dictionary: Dictionary, known: Catalogue, dialect: Dialect, within: str
 ) -> Iterator[str]:
-    """The statements that bring a store from what it knows to the dictionary, one at a time."""
+    """The statements that bring a store from a known catalogue to the dictionary, one at a time."""
     for kind in dictionary:
         there = known.get(kind.name)
         if there is None:

@@ -15,7 +15,7 @@ SPACE = "space"
 
 
 class SqlTable(Generic[E]):
-    """One kind's table: every statement about it, written once."""
+    """The table of one kind: every statement about it, built once."""
 
     def __init__(self, kind: Kind[E], dialect: Dialect, within: str) -> None:
         self.kind = kind
@@ -57,13 +57,13 @@ class SqlTable(Generic[E]):
 
     @cached_property
     def get_one(self) -> str:
-        """Fetch by one key."""
+        """Select one row by its key."""
         p, key = self.dialect.parameter, quote_name(self.kind.key)
         return f"SELECT {self.column_list} FROM {self.name} WHERE space = {p} AND {key} = {p}"
 
     @cached_property
     def get_many(self) -> str:
-        """Fetch by a list of keys, in no particular order."""
+        """Select rows by a list of keys, in no particular order."""
         p, key = self.dialect.parameter, quote_name(self.kind.key)
         keys = self.dialect.array_parameter(self.key)
         return (
@@ -73,7 +73,7 @@ class SqlTable(Generic[E]):
 
     @cached_property
     def insert_one(self) -> str:
-        """Put in one row unless its key or a unique is taken; tells the key if it went in."""
+        """Insert one row unless its key or a unique is taken; returns the key if inserted."""
         p = self.dialect.parameter
         values = ", ".join(self.dialect.value_parameter(c) for c in self.columns)
         return (
@@ -83,7 +83,7 @@ class SqlTable(Generic[E]):
 
     @cached_property
     def append_one(self) -> str:
-        """Put in one row; that its key is free is known."""
+        """Insert one row whose key is known to be free."""
         values = ", ".join(self.dialect.value_parameter(c) for c in self.columns)
         return (
             f"INSERT INTO {self.name} (space, {self.column_list}) "
@@ -92,7 +92,7 @@ class SqlTable(Generic[E]):
 
     @cached_property
     def insert_many(self) -> str:
-        """Put in rows given as one list per column; tells the keys of those that went in."""
+        """Insert rows given as one list per column; returns the keys of those inserted."""
         p = self.dialect.parameter
         lists = ", ".join(f"unnest({self.dialect.array_parameter(c)})" for c in self.columns)
         return (
@@ -106,7 +106,7 @@ class SqlTable(Generic[E]):
 
     @cached_property
     def replace_one(self) -> str:
-        """Overwrite one row; parameters are all columns but the key, the space, the key."""
+        """Update one row; parameters are all columns but the key, the space, the key."""
         p, key = self.dialect.parameter, quote_name(self.kind.key)
         changes = ", ".join(
             f"{quote_name(c.name)} = {self.dialect.value_parameter(c)}"
@@ -122,7 +122,7 @@ class SqlTable(Generic[E]):
 
     @cached_property
     def replace_many(self) -> str:
-        """Overwrite rows given as one list per column."""
+        """Update rows given as one list per column."""
         p, key = self.dialect.parameter, quote_name(self.kind.key)
         lists = ", ".join(
             f"unnest({self.dialect.array_parameter(c)}) AS {quote_name(c.name)}"
@@ -138,7 +138,7 @@ class SqlTable(Generic[E]):
 
     @cached_property
     def delete_many(self) -> str:
-        """Take out rows by a list of keys."""
+        """Delete rows by a list of keys."""
         p, key = self.dialect.parameter, quote_name(self.kind.key)
         keys = self.dialect.array_parameter(self.key)
         return f"DELETE FROM {self.name} WHERE space = {p} AND {self.dialect.among(key, keys)}"
@@ -161,7 +161,7 @@ class SqlTable(Generic[E]):
         )
 
     def count(self, space: str, query: Query[E]) -> tuple[str, Parameters]:
-        """How many rows a query admits, as a statement and its parameters."""
+        """The number of rows that a query admits, as a statement and its parameters."""
         where, parameters = self._where(space, query)
         return f"SELECT count(*) FROM {self.name} WHERE {where}", parameters
 
@@ -217,7 +217,7 @@ class SqlTable(Generic[E]):
         return " AND ".join(conditions) or f"{name} IS NOT NULL", parameters
 
     def _after(self, query: Query[E]) -> tuple[str, Parameters]:
-        """Rows behind the last one seen: later in some field, equal in all before it."""
+        """Rows after the last one seen: later in some field, equal in all before it."""
         ways: list[str] = []
         parameters: Parameters = []
         equal: list[str] = []

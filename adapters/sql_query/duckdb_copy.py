@@ -1,4 +1,4 @@
-"""Ask a store that knows no SQL: its rows are lent to a DuckDB in another process."""
+"""Queries a store without SQL: its rows are copied to a DuckDB in another process."""
 
 import json
 from base64 import b64encode
@@ -24,9 +24,9 @@ Encode = Callable[[Any], Any]
 
 
 def query_copy(store: Store, _url: str, sql: str, *, deadline: Deadline, limit: int) -> Answer:
-    """The answer over the rows of the tables that a query names; their secrets stay behind.
+    """Answer a query over the rows of the tables that it names, without their secrets.
 
-    A space is read in one transaction, as it was at one moment.
+    A space is read in one transaction, as it was at one moment. Raises what `query_sandbox` raises.
     """
 
     def feed(named: list[str]) -> Iterator[tuple[str, dict[str, list[Any]]]]:
@@ -49,7 +49,7 @@ def _tables(dictionary: Dictionary) -> Tables:
 
 
 def _insert(kind: Kind[Any]) -> str:
-    """The statement that puts in a list for each column, which are its one parameter, as JSON."""
+    """The statement that inserts a list for each column, all of them in one JSON parameter."""
     types = {"space": "VARCHAR"}
     values = {"space": 'unnest(lists."space")'}
     for name, column in kind.columns.items():
@@ -67,7 +67,7 @@ def _insert(kind: Kind[Any]) -> str:
 
 
 def _columns(kind: Kind[Any], space: str, rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """The rows as JSON can carry them, a list for each column, with stars for what is secret."""
+    """The rows as JSON can carry them, a list for each column, with stars for secrets."""
     columns: dict[str, list[Any]] = {"space": [space] * len(rows)}
     held = [vars(row) for row in rows]
     for name, column in kind.columns.items():

@@ -1,4 +1,4 @@
-"""Ask a DuckDB file: read-only, under our lock, in a process of its own."""
+"""Queries a DuckDB file: read-only, under our lock, in a separate process."""
 
 from pathlib import Path
 
@@ -12,7 +12,10 @@ from herdbook.ports.engine.store import Store
 
 
 def query_file(store: Store, _url: str, sql: str, *, deadline: Deadline, limit: int) -> Answer:
-    """The answer of a DuckDB store's file. Its tables are seen without what is secret."""
+    """Answer a query over a DuckDB store's file, whose tables are seen without secrets.
+
+    Raises what `SharedFile.hold_lock` and `query_sandbox` raise.
+    """
     tables = {kind.name: {"visible": redacted_columns(kind)} for kind in store.dictionary}
     file = SharedFile(path_of(store.url), patience=deadline.left)
     try:

@@ -1,4 +1,4 @@
-"""What a query in DuckDB's SQL reaches for, found in the tree that DuckDB's own parser makes of it.
+"""Finds what a query in DuckDB's SQL uses, in the tree of DuckDB's own parser.
 
 What is not known as harmless is refused. DuckDB's settings alone would not do: with all access to
 files switched off it still reads the files that are attached, by their path, past any view.
@@ -23,7 +23,7 @@ _SOURCES = {"EMPTY", "SUBQUERY", "JOIN", "EXPRESSION_LIST"}
 _PARTS = re.compile(
     r"(ORDER|LIMIT|LIMIT_PERCENT|DISTINCT)_MODIFIER|\w+_TYPE_INFO|ORDER_\w+|\w+CENDING"
 )
-"""What else has a type: ends of a query, orders of rows, and types of columns."""
+"""Other nodes that have a type: query modifiers, orders of rows, and column types."""
 _SHOWN = {"", '"tables"'}
 _TABLE_FUNCTIONS = {"generate_series", "range", "repeat", "unnest", "json_each", "json_tree"}
 _FORBIDDEN = re.compile(
@@ -32,14 +32,14 @@ _FORBIDDEN = re.compile(
     | (duckdb|pragma|read|parquet|sniff|query|json_execute)_.* | query | glob | getenv
     | format_type | which_secret | force_checkpoint | checkpoint | __internal_.* """
 )
-"""Functions that tell of settings, catalogs or files; some are macros that ask views of DuckDB."""
+"""Functions that read settings, catalogs or files; some are macros over DuckDB's own views."""
 _OF_DUCKDB = re.compile(r"(duckdb|pg|sqlite|pragma|information_schema)(_.*)?")
-"""Names under which DuckDB has views of its own."""
+"""Names of DuckDB's own views."""
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 def parse_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Node:
-    """The one query in the text, as DuckDB understands it."""
+    """The tree of the one query in a text, from DuckDB's parser. Raises InvalidValue."""
     (written,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()[0]
     tree: Node = json.loads(written)
     if tree["error"]:
@@ -52,21 +52,21 @@ def parse_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Node:
 
 
 def find_tables(tree: Node, known: Collection[str]) -> set[str]:
-    """The tables that a query names; refuses one that reaches for anything but those known."""
+    """The tables that a query names. Raises InvalidValue if it uses anything but the known ones."""
     reading = _TableFinder(frozenset(known))
     reading.visit(tree["statements"], frozenset())
     return reading.found
 
 
 class _TableFinder:
-    """One walk through a tree, with the names that hold at each place of it."""
+    """One walk through a tree, with the names that are visible at each node."""
 
     def __init__(self, known: frozenset[str]) -> None:
         self.found: set[str] = set()
         self._known = known
 
     def visit(self, part: Any, names: frozenset[str]) -> None:
-        """Look at a part of the tree, in which the parts of the query of these names are seen."""
+        """Check a part of the tree, in which these names of query parts are visible."""
         if isinstance(part, list):
             for each in part:
                 self.visit(each, names)
@@ -80,7 +80,7 @@ class _TableFinder:
                     self.visit(each, names)
 
     def _check_node(self, node: Node, kind: str, names: frozenset[str]) -> frozenset[str]:
-        """Refuse a node that reaches out; the names that hold inside it."""
+        """Refuse a node that uses anything else; returns the names that are visible inside it."""
         if kind in _QUERIES:
             return self._names_in(node, names)
         if kind.endswith("_NODE"):

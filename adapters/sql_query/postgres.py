@@ -1,13 +1,13 @@
-"""Ask a Postgres server: in a transaction that only reads and is rolled back.
+"""Queries a Postgres server, in a read-only transaction that is rolled back.
 
-The server parses the query before anything runs, and the locks of the transaction tell which tables
-it names, however it names them; after the last row they tell what else was read, and an answer that
+The server parses the query before anything runs, and the locks of the transaction show which tables
+it names, however it names them; after the last row they show what else was read, and an answer that
 took more than the tables of the store is withheld. Tables with secrets are read first, without
-their secrets, and the query gets those rows in their place.
+their secrets, and the query gets those rows instead.
 
 What remains is what the role may do by the server's own rights: a function that some extension
-brought, or a superuser's, can still reach past the tables when its name is not known to `words`.
-Give people who should not see secrets a role that may not.
+brought, or a superuser's, can still reach past the tables if `postgres_lexer` does not know its
+name. Give people who should not see secrets a role that may not.
 """
 
 from contextlib import closing
@@ -40,7 +40,7 @@ _CATALOGS = {
 _NO_QUERY = {"42601", "0A000", "25006"}
 _SERVERS_OWN = {"08", "40", "53", "55", "57", "58"}
 _DAMAGED = {"XX001", "XX002"}
-# An index or the overflow of a table counts as the table.
+# An index or a TOAST table counts as its table.
 _READ = """
 SELECT DISTINCT space.nspname, main.relname FROM pg_lock_status() held
 JOIN pg_class given ON given.oid = held.relation
@@ -53,15 +53,15 @@ WHERE held.pid = pg_backend_pid() AND held.locktype = 'relation'
 
 
 def query_server(store: Store, url: str, query: str, *, deadline: Deadline, limit: int) -> Answer:
-    """The answer of the server that a store is on, to its own SQL.
+    """Answer a query on the server of a store, in its own SQL.
 
     The store was opened before, so its schema is known to be ours to use. A query whose connection
-    breaks is not asked again: it may be why.
+    breaks is not repeated: it may be the reason.
     """
     patience = deadline.patience
     query = single_statement(query)
     connections = ConnectionPool(url, patience=patience)
-    # Closed without a COMMIT, the connection takes its transaction back.
+    # Closing the connection without a COMMIT rolls the transaction back.
     with closing(connections.connect()) as connection:
         reading = _ServerQuery(connection, store.dictionary, connections.schema)
         try:
@@ -69,7 +69,7 @@ def query_server(store: Store, url: str, query: str, *, deadline: Deadline, limi
         except psycopg.errors.QueryCanceled as error:
             raise timeout_error(patience) from error
         except psycopg.Error as error:
-            # Not even as its cause: the server's words may quote what the query read.
+            # Not even as its cause: the server's message may quote what the query read.
             raise _server_error(error, connections.place, patience) from None
 
 
@@ -82,7 +82,7 @@ class _ServerQuery:
         self._kinds = dictionary.kinds
 
     def answer(self, query: str, patience: float, limit: int) -> Answer:
-        """Parse, look what it names, run it over what it may see, look what it read."""
+        """Parse the query, check what it names, run it over redacted tables, check what it read."""
         self._begin(patience)
         self._parse(query)
         named = self._tables_read()
@@ -105,7 +105,7 @@ class _ServerQuery:
 
     def _begin(self, patience: float) -> None:
         settings = {
-            # The server's own names come first, and what is temporary last.
+            # The server's own names come first, and temporary objects last.
             "search_path": f"{quote_name(self._schema)}, pg_temp",
             "standard_conforming_strings": "on",
             "statement_timeout": str(milliseconds(patience)),
@@ -119,32 +119,35 @@ class _ServerQuery:
         begin(self._connection, Mode.READ, patience, f"SELECT {each}; SAVEPOINT asked")
 
     def _parse(self, query: str) -> None:
-        """Let the server understand the query and run nothing; what it says quotes the query."""
+        """Let the server parse the query without running it; its error message quotes the query."""
         server = self._connection.pgconn
         server.send_prepare(b"", query.encode())
-        told = self._result()
-        if told.status == pq.ExecStatus.FATAL_ERROR:
-            said = told.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"it is not understood"
-            raise query_error(said.decode(errors="replace"))
+        result = self._result()
+        if result.status == pq.ExecStatus.FATAL_ERROR:
+            text = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"it is not understood"
+            raise query_error(text.decode(errors="replace"))
         server.send_describe_prepared(b"")
         if self._result().nparams:
             raise query_error("has parameters, to which nobody gives values")
 
     def _run_single(self, statement: str) -> None:
-        """Run a statement in a way in which it can only be one, and no second one is behind it."""
+        """Run text that the server accepts only as a single statement."""
         self._connection.pgconn.send_query_params(statement.encode(), None)
-        told = self._result()
-        if told.status == pq.ExecStatus.FATAL_ERROR:
-            raise psycopg.errors.error_from_result(told)
+        result = self._result()
+        if result.status == pq.ExecStatus.FATAL_ERROR:
+            raise psycopg.errors.error_from_result(result)
 
     def _result(self) -> pq.abc.PGresult:
-        """The answer to what was sent, waited for as any other call is."""
+        """The result of what was sent, waited for as in any other call."""
         server = self._connection.pgconn
         results: list[pq.abc.PGresult] = self._connection.wait(generators.execute(server))
         return results[-1]
 
     def _tables_read(self) -> set[str]:
-        """The tables of the store that this transaction has named or read; refuses others."""
+        """The store's tables that this transaction has named or read.
+
+        Raises InvalidValue if it has read anything else.
+        """
         found = set()
         for schema, name in self._connection.execute(_READ).fetchall():
             if schema == self._schema and name in self._kinds:
@@ -174,7 +177,7 @@ class _ServerQuery:
 
 
 def _server_error(error: psycopg.Error, place: str, patience: float) -> HerdbookError:
-    """What went wrong while it ran, without the server's words: those may quote what it read."""
+    """The error of a running query, without the server's message: that may quote what it read."""
     code = error.sqlstate or ""
     if code in _NO_QUERY:
         return query_error(ONE_QUERY)

@@ -1,4 +1,4 @@
-"""Ask a store of any engine one question in SQL."""
+"""Queries a store of any engine in SQL."""
 
 import math
 
@@ -15,17 +15,17 @@ LIMIT = 10_000
 
 
 def ask(place: str | Store, sql: str, *, patience: float = PATIENCE, limit: int = LIMIT) -> Answer:
-    """The answer to one query that only reads, in the SQL of the store's engine.
+    """Answer one read-only query in the SQL of the store's engine.
 
     `place` is a store's URL, or a store that is open; one on a server that wants a password is
-    named by its URL, for a store does not tell its password. The tables are those of the
-    dictionary, by their plain names, with the rows of all spaces. LMDB and memory stores are asked
-    in DuckDB's SQL.
+    named by its URL, because an open store does not show its password. The tables are those of the
+    dictionary, by their plain names, with the rows of all spaces. LMDB and memory stores are
+    queried in DuckDB's SQL.
 
-    Whatever else the query is or does (a second statement, a change, a file, another database, a
-    setting) is InvalidValue, and so is what the engine does not understand. It is stopped after
-    `patience` seconds, counted from here, and at most `limit` rows come back. A store that is not
-    there is StoreUnavailable; none is made.
+    Raises InvalidValue for everything else that the query is or does (a second statement, a change,
+    a file, another database, a setting), for what the engine does not understand, and for a query
+    that takes longer than `patience` seconds, counted from the call. At most `limit` rows come
+    back. Raises StoreUnavailable if there is no store; none is created.
     """
     if type(limit) is not int or limit < 1:
         raise InvalidValue("limit", f"must be a whole number above 0, is {limit!r}")

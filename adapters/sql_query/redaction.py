@@ -8,7 +8,7 @@ from herdbook.ports.engine.kinds import Kind
 
 
 def redacted_columns(kind: Kind[Any]) -> str:
-    """A kind's space and columns, as SQL, with stars for what is secret."""
+    """A kind's space and columns as SQL, with stars for secrets."""
     columns = [
         f"CASE WHEN {quote_name(name)} IS NULL THEN NULL ELSE '{HIDDEN}' END AS {quote_name(name)}"
         if name in kind.secrets

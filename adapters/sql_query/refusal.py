@@ -7,7 +7,7 @@ TOO_MUCH_MEMORY = "needs more memory than a query may use; ask for less"
 
 
 def query_error(reason: str) -> InvalidValue:
-    """The error of a query that is not let through, or that the engine cannot make sense of."""
+    """The error of a query that is refused, or that the engine does not understand."""
     return InvalidValue("sql", reason)
 
 
@@ -17,5 +17,5 @@ def timeout_error(patience: float) -> InvalidValue:
 
 
 def first_line(error: Exception) -> str:
-    """What an engine says first; the rest quotes the query."""
+    """The first line of an engine's error; the rest quotes the query."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -12,9 +12,9 @@ Row = tuple[Any, ...]
 
 @frozen
 class Answer:
-    """The rows of a query; `cut` when there were more than were asked for.
+    """The rows of a query; `cut` if there were more than the limit.
 
-    Times are in UTC, and what is kept as JSON is decoded.
+    Times are in UTC, and stored JSON is decoded.
     """
 
     columns: tuple[str, ...]
@@ -25,7 +25,7 @@ class Answer:
 def make_answer(
     columns: Iterable[str], fetched: Sequence[Row], documents: Iterable[int], limit: int
 ) -> Answer:
-    """The answer in fetched rows, one more than the limit if there are more."""
+    """The answer from fetched rows, which are one more than the limit if there are more."""
     places = frozenset(documents)
     rows = [
         tuple(plain_value(each, document=at in places) for at, each in enumerate(row))

@@ -1,6 +1,6 @@
-"""A DuckDB that can be asked and can do nothing else, in a process that can be ended.
+"""Runs queries in a restricted DuckDB, in a process that can be killed.
 
-What runs there is `sandbox_process`. It is kept for a while for the next query.
+The process runs `sandbox_process`. It is kept for a while for the next query.
 """
 
 import atexit
@@ -23,7 +23,7 @@ from herdbook.adapters.sql_query.result_values import decode_value
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreFull, StoreUnavailable
 
 Tables = dict[str, dict[str, str]]
-"""For each table the SQL by which the process makes it, fills it or sees it in a file."""
+"""For each table the SQL by which the process creates, fills or reads it."""
 
 NO_DUCKDB = (
     "SQL over it is answered by the package duckdb, which is not installed; "
@@ -33,11 +33,11 @@ NO_DUCKDB = (
 _COMMAND = (sys.executable, "-P", "-m", "herdbook.adapters.sql_query.sandbox_process")
 _MOST_MEMORY = 4 * 2**30
 _IDLE_SECONDS = 10.0
-"""For how long a process is kept for the next query."""
+"""For how many seconds a process is kept for the next query."""
 
 
 class Deadline:
-    """How long a query may take, from when it was asked: all that is done for it counts."""
+    """The time limit of a query, from the call on: everything done for it counts."""
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
@@ -45,7 +45,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """The seconds that are left; InvalidValue when there are none."""
+        """The seconds that are left. Raises InvalidValue if there are none."""
         seconds = self._end - monotonic()
         if seconds <= 0:
             raise timeout_error(self.patience)
@@ -66,10 +66,10 @@ def query_sandbox(
     paths: Sequence[Path] = (),
     feed: Feed | None = None,
 ) -> Answer:
-    """Ask one query over some tables: those of a database file at `paths`, or rows from `feed`.
+    """Run one query over some tables: those of a database file at `paths`, or rows from `feed`.
 
-    Raises InvalidValue where the query is refused, takes too long or needs too much memory, and
-    StoreDamaged, StoreFull or StoreUnavailable where the file cannot be read.
+    Raises InvalidValue if the query is refused, takes too long or needs too much memory, and
+    StoreDamaged, StoreFull or StoreUnavailable if the file cannot be read.
     """
     request = {
         "sql": sql,
@@ -97,12 +97,12 @@ def query_sandbox(
 
 
 def start_process() -> None:
-    """Start the process for a query that is about to be asked: until it is there takes 0.2 s."""
+    """Start the process for a query that will be asked soon: starting it takes 0.2 s."""
     _IDLE.give_back(_IDLE.take() or _QueryProcess())
 
 
 def memory_limit() -> int:
-    """How many bytes a query may take: half of what the machine has, and not more than 4 GiB."""
+    """How many bytes a query may use: half of the machine's memory, and at most 4 GiB."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -126,7 +126,7 @@ def _error(reply: dict[str, Any], place: str) -> HerdbookError:
 
 
 class _QueryProcess:
-    """The other process, as this one has it."""
+    """The other process, seen from this one."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
@@ -138,13 +138,13 @@ class _QueryProcess:
         )
 
     def send(self, message: dict[str, Any]) -> None:
-        """Tell it something. Raises frames.Closed."""
+        """Send it a message. Raises frames.Closed."""
         if self._process.stdin is None:
             raise frames.Closed
         frames.send(self._process.stdin.fileno(), json.dumps(message).encode())
 
     def exchange(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Tell it something and wait for what it says. Raises frames.Closed."""
+        """Send it a message and wait for its reply. Raises frames.Closed."""
         self.send(message)
         if self._process.stdout is None:
             raise frames.Closed
@@ -154,11 +154,11 @@ class _QueryProcess:
         return reply
 
     def kill(self) -> None:
-        """End it now. Any thread may."""
+        """Kill it now. May be called by any thread."""
         self._process.kill()
 
     def end(self) -> int:
-        """End it and clear up; how it ended."""
+        """Kill it and close its pipes; returns its exit code."""
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -166,11 +166,11 @@ class _QueryProcess:
         return self._process.wait()
 
     def is_running(self) -> bool:
-        """Whether it is there for another query."""
+        """Whether it can take another query."""
         return self._process.poll() is None
 
     def forget(self) -> None:
-        """In a forked child: it is the parent's."""
+        """In a forked child: leave it alone, because it is the parent's."""
         self._process.returncode = 0
 
 
@@ -184,7 +184,7 @@ class _IdleProcess:
         self._is_hooked = False
 
     def take(self) -> _QueryProcess | None:
-        """Have it, alone."""
+        """Take the idle process, for one user."""
         with self._mutex:
             process, self._process = self._process, None
             if self._timer is not None:
@@ -192,7 +192,7 @@ class _IdleProcess:
         return process
 
     def give_back(self, process: _QueryProcess) -> None:
-        """Let it wait for the next query."""
+        """Keep a process for the next query."""
         with self._mutex:
             if not self._is_hooked:
                 self._is_hooked = True
@@ -206,7 +206,7 @@ class _IdleProcess:
             surplus.end()
 
     def end(self) -> None:
-        """End it: nobody has asked for a while, or this process ends."""
+        """End it: there was no query for a while, or this process ends."""
         process = self.take()
         if process is not None:
             process.end()
@@ -224,9 +224,9 @@ _IDLE = _IdleProcess()
 
 @contextmanager
 def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
-    """A process for one query, ended when its time has passed and kept if all went well."""
+    """A process for one query, killed when its time has passed and kept if all went well."""
     process = _IDLE.take()
-    if process is not None and not process.is_running():  # somebody has killed it
+    if process is not None and not process.is_running():  # it was killed
         process.end()
         process = None
     process = process or _QueryProcess()
@@ -238,7 +238,7 @@ def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
         yield process
         is_well = True
     except frames.Closed as error:
-        _ = deadline.left  # raises when that was why
+        _ = deadline.left  # raises if that was the reason
         raise _exit_error(process.end(), place) from error
     finally:
         timer.cancel()
@@ -250,7 +250,7 @@ def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
 
 
 def _exit_error(code: int, place: str) -> HerdbookError:
-    """The error of a process that ended by itself: most of them found no memory."""
+    """The error of a process that ended by itself: most of them ran out of memory."""
     if code in {-signal.SIGKILL, -signal.SIGABRT}:
         return query_error(TOO_MUCH_MEMORY)
     how = signal.strsignal(-code) if code < 0 else f"code {code}"

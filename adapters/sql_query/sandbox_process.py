@@ -1,9 +1,9 @@
 """The process in which DuckDB answers queries; `sandbox` starts it.
 
-DuckDB hears an interrupt only between two steps of a query, and a function may take minutes and
-gigabytes for one. So a query runs here, where it can be killed, may write no file, and gets no more
-memory than it is given. The process answers one query after the other on its standard input, each
-in an instance of its own, and ends with the one who asks.
+DuckDB checks for an interrupt only between two steps of a query, and a function may take minutes
+and gigabytes for one. So a query runs here, where it can be killed, may write no file, and gets no
+more memory than it is given. The process answers one query after the other on its standard input,
+each in an instance of its own, and ends with the process that asks.
 """
 
 import json
@@ -26,18 +26,18 @@ Message = dict[str, Any]
 
 _ASKS, _ANSWERS = 0, 1
 _SHARE = 0.7
-"""How much of the memory DuckDB may plan with; what functions take comes on top of that."""
+"""The share of the memory that DuckDB may plan with; functions take more on top of that."""
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _DEEP = "has a value in its answer that is nested too deep; cast it to text"
 
 
 def main() -> None:
-    """Answer queries until there are none."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is typed to the one who asks, who ends us
+    """Answer queries until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the parent, which ends this process
     for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         resource.setrlimit(kind, (0, 0))
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    with suppress(ImportError):  # that it is missing is told to whoever asks
+    with suppress(ImportError):  # a query reports that it is missing
         import_module("herdbook.adapters.sql_query.duckdb_syntax")
         import_module("herdbook.adapters.duckdb.instance")
     with suppress(frames.Closed):
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _exit_with_parent() -> None:
-    """Do not go on with a query when the one who asked is gone."""
+    """End during a query too when the process that asked is gone."""
     poll = select.poll()
     poll.register(_ASKS, 0)  # nothing but a hang-up
     poll.poll()
@@ -56,7 +56,7 @@ def _exit_with_parent() -> None:
 def _handle_request(request: Message) -> Message:
     _limit_memory(request["memory"])
     try:
-        import duckdb  # noqa: PLC0415 - what is missing is told
+        import duckdb  # noqa: PLC0415 - the reply says if it is missing
     except ImportError:
         return {"missing": "duckdb"}
     try:
@@ -66,7 +66,7 @@ def _handle_request(request: Message) -> Message:
 
 
 def _failure(error: Exception, place: str) -> Message:
-    """What to say of an error: the query's own fault, or the file's."""
+    """The reply for an error: the query is at fault, or the file."""
     import duckdb  # noqa: PLC0415
 
     from herdbook.adapters.duckdb.errors import translate_error  # noqa: PLC0415
@@ -92,7 +92,7 @@ def _failure(error: Exception, place: str) -> Message:
 
 
 def _limit_memory(size: int) -> None:
-    # Not every system counts this; then it is for whoever waits to end a query that takes too much.
+    # Not every system enforces this; then only the parent's time limit ends the query.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
@@ -113,9 +113,9 @@ def _answer(request: Message) -> Message:
 
 
 def _attach(connection: Any, request: Message) -> None:
-    """See the tables of a file through views that hide what is secret.
+    """Make the tables of a file visible through views that hide secrets.
 
-    The file itself is attached under a name made for this one query, which it cannot know.
+    The file itself is attached under a random name for this one query, which the query cannot know.
     """
     within = f"herd_{token_hex(16)}"
     literal = request["paths"][0].replace("'", "''")
@@ -127,7 +127,7 @@ def _attach(connection: Any, request: Message) -> None:
 
 
 def _receive_rows(connection: Any, tables: Message, named: set[str]) -> None:
-    """Make the tables, and fill those that the query names with what the asker then sends."""
+    """Create the tables, and fill those that the query names with the rows that are then sent."""
     for table in tables.values():
         connection.execute(table["create"])
     _reply({"rows": sorted(named)})
@@ -164,7 +164,10 @@ def _ask(connection: Any, tree: Message, sql: str, limit: int) -> Message:
 
 
 def _cast_zones_to_utc(connection: Any, tree: Message, columns: list[tuple[str, str]]) -> str:
-    """The same query with its times in UTC and without a zone: others need one more package."""
+    """The same query with its times in UTC and without a zone.
+
+    Fetching times with a zone would need another package.
+    """
     written = connection.execute(
         "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]
     ).fetchall()

@@ -2,7 +2,7 @@
 
 Engines follow links and open whatever they find. A store that came with a clone or an archive may
 hold a link in the place of one of its files, and the engine would then read, overwrite or create a
-file somewhere else. So every file of a store is looked at first, and opened only if it is a regular
+file somewhere else. So every file of a store is checked first, and opened only if it is a regular
 file with one name that belongs to this account.
 """
 
@@ -24,11 +24,11 @@ _KINDS = (
 
 
 def require_regular(path: Path, place: str) -> os.stat_result | None:
-    """The status of a regular file with one name, not followed if it is a link; None if absent.
+    """The status of a regular file with one name, links not followed; None if it is absent.
 
     Raises StoreUnavailable for a symbolic link, a folder, a named pipe, a socket, a device, a file
-    with a second name (a hard link), and where the path cannot be looked at. `place` is the store
-    that the error speaks of.
+    with a second name (a hard link), and if its status cannot be read. `place` is the store that
+    the error names.
     """
     try:
         status = path.lstat()
@@ -48,8 +48,8 @@ def require_regular(path: Path, place: str) -> os.stat_result | None:
 def require_own(status: os.stat_result, path: Path, place: str) -> None:
     """Raise StoreUntrusted if the file or folder belongs to another account.
 
-    Ours are the account this process acts for and, for root under sudo, the one that called sudo.
-    A store that this user trusted may belong to anybody.
+    Ours are the account this process acts for and, for root under sudo, the one that called sudo. A
+    store that this user trusted may belong to anybody.
     """
     if status.st_uid in _accepted_accounts() or is_trusted(identity_at(Path(place))):
         return
@@ -58,9 +58,9 @@ def require_own(status: os.stat_result, path: Path, place: str) -> None:
 
 
 def is_own_account(path: Path) -> bool:
-    """Whether a file or folder belongs to this account; true where nothing is there.
+    """Whether a file or folder belongs to this account; true if it does not exist.
 
-    Raises StoreUnavailable where it cannot be looked at.
+    Raises StoreUnavailable if its status cannot be read.
     """
     try:
         return path.lstat().st_uid in _accepted_accounts()
@@ -73,7 +73,7 @@ def is_own_account(path: Path) -> bool:
 def _accepted_accounts() -> set[int]:
     accounts = {os.geteuid()}
     caller = os.environ.get("SUDO_UID", "")
-    # Only digits of ASCII: int() would take more.
+    # Only ASCII digits: int() accepts more.
     if os.geteuid() == 0 and caller.isascii() and caller.isdecimal():
         accounts.add(int(caller))
     return accounts

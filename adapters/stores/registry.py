@@ -21,7 +21,7 @@ in pyproject.toml."""
 
 
 def specs() -> tuple[EngineSpec, ...]:
-    """The specs of all engines, in the order in which people are told about them."""
+    """The specs of all engines, in the order in which messages list them."""
     return _specs(ENGINES)
 
 

@@ -1,4 +1,4 @@
-"""What the URLs of stores hold: the paths of files, and passwords nobody may see."""
+"""Reads the URLs of stores: the paths of files, and passwords that nobody may see."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,10 @@ from herdbook.domain.errors import InvalidValue
 
 
 def path_of(url: str) -> Path:
-    """The path in a file's URL, which no error repeats: people put passwords into URLs."""
+    """The path in a file's URL.
+
+    Raises InvalidValue, which does not repeat the URL: people put passwords into URLs.
+    """
     scheme, _, rest = url.partition("://")
     if re.search("[?#]", rest):
         reason = "has something behind its path; a ? or # in it is written %3F or %23"
@@ -29,7 +32,7 @@ def path_of(url: str) -> Path:
 
 
 def shown_url(url: str) -> str:
-    """A URL as people may see it: without a password, wherever in it one was written."""
+    """A URL as it may be shown: without a password, wherever in it one was written."""
     spec = find_spec(url)
     if spec is None or spec.medium is not Medium.SERVER:
         return url

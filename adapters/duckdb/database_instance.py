@@ -15,7 +15,7 @@ import duckdb
 
 from herdbook.adapters.duckdb import file_checks, rollback_journal
 from herdbook.adapters.duckdb.errors import translate_errors
-from herdbook.adapters.duckdb.instance import open_instance
+from herdbook.adapters.duckdb.instance import open_instance, quote_text
 
 CATALOG = "herdbook"
 
@@ -48,7 +48,6 @@ class DatabaseInstance:
         if self._instance is None:
             raise RuntimeError("the instance was not started")
         with translate_errors(str(self._path)):
-            quoted = str(path).replace("'", "''")
             options = (
                 f"TYPE duckdb, BLOCK_SIZE {rollback_journal.BLOCK}{'' if write else ', READ_ONLY'}"
             )
@@ -59,7 +58,7 @@ class DatabaseInstance:
                     # Opened before DuckDB opens it and closed after: closing it in between would
                     # drop DuckDB's own lock.
                     self._descriptor = os.open(path, _TO_READ) if path.exists() else None
-                self._instance.execute(f"ATTACH '{quoted}' AS {CATALOG} ({options})")
+                self._instance.execute(f"ATTACH {quote_text(str(path))} AS {CATALOG} ({options})")
             except (duckdb.Error, OSError):
                 self.attached = False
                 self._close_descriptor()

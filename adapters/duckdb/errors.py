@@ -6,7 +6,6 @@ matched here, in one table, and only in errors of the classes that can carry it:
 constraint error quotes what a user wrote.
 """
 
-import errno
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 
 import duckdb
 
+from herdbook.adapters.system.os_errors import NO_ROOM, translate_os_error
 from herdbook.domain.errors import (
     HerdbookError,
     StoreBusy,
@@ -21,12 +21,6 @@ from herdbook.domain.errors import (
     StoreFull,
     StoreUnavailable,
 )
-
-_NO_ROOM = {
-    errno.ENOSPC: "there is no space left on its disk",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "no file may grow larger here",
-}
 
 _TELLING = (
     duckdb.IOException,
@@ -39,15 +33,15 @@ _TELLING = (
 _HARMFUL = (duckdb.Error, StoreDamaged, StoreFull, StoreUnavailable)
 
 
-def _full(reason: str) -> Callable[[str, str], HerdbookError]:
+def _full_error(reason: str) -> Callable[[str, str], HerdbookError]:
     return lambda place, _text: StoreFull(place, reason)
 
 
-def _damaged(reason: str) -> Callable[[str, str], HerdbookError]:
+def _damaged_error(reason: str) -> Callable[[str, str], HerdbookError]:
     return lambda place, _text: StoreDamaged(place, reason)
 
 
-def _busy(place: str, text: str) -> HerdbookError:
+def _busy_error(place: str, text: str) -> HerdbookError:
     holder = re.search(r"held in (?P<program>.+) \(PID (?P<pid>\d+)\)", text)
     if holder is None:
         return StoreBusy(place, 0.0)
@@ -57,17 +51,23 @@ def _busy(place: str, text: str) -> HerdbookError:
 
 _SIGNS: tuple[tuple[str, Callable[[str, str], HerdbookError]], ...] = (
     # A message about a lack of space ends with the system's text, wherever it occurred.
-    *((rf'{re.escape(os.strerror(code))}"?\s*$', _full(why)) for code, why in _NO_ROOM.items()),
-    (r"Could not set lock on file", _busy),
-    (r"not a valid DuckDB database file", _damaged("it is not a DuckDB database")),
+    *(
+        (rf'{re.escape(os.strerror(code))}"?\s*$', _full_error(why))
+        for code, why in NO_ROOM.items()
+    ),
+    (r"Could not set lock on file", _busy_error),
+    (r"not a valid DuckDB database file", _damaged_error("it is not a DuckDB database")),
     (
         r"WAL does not match database|WAL checkpoint iteration does not match",
-        _damaged("the write-ahead log beside it belongs to another copy of it"),
+        _damaged_error("the write-ahead log beside it belongs to another copy of it"),
     ),
-    (r"Failure while replaying WAL", _damaged("its write-ahead log cannot be read")),
-    (r"Corrupt|checksum", _damaged("a part of it does not match its checksum")),
-    (r"Could not read enough bytes", _damaged("its end is missing")),
-    (r"Failed to (decode|deserialize)|Serialization Error", _damaged("a part cannot be read")),
+    (r"Failure while replaying WAL", _damaged_error("its write-ahead log cannot be read")),
+    (r"Corrupt|checksum", _damaged_error("a part of it does not match its checksum")),
+    (r"Could not read enough bytes", _damaged_error("its end is missing")),
+    (
+        r"Failed to (decode|deserialize)|Serialization Error",
+        _damaged_error("a part cannot be read"),
+    ),
 )
 
 
@@ -76,10 +76,7 @@ def translate_error(error: Exception, place: str) -> HerdbookError:
     if isinstance(error, HerdbookError):
         return error
     if isinstance(error, OSError):
-        if error.errno in _NO_ROOM:
-            return StoreFull(place, _NO_ROOM[error.errno])
-        about = f" ({error.filename})" if error.filename else ""
-        return StoreUnavailable(place, f"{error.strerror or error}{about}")
+        return translate_os_error(error, place)
     text = str(error)
     if isinstance(error, _TELLING) or type(error) is duckdb.Error:
         for sign, meaning in _SIGNS:

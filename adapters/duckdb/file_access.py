@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from herdbook.adapters.duckdb import file_checks, file_lock
+from herdbook.adapters.duckdb import file_checks
 from herdbook.adapters.duckdb.errors import may_be_unusable_after
 from herdbook.adapters.duckdb.idle_release import IdleReleaser
 from herdbook.adapters.duckdb.process_file import Attachment, Check, ProcessFile, Use
+from herdbook.adapters.locks.wait_queue import forget_inherited
 from herdbook.domain.errors import StoreUnavailable
 
 __all__ = ["Attachment", "SharedFile"]
@@ -182,7 +183,7 @@ class _ProcessFiles:
         for file in files.values():
             file.abandon()
         keeper.forget_inherited()
-        file_lock.forget_inherited()
+        forget_inherited()
 
 
 _FILES = _ProcessFiles()

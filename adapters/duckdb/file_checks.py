@@ -7,8 +7,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from herdbook.adapters.duckdb.errors import translate_errors
-from herdbook.adapters.duckdb.lock_contents import FileState
-from herdbook.adapters.stores.file_checks import require_own, require_regular
+from herdbook.adapters.duckdb.file_lock import FileState
+from herdbook.adapters.stores.file_checks import require_own, require_own_file
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 
 _LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
@@ -89,7 +89,7 @@ def require_own_files(path: Path) -> None:
     """
     place = str(path)
     for each in _side_files(path):
-        _require_own_file(each, place)
+        require_own_file(each, place)
     folder = spill_path(path)
     with translate_errors(place):
         try:
@@ -100,19 +100,13 @@ def require_own_files(path: Path) -> None:
             raise StoreUnavailable(place, f"{folder.name} is not a folder. Nothing was opened")
         require_own(status, folder, place)
         for each in folder.iterdir():
-            _require_own_file(each, place)
+            require_own_file(each, place)
 
 
 @lru_cache(maxsize=64)
 def _side_files(path: Path) -> tuple[Path, ...]:
     others = [path.with_name(f"{path.name}{suffix}") for suffix in _OWN]
     return (*map(Path, allowed_paths(path)[1:]), *others)
-
-
-def _require_own_file(path: Path, place: str) -> None:
-    status = require_regular(path, place)
-    if status is not None:
-        require_own(status, path, place)
 
 
 def require_folder(path: Path) -> None:
@@ -138,7 +132,7 @@ def require_database(path: Path) -> os.stat_result:
         try:
             status = path.lstat()
         except FileNotFoundError:
-            raise _missing(path) from None
+            raise _missing_error(path) from None
         if stat.S_ISDIR(status.st_mode):
             raise StoreUnavailable(place, "it is a folder, not a file")
         if not stat.S_ISREG(status.st_mode):
@@ -163,7 +157,7 @@ def require_absence(path: Path) -> bool:
     with translate_errors(str(path)):
         if path.exists():
             return False
-    if isinstance(reason := _missing(path), StoreDamaged):
+    if isinstance(reason := _missing_error(path), StoreDamaged):
         raise reason
     return True
 
@@ -194,7 +188,7 @@ def require_length(path: Path, left: FileState | None) -> None:
         raise StoreDamaged(str(path), f"its end is missing ({now.size} of {left.size} bytes)")
 
 
-def _missing(path: Path) -> StoreDamaged | StoreUnavailable:
+def _missing_error(path: Path) -> StoreDamaged | StoreUnavailable:
     if wal_path(path).exists():
         # DuckDB would create a new database here and discard the log.
         return StoreDamaged(str(path), "the file is missing, but its write-ahead log is there")

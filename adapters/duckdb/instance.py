@@ -31,7 +31,7 @@ def open_instance(
         instance.execute("SET TimeZone = 'UTC'")
         # In this order: the list cannot be set once access is off, and nothing can be set once
         # the configuration is locked. The folder for temporary files is always allowed.
-        allowed = ", ".join(map(_literal, paths))
+        allowed = ", ".join(map(quote_text, paths))
         instance.execute(f"SET allowed_paths = [{allowed}]")
         instance.execute("SET enable_external_access = false")
         instance.execute("SET lock_configuration = true")
@@ -41,6 +41,7 @@ def open_instance(
     return instance
 
 
-def _literal(text: str) -> str:
+def quote_text(text: str) -> str:
+    """A text as an SQL literal, for statements that take no parameters."""
     quoted = text.replace("'", "''")
     return f"'{quoted}'"

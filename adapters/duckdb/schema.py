@@ -71,34 +71,34 @@ def read_description(
     its schema version says.
     """
     with translate_errors(place):
-        tables = _tables(cursor, place)
+        tables = _read_tables(cursor, place)
         if tables.get("store") != STORE:
-            raise _foreign(place)
+            raise _foreign_error(place)
         foreign = cursor.execute(_OTHERS_OBJECTS, [CATALOG]).fetchone()
         if foreign is not None:
-            raise _foreign(place, f"{foreign[0]} ({foreign[1]})")
+            raise _foreign_error(place, f"{foreign[0]} ({foreign[1]})")
         row = cursor.execute(f"SELECT {', '.join(STORE)} FROM {CATALOG}.main.store").fetchone()
     if row is None:
         raise StoreDamaged(place, "it does not say which store it is")
-    described = Description(row[0], row[1], _catalogue(row[2], place))
-    for problem in _problems(described, tables, dictionary, dialect):
+    described = Description(row[0], row[1], _read_catalogue(row[2], place))
+    for problem in _find_problems(described, tables, dictionary, dialect):
         raise StoreDamaged(place, problem)
     return described
 
 
-def _tables(cursor: duckdb.DuckDBPyConnection, place: str) -> dict[str, dict[str, str]]:
+def _read_tables(cursor: duckdb.DuckDBPyConnection, place: str) -> dict[str, dict[str, str]]:
     """The columns and types of each table or view, none of which computes anything."""
     tables: dict[str, dict[str, str]] = {}
     for table, column, type_name, default, generated in cursor.execute(
         _COLUMNS, [CATALOG]
     ).fetchall():
         if generated or (default is not None and not _CONSTANT.fullmatch(default)):
-            raise _foreign(place, f"a column that calls functions ({table}.{column})")
+            raise _foreign_error(place, f"a column that calls functions ({table}.{column})")
         tables.setdefault(table, {})[column] = type_name
     return tables
 
 
-def _catalogue(text: str, place: str) -> Catalogue:
+def _read_catalogue(text: str, place: str) -> Catalogue:
     try:
         match json.loads(text):
             case dict(catalogue) if all(map(_is_entry, catalogue.values())):
@@ -115,7 +115,7 @@ def _is_entry(entry: Any) -> bool:
     return False
 
 
-def _problems(
+def _find_problems(
     described: Description,
     tables: Mapping[str, Mapping[str, str]],
     dictionary: Dictionary,
@@ -143,6 +143,6 @@ def _problems(
             yield f"its table {kind.name} has other columns than it should"
 
 
-def _foreign(place: str, what: str = "") -> StoreDamaged:
+def _foreign_error(place: str, what: str = "") -> StoreDamaged:
     added = f": it holds {what}, which Herdbook never makes" if what else ""
     return StoreDamaged(place, f"it is another program's database{added}")

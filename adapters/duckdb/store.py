@@ -61,26 +61,26 @@ class DuckDBSession(SqlSession):
         return rows
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
-        with self._decoding(kind):
+        with self._refuse_foreign_rows(kind):
             return super().get(kind, keys)
 
     def select(self, query: Query[E]) -> list[E]:
-        with self._decoding(query.kind):
+        with self._refuse_foreign_rows(query.kind):
             return super().select(query)
 
     @contextmanager
-    def _decoding(self, kind: Kind[Any]) -> Iterator[None]:
+    def _refuse_foreign_rows(self, kind: Kind[Any]) -> Iterator[None]:
         """Raise StoreDamaged for rows with values that no Herdbook has written."""
         try:
             yield
         except InvalidValue as error:
-            raise self._foreign_row(kind) from error
+            raise self._foreign_row_error(kind) from error
         except HerdbookError:
             raise
         except (LookupError, ValueError, TypeError, OverflowError) as error:
-            raise self._foreign_row(kind) from error
+            raise self._foreign_row_error(kind) from error
 
-    def _foreign_row(self, kind: Kind[Any]) -> StoreDamaged:
+    def _foreign_row_error(self, kind: Kind[Any]) -> StoreDamaged:
         reason = f"a row of its table {kind.name} holds what Herdbook never writes"
         return StoreDamaged(self._place, reason)
 

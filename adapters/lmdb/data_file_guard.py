@@ -21,7 +21,7 @@ from herdbook.adapters.lmdb.writer_lock import (
     writer_lock,
 )
 from herdbook.adapters.locks.file_lock import RECHECK_SECONDS, Hold
-from herdbook.adapters.system.os_errors import translate_os_error
+from herdbook.adapters.system.os_errors import translate_os_error, translate_os_errors
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
 
 SECONDS_AFTER_A_CRASH = 10.0
@@ -84,7 +84,7 @@ class DataFileGuard:
                 if files.is_lock_missing(self._folder):
                     files.allocate_lock(self._folder)
         files.complete_lock(self._folder)
-        with self._translate_os_errors():
+        with translate_os_errors(self._place):
             if judge_file(self._data, self._lock) in (FileCondition.UNCLEAN, FileCondition.FOREIGN):
                 with self.hold_unopened(patience) as hold:
                     self._verify_unless_as_left(hold)
@@ -192,15 +192,6 @@ class DataFileGuard:
         child.
         """
         self._lock = writer_lock(self._folder, self._require_known_file)
-
-    @contextmanager
-    def _translate_os_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except HerdbookError:
-            raise
-        except OSError as error:
-            raise translate_os_error(error, self._place) from error
 
     def _require_known_file(self) -> None:
         """Make no lock files in a folder that was put in the place of ours."""

@@ -10,8 +10,8 @@ import threading
 from pathlib import Path
 
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
-from herdbook.adapters.stores.file_checks import require_own, require_regular
-from herdbook.adapters.system.os_errors import translate_os_error
+from herdbook.adapters.stores.file_checks import require_own, require_own_file, require_regular
+from herdbook.adapters.system.os_errors import translate_os_error, translate_os_errors
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
 
 DATA, LOCK, SENTINEL = "data.mdb", "lock.mdb", "herdbook.json"
@@ -33,32 +33,21 @@ def make_folder(folder: Path) -> None:
     Raises StoreUnavailable if it cannot be created.
     """
     place = str(folder)
-    try:
+    with translate_os_errors(place):
         if folder.exists():
             return
         if not folder.parent.is_dir():
             raise StoreUnavailable(place, f"the folder {folder.parent} does not exist")
         folder.mkdir(mode=0o700, exist_ok=True)
-    except HerdbookError:
-        raise
-    except OSError as error:
-        raise translate_os_error(error, place) from error
 
 
 def require_files(folder: Path) -> None:
     """Raise StoreUnavailable if the folder or a file in it is not our own, or not a plain file."""
     place = str(folder)
-    try:
+    with translate_os_errors(place):
         require_own(folder.stat(), folder, place)
-    except HerdbookError:
-        raise
-    except OSError as error:
-        raise translate_os_error(error, place) from error
     for name in _FILES:
-        path = folder / name
-        status = require_regular(path, place)
-        if status is not None:
-            require_own(status, path, place)
+        require_own_file(folder / name, place)
 
 
 def holds_store(folder: Path, *, create: bool) -> bool:
@@ -125,13 +114,9 @@ def make_files(folder: Path) -> None:
     one.
     """
     data = folder / DATA
-    try:
+    with translate_os_errors(str(folder)):
         if data.exists() and is_new(data):
             os.truncate(data, 0)
-    except HerdbookError:
-        raise
-    except OSError as error:
-        raise translate_os_error(error, str(folder)) from error
     if is_lock_missing(folder):
         allocate_lock(folder)
 
@@ -148,7 +133,7 @@ def allocate_lock(folder: Path) -> None:
     without a block would kill the process. The file is put in place whole or not at all.
     """
     fresh = folder / _NEW_LOCK
-    try:
+    with translate_os_errors(str(folder)):
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -157,8 +142,6 @@ def allocate_lock(folder: Path) -> None:
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise translate_os_error(error, str(folder)) from error
 
 
 def complete_lock(folder: Path) -> None:
@@ -167,7 +150,7 @@ def complete_lock(folder: Path) -> None:
     Its content stays, because others may use it. Only while this process does not have it open:
     closing it would drop LMDB's locks on it.
     """
-    try:
+    with translate_os_errors(str(folder)):
         status = (folder / LOCK).lstat()
         disk = os.statvfs(folder)
         if (
@@ -181,8 +164,6 @@ def complete_lock(folder: Path) -> None:
             os.posix_fallocate(descriptor, 0, max(status.st_size, 1))
         finally:
             os.close(descriptor)
-    except OSError as error:
-        raise translate_os_error(error, str(folder)) from error
 
 
 def is_marked(folder: Path) -> bool:

@@ -13,8 +13,8 @@ import lmdb
 
 from herdbook.adapters.lmdb.errors import translate_error
 from herdbook.adapters.lmdb.files import DATA, MAX_READERS
-from herdbook.adapters.system.os_errors import translate_os_error
-from herdbook.domain.errors import HerdbookError, StoreDamaged
+from herdbook.adapters.system.os_errors import translate_os_errors
+from herdbook.domain.errors import StoreDamaged
 
 
 class OpenDatabases:
@@ -32,25 +32,22 @@ class OpenDatabases:
 
     def load(self, *, writable: bool) -> None:
         """Open the folder. Of the pages only the headers are read."""
-        try:
-            self.env = lmdb.open(
-                self._place,
-                map_size=self._size_limit,
-                max_dbs=8,
-                max_readers=MAX_READERS,
-                mode=0o600,
-                create=writable,
-                readonly=not writable,
-            )
-            self.writable = writable
-            self.databases = {}
-            self.page_size = self.env.stat()["psize"]
-        except lmdb.Error as error:
-            raise translate_error(error, self._place) from error
-        except HerdbookError:
-            raise
-        except OSError as error:
-            raise translate_os_error(error, self._place) from error
+        with translate_os_errors(self._place):
+            try:
+                self.env = lmdb.open(
+                    self._place,
+                    map_size=self._size_limit,
+                    max_dbs=8,
+                    max_readers=MAX_READERS,
+                    mode=0o600,
+                    create=writable,
+                    readonly=not writable,
+                )
+                self.writable = writable
+                self.databases = {}
+                self.page_size = self.env.stat()["psize"]
+            except lmdb.Error as error:
+                raise translate_error(error, self._place) from error
 
     def unload(self) -> None:
         """Close the folder, if it is open."""

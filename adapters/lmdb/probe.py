@@ -10,12 +10,11 @@ import lmdb
 from herdbook.adapters.lmdb.environment import LmdbEnvironment
 from herdbook.adapters.lmdb.files import DATA, LOCK, holds_store, is_free, size_of
 from herdbook.adapters.lmdb.open_environments import open_environment
+from herdbook.adapters.lmdb.spaces import META
 from herdbook.adapters.lmdb.writer_lock import FileCondition, judge_file, writer_lock
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.resolve import NOTHING_THERE, Sight
-
-META = "meta"
 
 
 def probe(url: str, _: float) -> Sight:

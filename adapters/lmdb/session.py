@@ -135,7 +135,7 @@ class LmdbSession:
 
     def select(self, query: Query[E]) -> list[E]:
         kind = query.kind
-        found = islice(self._found(query), query.limit)
+        found = islice(self._scan_query(query), query.limit)
         if not query.lookup:
             return [self.decode_row(kind, value) for _, value in found]
         prefix = row_prefix(kind.name, self._space)
@@ -148,9 +148,9 @@ class LmdbSession:
         return rows
 
     def count(self, query: Query[Any]) -> int:
-        return sum(1 for _ in self._found(query._replace(after=None, limit=None)))
+        return sum(1 for _ in self._scan_query(query._replace(after=None, limit=None)))
 
-    def _found(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
+    def _scan_query(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
         """The stored pairs that a query admits, in its order, as (order, value)."""
         self._check_process()
         ranges = [self._bounds(query, prefix) for prefix in self._prefixes(query)]
@@ -275,7 +275,7 @@ class LmdbSession:
                 there = cursor.delete()
         new = [at for lookup, at in declared.items() if lookup not in known]
         encode_key = key_encoder(kind)
-        for _, value in self._found(find(kind)) if new else ():
+        for _, value in self._scan_query(find(kind)) if new else ():
             row = self.decode_row(kind, value)
             fresh = entries(kind, row, self._space)
             found_by = encode_key(kind.key_of(row))

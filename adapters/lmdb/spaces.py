@@ -36,7 +36,7 @@ def add_space(txn: Any, databases: dict[str, Any], space: str) -> bytes:
     """Give a new space its number."""
     name, number = space.encode(), _number(txn.stat(databases[SPACES])["entries"] + 1)
     txn.put(name, number, db=databases[SPACES])
-    txn.put(_COPY + number, _checksum(name) + name, db=databases[META])
+    txn.put(_COPY + number, checksum(name) + name, db=databases[META])
     return number
 
 
@@ -46,7 +46,7 @@ def _copies(txn: Any, databases: dict[str, Any], place: str) -> dict[str, bytes]
     there = cursor.set_range(_COPY)
     while there and cursor.key().startswith(_COPY):
         name = cursor.value()[4:]
-        if cursor.value()[:4] != _checksum(name):
+        if cursor.value()[:4] != checksum(name):
             raise StoreDamaged(place, "the name of a space does not match its checksum")
         copies[name.decode(errors="replace")] = cursor.key()[len(_COPY) :]
         there = cursor.next()
@@ -57,5 +57,6 @@ def _number(each: int) -> bytes:
     return each.to_bytes(_WIDTH, "big")
 
 
-def _checksum(name: bytes) -> bytes:
-    return zlib.crc32(name).to_bytes(4, "big")
+def checksum(text: bytes) -> bytes:
+    """The CRC-32 of a text, as bytes."""
+    return zlib.crc32(text).to_bytes(4, "big")

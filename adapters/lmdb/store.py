@@ -2,7 +2,6 @@
 
 import json
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from herdbook.adapters.lmdb.environment import LmdbEnvironment
 from herdbook.adapters.lmdb.files import DATA, is_marked, write_sentinel
 from herdbook.adapters.lmdb.open_environments import acquire_environment, release_environment
 from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_json
-from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, read_spaces
+from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, checksum, read_spaces
 from herdbook.domain.entity import NEVER, evolve
 from herdbook.domain.errors import StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
 from herdbook.domain.location.areas import area_of
@@ -176,8 +175,8 @@ def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[s
         if ROWS in databases and txn.stat(databases[ROWS])["entries"]:
             raise StoreDamaged(place, "it has rows but does not say which store it is")
         return None
-    checksum = txn.get(STORE_CHECKSUM, db=databases[META])
-    if checksum not in (None, _checksum(text)):
+    stored = txn.get(STORE_CHECKSUM, db=databases[META])
+    if stored not in (None, checksum(text)):
         raise StoreDamaged(place, "what it says of itself does not match its checksum")
     try:
         description: dict[str, Any] = json.loads(text)
@@ -187,10 +186,6 @@ def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[s
     if not isinstance(description["schema_version"], int):
         raise StoreDamaged(place, "what it says of itself cannot be read")
     return description
-
-
-def _checksum(text: bytes) -> bytes:
-    return zlib.crc32(text).to_bytes(4, "big")
 
 
 def _lay_out_store(
@@ -225,5 +220,5 @@ def _lay_out_store(
     }
     text = write_json(after).encode()
     txn.put(STORE, text, db=databases[META])
-    txn.put(STORE_CHECKSUM, _checksum(text), db=databases[META])
+    txn.put(STORE_CHECKSUM, checksum(text), db=databases[META])
     return after

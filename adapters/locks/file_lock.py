@@ -25,8 +25,8 @@ from herdbook.adapters.locks.wait_queue import (
     try_lock,
 )
 from herdbook.adapters.stores.file_checks import require_own, require_regular
-from herdbook.adapters.system.os_errors import translate_os_error
-from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
+from herdbook.adapters.system.os_errors import translate_os_error, translate_os_errors
+from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
 F = TypeVar("F", bound=LockFile)
 
@@ -187,7 +187,7 @@ class FileLock(Generic[F]):
         self, until: float, *, write: bool, wakeup_address: str | None, sign: bool
     ) -> Hold[F] | None:
         """The lock, if it comes in time and its file is still the one at its path."""
-        try:
+        with translate_os_errors(self._place):
             while (hold := self._wait_for_hold(until, write=write)) is not None:
                 try:
                     if self._is_in_place(hold.pair):
@@ -199,10 +199,6 @@ class FileLock(Generic[F]):
                     raise
                 hold.release()
                 self.close()
-        except HerdbookError:
-            raise
-        except OSError as error:
-            raise translate_os_error(error, self._place) from error
         return None
 
     def _is_in_place(self, pair: LockPair) -> bool:

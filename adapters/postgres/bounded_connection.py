@@ -90,7 +90,7 @@ class BoundedConnection(psycopg.Connection[Any]):
                 ready = yield wanted
                 if ready:
                     heard_at, doubted = monotonic(), False
-                elif unsent != (unsent := self._unsent()):
+                elif unsent != (unsent := self._unsent_bytes()):
                     heard_at = monotonic()
                 elif monotonic() - heard_at > self.limit:
                     if self.is_at_work is not None and self.is_at_work():
@@ -105,7 +105,7 @@ class BoundedConnection(psycopg.Connection[Any]):
             result: R = end.value
             return result
 
-    def _unsent(self) -> int:
+    def _unsent_bytes(self) -> int:
         """How many bytes the system has taken from us and not yet delivered."""
         number = array("i", [0])
         with suppress(OSError):

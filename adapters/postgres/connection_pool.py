@@ -32,17 +32,17 @@ from herdbook.ports.engine.long_work import is_long_work
 from herdbook.ports.engine.retry import Retry
 from herdbook.ports.engine.store import TryAgain
 
-KEPT = 8
+MAX_IDLE = 8
 """How many idle connections are kept open for the next transaction."""
-IDLE = 2.0
+IDLE_SECONDS = 2.0
 """After how many seconds an idle one is closed: a server has few, and others need them."""
-LIFETIME = 10.0
+LIFETIME_SECONDS = 10.0
 """After how many seconds one is closed, so that others get it if there are too few."""
-CROWDED = 10.0
+CROWDED_SECONDS = 10.0
 """For how many seconds no idle one is kept after the server had none left."""
-RESTARTING = 5.0
+RESTART_SECONDS = 5.0
 """How many seconds to wait for an unreachable server that has never answered before."""
-SETTLING = 1.0
+ROLLBACK_SECONDS = 1.0
 """How many seconds to wait for the answer to a rollback before another connection is opened."""
 
 # A writer has locked a row of the heads; sessions that wait for one are left out.
@@ -88,7 +88,7 @@ class ConnectionPool:
                 cause = error.__cause__
                 is_away = isinstance(cause, psycopg.Error) and has_code_or_text(cause, OUT_OF_REACH)
                 self._met = self._met or not is_away
-                if not retry.pause(None if self._met else RESTARTING):
+                if not retry.pause(None if self._met else RESTART_SECONDS):
                     raise StoreUnavailable(self.place, error.reason) from cause
             else:
                 self._met = True
@@ -100,7 +100,7 @@ class ConnectionPool:
             connection = connect(self._address.driver, patience or self.patience)
         except psycopg.Error as error:
             if has_code_or_text(error, TOO_MANY_CLIENTS):
-                self._crowded_until = monotonic() + CROWDED
+                self._crowded_until = monotonic() + CROWDED_SECONDS
                 self._close_idle()
             raise translate_connect_error(error, self.place, self.patience) from error
         if self._is_shared:
@@ -161,7 +161,7 @@ class ConnectionPool:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 return self.connect() if keep_trying else self.connect_once()
-            if connection.is_ready(min(self.patience, SETTLING)):
+            if connection.is_ready(min(self.patience, ROLLBACK_SECONDS)):
                 return connection
             connection.close()
 
@@ -170,9 +170,9 @@ class ConnectionPool:
         now = connection.used_at = monotonic()
         if connection.send_rollback():
             with self._guard:
-                fresh = now - connection.made_at < LIFETIME and now >= self._crowded_until
+                fresh = now - connection.made_at < LIFETIME_SECONDS and now >= self._crowded_until
                 fresh = fresh and not (self._is_shared and connection.is_direct)
-                if fresh and not self._closed and len(self._idle) < KEPT:
+                if fresh and not self._closed and len(self._idle) < MAX_IDLE:
                     self._idle.append(connection)
                     self._watch_idle()
                     return
@@ -180,14 +180,14 @@ class ConnectionPool:
 
     def _watch_idle(self) -> None:
         if self._timer is None:
-            self._timer = threading.Timer(IDLE, self._close_unused)
+            self._timer = threading.Timer(IDLE_SECONDS, self._close_unused)
             self._timer.daemon = True
             self._timer.name = "herdbook-idle-connections"
             self._timer.start()
 
     def _close_unused(self) -> None:
         with self._guard:
-            before = monotonic() - IDLE
+            before = monotonic() - IDLE_SECONDS
             unused = [each for each in self._idle if each.used_at <= before]
             self._idle = [each for each in self._idle if each.used_at > before]
             self._timer = None

@@ -123,7 +123,7 @@ class _SchemaBuilder:
         if version >= self._dictionary.version:
             return uuid, version
         if not version and there != {STORE}:
-            raise self._damaged("it does not say which store it is")
+            raise self._damaged_error("it does not say which store it is")
         if version:
             # First, because this waits for the writers of all spaces, which may hold tables.
             self._run(upgrade_heads(self._dictionary, self._within))
@@ -147,7 +147,7 @@ class _SchemaBuilder:
             return
         if schema.tables:
             name = self._connections.schema
-            raise self._damaged(f"the schema {name} holds another program's tables")
+            raise self._damaged_error(f"the schema {name} holds another program's tables")
         self._run(
             f"CREATE TABLE {self._table} (id boolean PRIMARY KEY, "
             "uuid text NOT NULL, schema_version bigint NOT NULL, catalogue text NOT NULL)"
@@ -162,7 +162,7 @@ class _SchemaBuilder:
         columns = "uuid, schema_version, catalogue"
         row = self._run(f"SELECT {columns} FROM {self._table} FOR UPDATE").fetchone()
         if row is None:
-            raise self._damaged("it does not say which store it is")
+            raise self._damaged_error("it does not say which store it is")
         uuid, version, known = row
         return uuid, version, known
 
@@ -173,7 +173,7 @@ class _SchemaBuilder:
         rows = self._run(question).fetchall()
         return read_inspection(rows, self._connections.place, self._connections.schema)
 
-    def _damaged(self, reason: str) -> StoreDamaged:
+    def _damaged_error(self, reason: str) -> StoreDamaged:
         return StoreDamaged(self._connections.place, reason)
 
     def _run(self, statement: Any, given: list[Any] | None = None) -> psycopg.Cursor[Any]:

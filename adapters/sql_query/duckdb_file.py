@@ -17,7 +17,7 @@ def query_file(store: Store, _url: str, sql: str, *, deadline: Deadline, limit: 
     Raises what `SharedFile.hold_lock` and `query_sandbox` raise.
     """
     tables = {kind.name: {"visible": redacted_columns(kind)} for kind in store.dictionary}
-    file = SharedFile(path_of(store.url), patience=deadline.left)
+    file = SharedFile(path_of(store.url), patience=deadline.seconds_left)
     try:
         with file.hold_lock(write=False):
             path = file.real_path

@@ -44,7 +44,7 @@ class Deadline:
         self._end = monotonic() + patience
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """The seconds that are left. Raises InvalidValue if there are none."""
         seconds = self._end - monotonic()
         if seconds <= 0:
@@ -85,7 +85,7 @@ def query_sandbox(
             for table, columns in feed(reply["rows"]) if feed else ():
                 process.send({"table": table})
                 process.send(columns)
-                _ = deadline.left
+                _ = deadline.seconds_left
             reply = process.exchange({})
     if "columns" not in reply:
         raise _error(reply, place)
@@ -230,7 +230,7 @@ def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
         process.end()
         process = None
     process = process or _QueryProcess()
-    timer = threading.Timer(deadline.left, process.kill)
+    timer = threading.Timer(deadline.seconds_left, process.kill)
     timer.daemon = True
     timer.start()
     is_well = False
@@ -238,7 +238,7 @@ def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
         yield process
         is_well = True
     except frames.Closed as error:
-        _ = deadline.left  # raises if that was the reason
+        _ = deadline.seconds_left  # raises if that was the reason
         raise _exit_error(process.end(), place) from error
     finally:
         timer.cancel()

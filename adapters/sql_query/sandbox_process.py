@@ -118,8 +118,10 @@ def _attach(connection: Any, request: Message) -> None:
     The file itself is attached under a random name for this one query, which the query cannot know.
     """
     within = f"herd_{token_hex(16)}"
-    literal = request["paths"][0].replace("'", "''")
-    connection.execute(f"ATTACH '{literal}' AS {within} (TYPE duckdb, READ_ONLY)")
+    from herdbook.adapters.duckdb.instance import quote_text  # noqa: PLC0415
+
+    path = quote_text(request["paths"][0])
+    connection.execute(f"ATTACH {path} AS {within} (TYPE duckdb, READ_ONLY)")
     for name, table in request["tables"].items():
         connection.execute(
             f'CREATE VIEW "{name}" AS SELECT {table["visible"]} FROM {within}.main."{name}"'

@@ -57,6 +57,13 @@ def require_own(status: os.stat_result, path: Path, place: str) -> None:
     raise StoreUntrusted(place, owners)
 
 
+def require_own_file(path: Path, place: str) -> None:
+    """Raise as `require_regular` and `require_own` do, for a file that exists."""
+    status = require_regular(path, place)
+    if status is not None:
+        require_own(status, path, place)
+
+
 def is_own_account(path: Path) -> bool:
     """Whether a file or folder belongs to this account; true if it does not exist.
 

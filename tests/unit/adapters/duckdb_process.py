@@ -1,4 +1,4 @@
-"""Another process that shares a DuckDB file: the program that test_duckdb_sharing.py starts.
+"""Another process that shares a DuckDB file: the program that test_duckdb_file_access.py starts.
 
 `python duckdb_process.py ROLE PATH …` plays one of the roles below. It says how far it is in words
 on its standard output, and waits for lines on its standard input.

@@ -8,7 +8,7 @@ been mended and our lock may be thought over. The second shows that nothing is l
 To hold a process at that very place, its DuckDB module is made to call a `fcntl` of ours: the
 address in the module's table of imported functions is replaced, which takes no compiler. This file
 is also the program that does so, in a process of its own. The table is that of Linux; elsewhere
-there is nothing to run here, and what the lock does is in test_duckdb_sharing.py.
+there is nothing to run here, and what the lock does is in test_duckdb_file_access.py.
 """
 
 import ctypes

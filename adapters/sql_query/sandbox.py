@@ -230,7 +230,11 @@ def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
         process.end()
         process = None
     process = process or _QueryProcess()
-    timer = threading.Timer(deadline.seconds_left, process.kill)
+    try:
+        timer = threading.Timer(deadline.seconds_left, process.kill)
+    except BaseException:
+        _IDLE.give_back(process)
+        raise
     timer.daemon = True
     timer.start()
     is_well = False

@@ -19,20 +19,26 @@ from herdbook.domain.errors import InvalidValue, StoreGone, StoreUnavailable, St
 from herdbook.domain.location.areas import Area, space_of
 from herdbook.domain.location.identity import GitFacts, repository_id, worktree_id
 from herdbook.domain.location.resolve import (
-    FOLDER,
-    NOTHING_THERE,
-    Ground,
-    Place,
-    Sight,
+    LINKS_FOLDER,
+    NO_STORE,
+    RepositoryPaths,
+    StoreLocation,
+    StoreProbe,
     file_url,
-    find_place,
     is_within,
+    locate_store,
 )
-from herdbook.domain.location.settings import DEFAULTS, USERS_OWN, Layer, Scope, chosen
+from herdbook.domain.location.settings import (
+    DEFAULTS,
+    USER_AREAS,
+    Layer,
+    Scope,
+    effective_setting,
+)
 
 if TYPE_CHECKING:
     from herdbook.ports.engine.store import Store
-    from herdbook.ports.world.git import Finding
+    from herdbook.ports.world.git import GitLookup
 
 OUTSIDE = "outside"
 """The owner of what is kept outside any repository."""
@@ -52,7 +58,7 @@ class Whereabouts:
         self.arguments = arguments or {}
 
     @cached_property
-    def _found(self) -> "Finding":
+    def _found(self) -> "GitLookup":
         """The facts, and why there are none of a repository that is there."""
         from herdbook.adapters.git import find  # noqa: PLC0415
 
@@ -70,9 +76,9 @@ class Whereabouts:
 
     def disregard_repository(self, reason: str) -> None:
         """Go on as outside any repository, for a reason that people are told."""
-        from herdbook.ports.world.git import Finding  # noqa: PLC0415
+        from herdbook.ports.world.git import GitLookup  # noqa: PLC0415
 
-        self.__dict__.update(_found=Finding(None, reason), facts=None)
+        self.__dict__.update(_found=GitLookup(None, reason), facts=None)
 
     @property
     def repository_id(self) -> str | None:
@@ -87,14 +93,14 @@ class Whereabouts:
         return worktree_id(self.facts)
 
     @cached_property
-    def ground(self) -> Ground:
+    def ground(self) -> RepositoryPaths:
         """The folders that scopes stand for."""
         data = str(dirs.data_folder())
         if self.facts is None:
-            return Ground(None, None, data, doubt=self.doubt)
+            return RepositoryPaths(None, None, data, doubt=self.doubt)
         from herdbook.adapters.git import repository_root  # noqa: PLC0415
 
-        return Ground(
+        return RepositoryPaths(
             self.facts.top_level,
             repository_root(self.facts),
             data,
@@ -139,11 +145,13 @@ class Whereabouts:
             layers.append(settings.from_file(own, str(home), name))
         return layers
 
-    def place(self, area: Area) -> Place:
+    def place(self, area: Area) -> StoreLocation:
         """Where the store of an area is."""
-        return self._or_earlier(find_place(area, self.layers, self.ground, _real, engine_schemes()))
+        return self._or_earlier(
+            locate_store(area, self.layers, self.ground, _real, engine_schemes())
+        )
 
-    def _or_earlier(self, place: Place) -> Place:
+    def _or_earlier(self, place: StoreLocation) -> StoreLocation:
         """The same, or where it lay before it was kept below the git directory, if it still does.
 
         What lies there may also have come with the repository: then a note says that it is not
@@ -165,13 +173,13 @@ class Whereabouts:
             return place._replace(notes=(*place.notes, str(error)))
         return earlier
 
-    def place_of(self, value: str) -> Place:
+    def place_of(self, value: str) -> StoreLocation:
         """Where the store is that somebody named: an area's, or any other."""
         if value in set(Area):
             return self.place(Area(value))
         base = self.ground.repository or os.path.realpath(self.folder)
         named = settings.from_arguments({"store": value}, base)
-        return find_place(Area.WORK, [named, *self.layers], self.ground, _real, engine_schemes())
+        return locate_store(Area.WORK, [named, *self.layers], self.ground, _real, engine_schemes())
 
     def space(self, area: Area) -> str:
         """The space in which an area's rows of this place live."""
@@ -196,7 +204,7 @@ class Whereabouts:
         """
         return self.variables.get("HERDBOOK_USER") or account_name()
 
-    def is_there(self, place: Place) -> bool:
+    def is_there(self, place: StoreLocation) -> bool:
         """Whether a store is at a place; one in files is looked for and not opened.
 
         Raises StoreGone where this user has used one, and StoreUntrusted where one lies that this
@@ -218,23 +226,23 @@ class Whereabouts:
             self._require_never_used(place)
         return there
 
-    def probe(self, place: Place) -> Sight:
+    def probe(self, place: StoreLocation) -> StoreProbe:
         """See what is at a place without creating anything; what stands in the way is told."""
         from herdbook.adapters.stores.probe import probe  # noqa: PLC0415
 
         try:
             if is_in_files(place.url) and not self.is_there(place):
-                return NOTHING_THERE
+                return NO_STORE
             sight = probe(place.url)
             if sight.exists is False:
                 self._require_never_used(place)
         except StoreGone as error:
-            return Sight(exists=False, problem=str(error))
+            return StoreProbe(exists=False, problem=str(error))
         except StoreUntrusted as error:
-            return Sight(exists=True, problem=str(error))
+            return StoreProbe(exists=True, problem=str(error))
         return sight
 
-    def _require_own(self, place: Place, path: Path) -> None:
+    def _require_own(self, place: StoreLocation, path: Path) -> None:
         """Refuse a store in files that somebody else made.
 
         Inside a repository only those count that this user is known to have made or trusted; one
@@ -247,7 +255,7 @@ class Whereabouts:
             return
         if not is_own_account(path):
             raise StoreUntrusted(str(path), "it belongs to another account")
-        if not self.ground.holds(str(path)):
+        if not self.ground.contains(str(path)):
             return
         if self._is_tracked(path):
             raise StoreUntrusted(str(path), "it came with the repository (git tracks its files)")
@@ -264,18 +272,18 @@ class Whereabouts:
             return False
         if is_within(str(path), facts.common_dir):
             return False
-        from herdbook.adapters.git.index import tracks  # noqa: PLC0415 - seldom needed
+        from herdbook.adapters.git.index import is_tracked  # noqa: PLC0415 - seldom needed
 
-        return tracks(facts, os.path.relpath(path, root), self.variables)
+        return is_tracked(facts, os.path.relpath(path, root), self.variables)
 
-    def _require_never_used(self, place: Place) -> None:
+    def _require_never_used(self, place: StoreLocation) -> None:
         """Refuse to take a store that is gone for one that was never there.
 
         A repository that was cloned anew at the same path has not been used yet: nothing is pinned
         in its git directory.
         """
         facts = self.facts
-        inside = is_in_files(place.url) and self.ground.holds(str(_resolved(place.url)))
+        inside = is_in_files(place.url) and self.ground.contains(str(_resolved(place.url)))
         if inside and (facts is None or facts.pinned_repository_id is None):
             return
         for url in (place.url, self._earlier_url(place)):
@@ -283,22 +291,24 @@ class Whereabouts:
             if used is not None:
                 raise StoreGone(shown_url(place.url), used.date().isoformat())
 
-    def _earlier_url(self, place: Place) -> str | None:
+    def _earlier_url(self, place: StoreLocation) -> str | None:
         """Where a store of that scope lay before it was kept below the git directory."""
         folder = self.ground.worktree if place.scope is Scope.WORKTREE else self.ground.repository
         if not is_in_files(place.url) or place.scope in (None, Scope.GLOBAL) or folder is None:
             return None
-        return file_url(place.scheme, f"{folder}/{FOLDER}/{place.area}.{place.scheme}")
+        return file_url(place.scheme, f"{folder}/{LINKS_FOLDER}/{place.area}.{place.scheme}")
 
     @contextmanager
     def opened_at(
-        self, place: Place, *, create: bool = False, verify: bool = False
+        self, place: StoreLocation, *, create: bool = False, verify: bool = False
     ) -> Iterator["Store"]:
         """Open the store at a place, for as long as it is used."""
         with self.open_at(place, create=create, verify=verify) as store:
             yield store
 
-    def open_at(self, place: Place, *, create: bool = False, verify: bool = False) -> "Store":
+    def open_at(
+        self, place: StoreLocation, *, create: bool = False, verify: bool = False
+    ) -> "Store":
         """Open the store at a place, for whoever closes it.
 
         A new one and its folder are this user's alone, and known to be before anything is in it.
@@ -324,12 +334,12 @@ class Whereabouts:
             self._link(place)
         return store
 
-    def note_use(self, place: Place) -> None:
+    def note_use(self, place: StoreLocation) -> None:
         """Remember that the rows of this place are kept there."""
         if not is_in_memory(place.url):
             known_stores.note_use(shown_url(place.url), self.space(place.area))
 
-    def forget_use(self, place: Place) -> None:
+    def forget_use(self, place: StoreLocation) -> None:
         """Let a store that is gone count as one that never was."""
         for url in (place.url, self._earlier_url(place)):
             if url is not None:
@@ -339,10 +349,10 @@ class Whereabouts:
         """Forget the stores of a copy of this repository that lay at the same path before."""
         for area in Area:
             place = self.place(area)
-            if is_in_files(place.url) and self.ground.holds(str(_resolved(place.url))):
+            if is_in_files(place.url) and self.ground.contains(str(_resolved(place.url))):
                 self.forget_use(place)
 
-    def _link(self, place: Place) -> None:
+    def _link(self, place: StoreLocation) -> None:
         """Link a store of the repository into the folder at the root of this worktree.
 
         The links are for people and tools that look there; nothing depends on them.
@@ -352,7 +362,7 @@ class Whereabouts:
             return
         target = path_of(place.url)
         try:
-            link_privately(Path(root, FOLDER), target)
+            link_privately(Path(root, LINKS_FOLDER), target)
         except OSError as error:
             import logging  # noqa: PLC0415 - costs 10 ms, and is needed only here
 
@@ -360,15 +370,15 @@ class Whereabouts:
 
     def setting(self, key: str) -> Any:
         """The value of a setting that counts."""
-        found = chosen(self.layers, key)
+        found = effective_setting(self.layers, key)
         return DEFAULTS[key] if found is None else found.value
 
     def _setting_of(self, area: Area, key: str) -> Any:
         """The value of a setting for an area's store; a repository has no say in the user's own."""
-        if area not in USERS_OWN:
+        if area not in USER_AREAS:
             return self.setting(key)
         own = [{k: s for k, s in layer.items() if not s.of_repository} for layer in self.layers]
-        found = chosen(own, key)
+        found = effective_setting(own, key)
         return DEFAULTS[key] if found is None else found.value
 
     def pin(self) -> None:
@@ -408,7 +418,7 @@ def link_privately(folder: Path, target: Path) -> None:
     if folder.is_symlink() or target.parent == folder or link.exists():
         return
     dirs.make_private(folder)
-    dirs.ignore_itself(folder)
+    dirs.add_gitignore(folder)
     if link.is_symlink():
         link.unlink(missing_ok=True)
     with suppress(FileExistsError):  # another process was faster
@@ -430,8 +440,8 @@ def _exists(path: Path) -> bool:
 def _make_room(folder: Path) -> None:
     try:
         dirs.make_private(folder)
-        if folder.name == FOLDER:
-            dirs.ignore_itself(folder)
+        if folder.name == LINKS_FOLDER:
+            dirs.add_gitignore(folder)
     except OSError as error:
         reason = f"the folder cannot be made: {error.strerror}. Nothing was written"
         raise StoreUnavailable(str(folder), reason) from error

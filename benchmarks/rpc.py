@@ -23,7 +23,7 @@ from benchmarks.commands import repository
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.client import Client
-from herdbook.entrypoints.operations.serialize import as_data
+from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.unit_of_work.run import read
 from herdbook.services import crud
@@ -142,7 +142,7 @@ def main() -> int:
 def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     """Take all figures in one repository."""
     here = Here(root, variables)
-    task_id = here.read(Area.WORK, crud.listed, TASKS, {}, limit=1)[0].id
+    task_id = here.read(Area.WORK, crud.list_rows, TASKS, {}, limit=1)[0].id
     question = line("task.show", 1, id=task_id)
     reply = first_reply(program, root, variables, question)
     print(f"first reply: {reply:+.1f} ms over bare, {judged(reply, FIRST_REPLY)}")
@@ -154,7 +154,7 @@ def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     with here.opened(Area.WORK) as store, Client.spawn(root, variables=variables) as herd:
         for _ in range(ROUNDS):
             within.append(
-                timed(lambda: as_data(TASKS, read(store, space, crud.named, TASKS, task_id)))
+                timed(lambda: row_to_data(read(store, space, crud.find_row, TASKS, task_id)))
             )
             pings.append(timed(lambda: pipes.ask(question)))
             floors.append(timed(lambda: floor.ask(answer)))

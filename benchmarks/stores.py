@@ -21,7 +21,7 @@ from attrs import evolve, frozen
 
 from benchmarks.raw import Raw, RawDuckDB, RawLmdb, RawPostgres
 from herdbook.adapters import open_store
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.conversation import Message
 from herdbook.domain.plan.model import ExecutionMode, Initiative, Phase, Task
@@ -47,7 +47,7 @@ BARS: dict[str, dict[str, float]] = {
 @contextmanager
 def begin(store: Store, space: str = SPACE, *, write: bool = True) -> Iterator[UnitOfWork]:
     """A unit of work in a space of the benchmark."""
-    with unit_of_work(store, space, ids=random_ids, write=write) as uow:
+    with unit_of_work(store, space, ids=random_id, write=write) as uow:
         yield uow
 
 

@@ -1,5 +1,5 @@
-"""What is true: frozen attrs classes and pure functions.
+"""The domain: frozen attrs classes and pure functions.
 
-Nothing here opens, reads or waits for anything, and nothing here imports more than attrs and the
-standard library: other tools may import `herdbook.domain` alone.
+Nothing here does I/O or waits, and nothing here imports more than attrs and the standard library:
+other tools may import `herdbook.domain` alone.
 """

@@ -1,7 +1,7 @@
 """A clock for the journal that never runs backwards, even when the machine's clock does.
 
 A hybrid logical clock: wall time where it advances, a counter where it does not, and the id of the
-node that ticked, so that any two stamps in the world compare and no two are equal.
+node that ticked, so that any two stamps compare and no two stamps are equal.
 """
 
 import re
@@ -14,17 +14,17 @@ from herdbook.domain.errors import InvalidValue
 UTC_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 FARTHEST_AHEAD: Final = timedelta(minutes=1)
-"""How far a foreign stamp may lie ahead of the machine's clock."""
+"""How far a stamp from another node may be ahead of this machine's clock."""
 _LAST_COUNTER: Final = 99_999_999
 _NODE_LENGTH: Final = 64
-# Hours end at 23: newer Pythons read 24:00 as the next day, which would not be written back so.
+# Hours end at 23: newer Pythons parse 24:00 as the next day, which would not round-trip.
 _TEXT: Final = re.compile(
     r"(\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d\.\d{6})Z_(\d{8})_(.+)", re.ASCII
 )
 
 
-def _utc(moment: datetime) -> datetime:
-    """Bring a moment to UTC, refusing one that does not say where it is."""
+def _to_utc(moment: datetime) -> datetime:
+    """Convert a time to UTC; raises InvalidValue for one without a time zone."""
     if moment.tzinfo is UTC:
         return moment
     if moment.utcoffset() is None:
@@ -36,37 +36,37 @@ def _utc(moment: datetime) -> datetime:
 
 
 @lru_cache(maxsize=256)
-def _written(wall: datetime) -> str:
-    """A moment in 26 characters; the stamps of a transaction share theirs."""
+def _format_wall(wall: datetime) -> str:
+    """A time in 26 characters; cached, because the stamps of a transaction share theirs."""
     return wall.isoformat(timespec="microseconds")[:26]
 
 
-class _Parts(NamedTuple):
+class _StampFields(NamedTuple):
     wall: datetime
     counter: int
     node: str
 
 
-class Stamp(_Parts):
+class Stamp(_StampFields):
     """When a change was made: ordered by wall time, then counter, then node."""
 
     __slots__ = ()
 
     def __new__(cls, wall: datetime, counter: int, node: str) -> Self:
-        """Refuse what the text form could not carry in order."""
+        """Raise InvalidValue for values that the text form could not carry in order."""
         if not 0 <= counter <= _LAST_COUNTER:
             raise InvalidValue("counter", f"must lie between 0 and {_LAST_COUNTER}")
         if not (0 < len(node) <= _NODE_LENGTH and node.isascii() and node.isprintable()):
             raise InvalidValue("node", f"must be 1 to {_NODE_LENGTH} printable ASCII characters")
-        return super().__new__(cls, _utc(wall), counter, node)
+        return super().__new__(cls, _to_utc(wall), counter, node)
 
     def __str__(self) -> str:
-        """Write the stamp so that texts sort as stamps do."""
-        return f"{_written(self.wall)}Z_{self.counter:08d}_{self.node}"
+        """Format the stamp so that texts sort as stamps do."""
+        return f"{_format_wall(self.wall)}Z_{self.counter:08d}_{self.node}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read back exactly what `str` wrote, and nothing else."""
+        """Parse exactly what `str` produces; raises InvalidValue for anything else."""
         match = _TEXT.fullmatch(text)
         if match is None:
             raise InvalidValue("stamp", f"{text!r} is not a stamp")
@@ -79,15 +79,18 @@ class Stamp(_Parts):
 
 
 def tick(last: Stamp | None, now: datetime, node: str) -> Stamp:
-    """Give the next stamp of `node`: greater than `last`, whatever `now` says."""
+    """The next stamp of `node`: greater than `last`, whatever `now` says.
+
+    Raises InvalidValue when no later stamp exists, in the year 9999.
+    """
     if last is None:
         return Stamp(now, 0, node)
-    now = _utc(now)
+    now = _to_utc(now)
     if now > last.wall:
         return Stamp(now, 0, node)
     if last.counter < _LAST_COUNTER:
         return Stamp(last.wall, last.counter + 1, node)
-    # A full counter runs a microsecond ahead of the clock, rather than stop the journal for good.
+    # A full counter runs a microsecond ahead of the clock instead of stopping the journal for good.
     try:
         return Stamp(last.wall + timedelta(microseconds=1), 0, node)
     except OverflowError as error:
@@ -95,12 +98,12 @@ def tick(last: Stamp | None, now: datetime, node: str) -> Stamp:
 
 
 def is_ahead(stamp: Stamp | None, now: datetime) -> bool:
-    """Whether a clock runs further ahead of the machine's than a foreign one may."""
-    return stamp is not None and stamp.wall - _utc(now) > FARTHEST_AHEAD
+    """Whether a stamp is farther ahead of this machine's clock than another node's may be."""
+    return stamp is not None and stamp.wall - _to_utc(now) > FARTHEST_AHEAD
 
 
 def merge(local: Stamp | None, remote: Stamp, now: datetime, node: str) -> Stamp:
-    """Give the next stamp of `node` after it has seen `remote`: greater than both.
+    """The next stamp of `node` after it has seen `remote`: greater than both.
 
     Raises InvalidValue for a `remote` more than a minute ahead of `now`: one machine with a wrong
     clock would move the clocks of all others for good.

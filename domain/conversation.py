@@ -1,9 +1,9 @@
-"""What agents and people say to one another, and what agents print."""
+"""Messages between agents and people, questions between agents, chats, and agents' output."""
 
 from datetime import datetime
 from enum import StrEnum
 
-from herdbook.domain.entity import NEVER, Worked, entity
+from herdbook.domain.entity import NEVER, WorkEntity, entity
 from herdbook.domain.values import Count, Id, Key, Name, Text
 
 
@@ -40,8 +40,8 @@ class ChatRole(StrEnum):
 
 
 @entity
-class Message(Worked):
-    """A message between an agent and a person, or two agents; replies name their parent."""
+class Message(WorkEntity):
+    """A message between an agent and a person, or between two agents; a reply names its parent."""
 
     sender_type: Party
     sender_id: Id | None = None
@@ -54,7 +54,7 @@ class Message(Worked):
 
 
 @entity
-class Conversation(Worked):
+class Conversation(WorkEntity):
     """One question from one agent to another, and its answer."""
 
     from_agent_id: Id
@@ -68,8 +68,8 @@ class Conversation(Worked):
 
 
 @entity
-class ChatSession(Worked):
-    """A person refines a phase or a task together with an agent."""
+class ChatSession(WorkEntity):
+    """A chat in which a person refines a phase or a task together with an agent."""
 
     target_type: ChatTarget
     target_id: Id
@@ -80,7 +80,7 @@ class ChatSession(Worked):
 
 @entity
 class ChatMessage:
-    """One utterance in a chat session, and the changes it led to."""
+    """One message of a chat session, and the change set it led to."""
 
     id: Key = ""
     chat_session_id: Id
@@ -92,7 +92,7 @@ class ChatMessage:
 
 @entity
 class LogChunk:
-    """A piece of what an agent printed; it outlives the agent."""
+    """A part of an agent's output; it outlives the agent."""
 
     id: Key = ""
     agent_id: Id

@@ -1,26 +1,26 @@
-"""What can go wrong, named for the situation.
+"""Errors, each named for its situation.
 
-Every error carries the ids it speaks of and builds its own sentence, so that the command line, the
-RPC server and a log all say the same. No sentence ever advises to delete, reset or re-create
-anything: agents read these and do as they are told.
+Every error carries the ids it is about and builds its own message, so that the command line, the
+RPC server and the logs all say the same. No message ever advises to delete, reset or re-create
+anything: agents read these messages and follow them.
 """
 
 from datetime import datetime
 
 
 class HerdbookError(Exception):
-    """The root of everything Herdbook raises on purpose; its attributes are what it speaks of."""
+    """Base class of every error Herdbook raises on purpose; its attributes are its arguments."""
 
     def _fields(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "__notes__"}
 
     def __reduce__(self) -> tuple[object, ...]:
-        # OSError would take our fields for an error number and a file name, and forget the rest.
+        # OSError would treat our fields as an error number and a file name, and drop the rest.
         return type(self), tuple(self._fields().values())
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{name}={value!r}" for name, value in self._fields().items())
-        return f"{type(self).__name__}({said})"
+        parts = ", ".join(f"{name}={value!r}" for name, value in self._fields().items())
+        return f"{type(self).__name__}({parts})"
 
 
 class NotFound(HerdbookError, LookupError):
@@ -36,8 +36,8 @@ class NotFound(HerdbookError, LookupError):
             self.hint = hint
 
     def __str__(self) -> str:
-        said = f"there is no {self.entity} {self.key!r}"
-        return f"{said}; {self.hint}" if self.hint else said
+        message = f"there is no {self.entity} {self.key!r}"
+        return f"{message}; {self.hint}" if self.hint else message
 
 
 class AlreadyExists(HerdbookError):

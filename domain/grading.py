@@ -1,16 +1,16 @@
-"""Grades, experience and halts: how an agent's numbers move."""
+"""Grades, experience and halts: how an agent's numbers change."""
 
 from enum import IntEnum
 
 from herdbook.domain.entity import entity
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.values import Count, Line
+from herdbook.domain.values import Count, PositiveInt
 
 FIRST_COMMUNICATION_SCORE = 60
 
 
 class Grade(IntEnum):
-    """What one party thinks of a piece of work; the value is what it adds to the score."""
+    """One party's opinion of a piece of work; the value is what it adds to the score."""
 
     BAD = -1
     NEUTRAL = 1
@@ -19,12 +19,12 @@ class Grade(IntEnum):
 
     @property
     def label(self) -> str:
-        """The word for it."""
+        """The grade as a lower-case word."""
         return self.name.lower()
 
     @classmethod
     def parse(cls, text: str | int) -> "Grade":
-        """Read a grade from its label or its number; nothing else is a grade."""
+        """Parse a grade from its label or its number; raises InvalidValue for anything else."""
         for grade in cls:
             if type(text) in (int, cls) and text == grade.value:
                 return grade
@@ -36,25 +36,25 @@ class Grade(IntEnum):
 
 @entity
 class Experience:
-    """How much each success is worth, and how much of it makes a skill point."""
+    """How many points each success is worth, and how many make a skill point."""
 
     tool: Count = 1
     command: Count = 2
     commit: Count = 5
-    per_skill_point: Line = 10_000
+    per_skill_point: PositiveInt = 10_000
     grade: Count = 1
 
 
 def score_after(score: int, *grades: Grade) -> int:
-    """The communication score once these grades are given; it never falls below zero."""
+    """The communication score after these grades; it never falls below zero."""
     return max(0, score + sum(grades))
 
 
 def grow(skill_points: int, experience: int, gained: int, step: int) -> tuple[int, int]:
-    """Skill and experience after one success worth `gained` points.
+    """Skill points and experience after one success worth `gained` points.
 
-    At `step` times the skill points the agent gains one and its experience starts at zero again.
-    A halted agent gathers experience but does not rise by it: only a person reinstates it.
+    At `step` times the skill points the agent gains one and its experience restarts at zero. A
+    halted agent collects experience but does not rise: only a person reinstates it.
     """
     experience += gained
     if skill_points > 0 and experience >= step * skill_points:
@@ -65,7 +65,7 @@ def grow(skill_points: int, experience: int, gained: int, step: int) -> tuple[in
 def grow_by_many(
     skill_points: int, experience: int, gained: int, times: int, step: int
 ) -> tuple[int, int]:
-    """The same as `grow` called `times` times, in steps of promotions instead of single ones."""
+    """The same result as `times` calls of `grow`, computed per promotion instead of per call."""
     while times and skill_points > 0:
         missing = step * skill_points - experience
         if missing > gained * times:

@@ -1,11 +1,11 @@
-"""What every space keeps about its own changes."""
+"""The journal of a space, its head, and the stored results of operations."""
 
 from datetime import datetime
 from enum import StrEnum
 
 from herdbook.domain.clock import Stamp
-from herdbook.domain.entity import entity, of_defaults
-from herdbook.domain.values import Count, Document, Id, Key, Mapped, Name
+from herdbook.domain.entity import default_instance, entity
+from herdbook.domain.values import Count, Document, Id, JsonObject, Key, Name
 
 
 class Op(StrEnum):
@@ -16,9 +16,9 @@ class Op(StrEnum):
 
 @entity
 class Actor:
-    """Who did it: as much of it as is known.
+    """Who made a change, as far as it is known.
 
-    `note` says what a reader of the journal should know about who that is: a name that was taken
+    `note` is what a reader of the journal should know about this identity: a name that was taken
     from HERDBOOK_USER, another record than the user's own, a halt that could not be looked up.
     """
 
@@ -29,14 +29,14 @@ class Actor:
     note: Name | None = None
 
 
-NOBODY = of_defaults(Actor)
+NOBODY = default_instance(Actor)
 
 
 @entity
 class JournalEntry:
     """One change of one row, in the total order of its space.
 
-    `at` orders entries and may run ahead of the machine's clock; `recorded_at` is what that clock
+    `at` orders entries and may be ahead of the machine's clock; `recorded_at` is what that clock
     said where the two differ by more than a second, and None otherwise.
     """
 
@@ -54,8 +54,8 @@ class JournalEntry:
     entity: Id
     key: Key
     op: Op
-    before: Mapped | None = None
-    after: Mapped | None = None
+    before: JsonObject | None = None
+    after: JsonObject | None = None
 
     @property
     def time(self) -> datetime:
@@ -65,7 +65,7 @@ class JournalEntry:
 
 @entity
 class Head:
-    """Where a space stands; read first and written last in every write transaction.
+    """The position of a space; read first and written last in every write transaction.
 
     `oldest_writer` is the oldest schema version whose programs may still write here.
     """
@@ -78,8 +78,8 @@ class Head:
 
 
 @entity
-class Operation:
-    """The answer an operation gave, so that asking again gives the same one."""
+class OperationResult:
+    """The answer an operation gave, so that repeating the operation gives the same answer."""
 
     operation_id: Id
     result: Document | None = None

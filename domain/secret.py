@@ -1,4 +1,4 @@
-"""A value that must not be seen: credentials and the like."""
+"""A wrapper for values that must not be shown, such as credentials."""
 
 from typing import Final, Self
 
@@ -6,7 +6,7 @@ HIDDEN = "***"
 
 
 class Secret:
-    """Text that prints, formats and serialises as `***`; only `reveal()` gives it away."""
+    """Text that prints, formats and serializes as `***`; only `reveal()` returns it."""
 
     __slots__ = ("_value",)
 

@@ -1,8 +1,8 @@
-"""What a field may hold, said once per type and read from the annotation.
+"""Validation rules of field values, declared once per type and read from the annotation.
 
-`Name`, `Text`, `Id` and their kin are plain `str` (or `int`, `dict`, …) to a type checker; the rule
-in the annotation refuses what the domain does not allow, with the field's name, before any store
-sees it. The dictionary reads the same rules to choose columns and key encodings.
+`Name`, `Text`, `Id` and the others are plain `str` (or `int`, `dict`, …) to a type checker; the
+rule in the annotation raises InvalidValue with the field's name for what the domain does not allow,
+before any store sees it. The dictionary reads the same rules to choose columns and key encodings.
 """
 
 import math
@@ -28,14 +28,14 @@ Check = Callable[[str, Any], Any]
 
 
 class Rule(NamedTuple):
-    """How values of one type look, and the check that lets them in (and brings them into form)."""
+    """The type of a value as stores see it, and the check that validates and normalizes it."""
 
     type_name: str
     check: Check
     python_type: type
 
 
-def _unicode(field: str, value: object) -> str:
+def _check_unicode(field: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidValue(field, f"must be text, not {type(value).__name__}")
     if "\0" in value:
@@ -50,35 +50,35 @@ def _unicode(field: str, value: object) -> str:
     return value
 
 
-def _key(field: str, value: object) -> str:
-    text = _unicode(field, value)
+def _check_key(field: str, value: object) -> str:
+    text = _check_unicode(field, value)
     if len(text) > LONGEST_ID or len(text.encode()) > LONGEST_ID:
         raise InvalidValue(field, f"may have at most {LONGEST_ID} bytes")
     return text
 
 
-def _id(field: str, value: object) -> str:
-    text = _key(field, value)
+def _check_id(field: str, value: object) -> str:
+    text = _check_key(field, value)
     if not text:
         raise InvalidValue(field, "may not be empty")
     return text
 
 
-def _name(field: str, value: object) -> str:
-    text = _unicode(field, value)
+def _check_name(field: str, value: object) -> str:
+    text = _check_unicode(field, value)
     if not 0 < len(text) <= LONGEST_NAME:
         raise InvalidValue(field, f"must have 1 to {LONGEST_NAME} characters, has {len(text)}")
     return text
 
 
-def _text(field: str, value: object) -> str:
-    text = _unicode(field, value)
+def _check_text(field: str, value: object) -> str:
+    text = _check_unicode(field, value)
     if len(text) * 4 > LONGEST_TEXT and len(text.encode()) > LONGEST_TEXT:
         raise InvalidValue(field, f"may have at most {LONGEST_TEXT} bytes")
     return text
 
 
-def _integer(field: str, value: object) -> int:
+def _check_integer(field: str, value: object) -> int:
     if type(value) is not int:
         raise InvalidValue(field, f"must be a whole number, not {type(value).__name__}")
     if value not in INTEGERS:
@@ -88,7 +88,7 @@ def _integer(field: str, value: object) -> int:
 
 def _at_least(least: int) -> Check:
     def check(field: str, value: object) -> int:
-        number = _integer(field, value)
+        number = _check_integer(field, value)
         if number < least:
             raise InvalidValue(field, f"must be at least {least}, is {number}")
         return number
@@ -96,13 +96,13 @@ def _at_least(least: int) -> Check:
     return check
 
 
-def _flag(field: str, value: object) -> bool:
+def _check_flag(field: str, value: object) -> bool:
     if type(value) is not bool:
         raise InvalidValue(field, f"must be true or false, not {type(value).__name__}")
     return value
 
 
-def _moment(field: str, value: object) -> datetime:
+def _check_moment(field: str, value: object) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidValue(field, f"must be a date and time, not {type(value).__name__}")
     if value.tzinfo is UTC:
@@ -115,13 +115,13 @@ def _moment(field: str, value: object) -> datetime:
         raise InvalidValue(field, "lies outside the years 1 to 9999 in UTC") from error
 
 
-def _document(field: str, value: object, depth: int = 0) -> object:
+def _check_document(field: str, value: object, depth: int = 0) -> object:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _text(field, value)
+        return _check_text(field, value)
     if isinstance(value, int):
-        return _integer(field, value)
+        return _check_integer(field, value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise InvalidValue(field, f"may not contain {value}")
@@ -129,26 +129,29 @@ def _document(field: str, value: object, depth: int = 0) -> object:
     if depth >= DEEPEST_DOCUMENT and isinstance(value, list | tuple | Mapping):
         raise InvalidValue(field, f"is nested deeper than {DEEPEST_DOCUMENT} levels")
     if isinstance(value, list | tuple):
-        return [_document(field, each, depth + 1) for each in value]
+        return [_check_document(field, each, depth + 1) for each in value]
     if isinstance(value, Mapping):
-        return {_unicode(field, key): _document(field, value[key], depth + 1) for key in value}
+        return {
+            _check_unicode(field, key): _check_document(field, value[key], depth + 1)
+            for key in value
+        }
     raise InvalidValue(field, f"must be JSON, not {type(value).__name__}")
 
 
-def _mapping(field: str, value: object) -> object:
+def _check_mapping(field: str, value: object) -> object:
     if not isinstance(value, Mapping):
         raise InvalidValue(field, f"must be a JSON object, not {type(value).__name__}")
-    return _document(field, value)
+    return _check_document(field, value)
 
 
-def _secret(field: str, value: object) -> Secret:
+def _check_secret(field: str, value: object) -> Secret:
     if isinstance(value, Secret):
-        _text(field, value.reveal())
+        _check_text(field, value.reveal())
         return value
-    return Secret(_text(field, value))
+    return Secret(_check_text(field, value))
 
 
-def _bytes(field: str, value: object) -> bytes:
+def _check_bytes(field: str, value: object) -> bytes:
     if not isinstance(value, bytes):
         raise InvalidValue(field, f"must be bytes, not {type(value).__name__}")
     if len(value) > LONGEST_BYTES:
@@ -156,38 +159,38 @@ def _bytes(field: str, value: object) -> bytes:
     return value
 
 
-def _stamp(field: str, value: object) -> Stamp:
+def _check_stamp(field: str, value: object) -> Stamp:
     if not isinstance(value, Stamp):
         raise InvalidValue(field, f"must be a clock stamp, not {type(value).__name__}")
     return value
 
 
-KEY = Rule("id", _key, str)
-ID = Rule("id", _id, str)
-NAME = Rule("name", _name, str)
-TEXT = Rule("text", _text, str)
-INTEGER = Rule("integer", _integer, int)
+KEY = Rule("id", _check_key, str)
+ID = Rule("id", _check_id, str)
+NAME = Rule("name", _check_name, str)
+TEXT = Rule("text", _check_text, str)
+INTEGER = Rule("integer", _check_integer, int)
 COUNT = Rule("integer", _at_least(0), int)
-LINE = Rule("integer", _at_least(1), int)
-FLAG = Rule("flag", _flag, bool)
-MOMENT = Rule("moment", _moment, datetime)
-DOCUMENT = Rule("document", _document, object)
-MAPPING = Rule("document", _mapping, dict)
-SECRET = Rule("secret", _secret, Secret)
-STAMP = Rule("stamp", _stamp, Stamp)
-BYTES = Rule("bytes", _bytes, bytes)
+POSITIVE = Rule("integer", _at_least(1), int)
+FLAG = Rule("flag", _check_flag, bool)
+MOMENT = Rule("moment", _check_moment, datetime)
+DOCUMENT = Rule("document", _check_document, object)
+MAPPING = Rule("document", _check_mapping, dict)
+SECRET = Rule("secret", _check_secret, Secret)
+STAMP = Rule("stamp", _check_stamp, Stamp)
+BYTES = Rule("bytes", _check_bytes, bytes)
 
 Key = Annotated[str, KEY]
-"""The id of the row itself: empty until the unit of work gives it one."""
+"""The id of the row itself: empty until the unit of work sets it."""
 Id = Annotated[str, ID]
 Name = Annotated[str, NAME]
 Text = Annotated[str, TEXT]
 Count = Annotated[int, COUNT]
-Line = Annotated[int, LINE]
+PositiveInt = Annotated[int, POSITIVE]
 Document = Annotated[Any, DOCUMENT]
-Mapped = Annotated[dict[str, Any], MAPPING]
+JsonObject = Annotated[dict[str, Any], MAPPING]
 
-_PLAIN: dict[object, Rule] = {
+_RULES_BY_TYPE: dict[object, Rule] = {
     int: INTEGER,
     bool: FLAG,
     datetime: MOMENT,
@@ -197,13 +200,13 @@ _PLAIN: dict[object, Rule] = {
 }
 
 
-def _choice(choices: type[Enum]) -> Rule:
+def _choice_rule(choices: type[Enum]) -> Rule:
     allowed = ", ".join(str(choice.value) for choice in choices)
 
     def check(field: str, value: object) -> Enum:
         if isinstance(value, choices):
             return value
-        # An enum takes whatever is equal to a value: True for 1, 2.0 for 2.
+        # An enum accepts anything equal to a value: True for 1, 2.0 for 2.
         if isinstance(value, str) or type(value) is int:
             with suppress(ValueError):
                 return choices(value)
@@ -214,7 +217,7 @@ def _choice(choices: type[Enum]) -> Rule:
 
 
 def rule_of(annotation: object) -> tuple[Rule, bool]:
-    """The rule behind an annotation, and whether None is allowed too."""
+    """The rule of an annotation, and whether None is allowed too."""
     if get_origin(annotation) in (Union, UnionType):
         inner = [each for each in get_args(annotation) if each is not type(None)]
         (only,) = inner
@@ -223,5 +226,5 @@ def rule_of(annotation: object) -> tuple[Rule, bool]:
         rule = next(each for each in get_args(annotation) if isinstance(each, Rule))
         return rule, False
     if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return _choice(annotation), False
-    return _PLAIN[annotation], False
+        return _choice_rule(annotation), False
+    return _RULES_BY_TYPE[annotation], False

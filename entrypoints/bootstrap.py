@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from herdbook.adapters.workspace import Whereabouts, account_name
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.settings import DEFAULTS, chosen
+from herdbook.domain.location.settings import DEFAULTS, effective_setting
 
 if TYPE_CHECKING:
     from herdbook.domain.agents.model import Agent
@@ -121,7 +121,7 @@ class Here(Whereabouts):
         """The agent that acts here: the one named, the session's, or the only one at work here."""
         from herdbook.services.agents import agent_lifecycle  # noqa: PLC0415
 
-        return agent_lifecycle.acting(
+        return agent_lifecycle.find_acting_agent(
             uow,
             self.variables.get("HERDBOOK_AGENT") or None,
             self.variables.get("HERDBOOK_SESSION") or None,
@@ -150,7 +150,7 @@ class Here(Whereabouts):
         """What successes are worth, where the user has set it."""
         prefix = "experience_"
         keys = [key for key in DEFAULTS if key.startswith(prefix)]
-        if all(chosen(self.layers, key) is None for key in keys):
+        if all(effective_setting(self.layers, key) is None for key in keys):
             return None
         from herdbook.domain.grading import Experience  # noqa: PLC0415
 
@@ -167,7 +167,7 @@ class Here(Whereabouts):
         run(
             store,
             self.space(Area.WORK),
-            worktrees.see,
+            worktrees.record_worktree,
             identity,
             text_of(facts.top_level),
             branch=facts.branch,

@@ -1,16 +1,21 @@
-"""The agent-tracker's database that somebody already has, merged into the record by itself, once.
+"""Merge an existing agent-tracker database into the record automatically, once.
 
-What came of it is written down beside the user's other state, by source and record, so that it is
-not done again; a file that could not be read is tried again once it has changed. Whatever happens
-here is told in one line and stops nothing; `herdbook import agent-tracker` does the same by hand.
+The first write to a record from a folder looks for databases there, in the worktree and in the home
+directory. Two kinds of marks in the user's state folder keep it from doing so again: an outcome per
+record and source, and a check per record and set of paths. A later write costs one stat, of the
+check; it touches no path of the tracker. `herdbook import agent-tracker` does the same on request,
+also for a database that appears later.
+
+While a database that was found cannot be read, there is no check: it is tried again once its file
+has changed. Every outcome is reported in one line, and no error here stops a command.
 """
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from herdbook.adapters.agent_tracker import locate
 from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.user_state import dirs
 
@@ -19,11 +24,11 @@ if TYPE_CHECKING:
     from herdbook.ports.engine.store import Store
 
 AGAIN = 0
-"""When a file has changed that is to be tried again, whatever it holds."""
+"""The time of change to record for a file that is to be tried again even if it did not change."""
 
 
 class Outcome(NamedTuple):
-    """What came of merging a database: the entries that were added, or why it could not be read."""
+    """The outcome of merging a database: the number of added entries, or the reason it failed."""
 
     source: str
     changed_at: int
@@ -44,34 +49,43 @@ class Outcome(NamedTuple):
 
 
 def merge_once(here: "Here", store: "Store") -> None:
-    """Merge what agent-trackers have left here and in the home directory, if that is still to do.
+    """Merge the agent-tracker databases of this folder and the home directory, if not done yet.
 
     A defect of the plugin puts its database below a folder called `~` where OpenCode was started.
     """
     if is_in_memory(store.url):
         return
     root = Path(here.ground.worktree or here.folder)
+    check = _check_mark(store, here.folder, root, Path.home())
+    if check.exists():
+        return
+    from herdbook.adapters.agent_tracker import locate  # noqa: PLC0415 - only for the first write
+
+    failed = False
     for source in dict.fromkeys(
         each.resolve()
         for folder in (here.folder, root)
-        for each in locate.databases(folder, Path.home())
+        for each in locate.find_databases(folder, Path.home())
     ):
         mark = _folder() / sha256(f"{store.uuid} {source}".encode()).hexdigest()[:32]
-        before, changed_at = _read(mark), _changed_at(source)
-        if before is None or (before.trouble is not None and before.changed_at != changed_at):
-            outcome = _merged(here, store, source, changed_at)
+        outcome, changed_at = _read(mark), _changed_at(source)
+        if outcome is None or (outcome.trouble is not None and outcome.changed_at != changed_at):
+            outcome = _merge(here, store, source, changed_at)
             here.warn(str(outcome))
-            _keep(here, mark, outcome)
+            _write(here, mark, json.dumps(outcome._asdict()))
+        failed = failed or outcome.trouble is not None
+    if not failed:
+        _write(here, check, "")
 
 
 def outcomes() -> list[Outcome]:
-    """What came of all that was merged by itself."""
+    """The outcomes of all automatic merges."""
     folder = _folder()
     marks = sorted(folder.iterdir()) if folder.is_dir() else []
     return [found for mark in marks if (found := _read(mark)) is not None]
 
 
-def _merged(here: "Here", store: "Store", source: Path, changed_at: int) -> Outcome:
+def _merge(here: "Here", store: "Store", source: Path, changed_at: int) -> Outcome:
     from herdbook.domain.location.areas import Area  # noqa: PLC0415
     from herdbook.entrypoints.operations.record.import_agent_tracker import told  # noqa: PLC0415
     from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
@@ -80,7 +94,7 @@ def _merged(here: "Here", store: "Store", source: Path, changed_at: int) -> Outc
     tried = changed_at
     try:
         tracker, projects = told(here, source)
-        tried = AGAIN  # a record that cannot be written just now is not the file's fault
+        tried = AGAIN  # a record that cannot be written now is not an error of the file
         report = run(
             store,
             here.space(Area.RECORD),
@@ -90,7 +104,7 @@ def _merged(here: "Here", store: "Store", source: Path, changed_at: int) -> Outc
             actor=here.actor,
             experience=here.experience,
         )
-    except Exception as error:  # noqa: BLE001 - somebody else's file never stops our work
+    except Exception as error:  # noqa: BLE001 - a foreign file never stops a command
         reason = str(error) or type(error).__name__
         return Outcome(str(source), tried, trouble=reason)
     return Outcome(str(source), changed_at, report.added, len(report.failed))
@@ -98,6 +112,13 @@ def _merged(here: "Here", store: "Store", source: Path, changed_at: int) -> Outc
 
 def _folder() -> Path:
     return dirs.state_folder() / "legacy"
+
+
+def _check_mark(store: "Store", *folders: Path) -> Path:
+    """The mark of a finished check of these folders for a record."""
+    text = "\0".join([store.uuid, *(os.fspath(each) for each in folders)])
+    name = sha256(os.fsencode(text)).hexdigest()[:32]
+    return dirs.state_folder() / "tracker-checks" / name
 
 
 def _changed_at(source: Path) -> int:
@@ -110,16 +131,16 @@ def _changed_at(source: Path) -> int:
 
 def _read(mark: Path) -> Outcome | None:
     try:
-        told: dict[str, Any] = json.loads(mark.read_text(encoding="utf-8"))
-        return Outcome(**told)
+        fields: dict[str, Any] = json.loads(mark.read_text(encoding="utf-8"))
+        return Outcome(**fields)
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _keep(here: "Here", mark: Path, outcome: Outcome) -> None:
+def _write(here: "Here", mark: Path, text: str) -> None:
     try:
         dirs.make_private(mark.parent)
-        dirs.write_private(mark, json.dumps(outcome._asdict()))
+        dirs.write_private(mark, text)
     except OSError as error:
-        # It will be done again the next time, which adds nothing to what is there.
+        # The next write does it again, which adds nothing to the record.
         here.warn(f"{mark.parent} cannot be written: {error.strerror}")

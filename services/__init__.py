@@ -1,4 +1,4 @@
-"""Use cases: plain functions that take a unit of work and read like a paragraph.
+"""Use cases: plain functions that take a unit of work.
 
-One module per area. They decide nothing that `domain` can decide, and know no store.
+One module or folder per area. Rules that need no store are in `domain`; use cases know no engine.
 """

@@ -1,7 +1,7 @@
-"""What can be done with rows of any kind: find one by what is typed, add, change, list, remove.
+"""Create, read, update and delete rows of any kind.
 
-Written once for all kinds, from the dictionary; rules that only some kinds have are in the modules
-named after them.
+Written once for all kinds, from the dictionary; rules of single kinds are in the modules named
+after them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,28 +9,26 @@ from typing import Any, TypeVar
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
-from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import every
+from herdbook.ports.engine.paging import select_all
 from herdbook.ports.engine.query import Query, find, starting_with
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan import phases
 
 E = TypeVar("E")
 
 SHORTEST_PREFIX = 4
-"""How many characters behind its kind an id must be given by, at least."""
+"""How many characters after the prefix of its kind an abbreviated id has, at least."""
 MANY = 5
-"""How many of the rows that somebody could have meant are named."""
+"""How many candidates an error names."""
 
 
-def named(uow: UnitOfWork, kind: Kind[E], text: str) -> E:
-    """The row somebody means: by its id, by a unique beginning of it, or by its unique name.
+def find_row(uow: UnitOfWork, kind: Kind[E], text: str) -> E:
+    """Find a row by its id, by a unique prefix of the id, or by its unique name.
 
-    The letters for its kind may be left out of an id. NotFound where there is none; InvalidValue
-    where it could be several.
+    The prefix of the kind may be left out of an id. Raises NotFound if there is no such row and
+    InvalidValue if it could be several.
     """
-    exact = _exact(uow, kind, text)
+    exact = _find_exact(uow, kind, text)
     if exact is not None:
         return exact
     prefix = f"{kind.prefix}_"
@@ -48,7 +46,7 @@ def named(uow: UnitOfWork, kind: Kind[E], text: str) -> E:
     return found[0]
 
 
-def _exact(uow: UnitOfWork, kind: Kind[E], text: str) -> E | None:
+def _find_exact(uow: UnitOfWork, kind: Kind[E], text: str) -> E | None:
     try:
         (row,) = uow.get(kind, [text])
         if row is None and any(each.lookup == ("name",) for each in kind.uniques):
@@ -59,12 +57,14 @@ def _exact(uow: UnitOfWork, kind: Kind[E], text: str) -> E | None:
 
 
 def key_of(uow: UnitOfWork, kind: Kind[Any], text: str) -> str:
-    """The id of the row somebody means."""
-    return str(kind.key_of(named(uow, kind, text)))
+    """The id of the row that `find_row` finds."""
+    return str(kind.key_of(find_row(uow, kind, text)))
 
 
-def resolved(uow: UnitOfWork, kind: Kind[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values in which fields that refer to rows hold their whole ids."""
+def resolve_references(
+    uow: UnitOfWork, kind: Kind[Any], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The values with whole ids in all fields that refer to rows."""
     targets = {each.field: uow.dictionary.kinds[each.target] for each in kind.references}
     return {
         name: key_of(uow, targets[name], value) if value and name in targets else value
@@ -73,33 +73,29 @@ def resolved(uow: UnitOfWork, kind: Kind[Any], values: Mapping[str, Any]) -> dic
 
 
 def add(uow: UnitOfWork, kind: Kind[E], values: Mapping[str, Any]) -> E:
-    """Add a row with these values; what is left out has its default."""
-    (row,) = uow.add(kind, [kind.entity(**resolved(uow, kind, values))])
-    if isinstance(row, Task):
-        phases.follow(uow, None, row)
+    """Add a row with these values; missing fields have their defaults."""
+    (row,) = uow.add(kind, [kind.entity(**resolve_references(uow, kind, values))])
     return row
 
 
 def change(uow: UnitOfWork, kind: Kind[E], text: str, values: Mapping[str, Any]) -> E:
-    """Change some fields of a row; nothing is written where they are so already."""
-    row = named(uow, kind, text)
-    changed = evolve(row, **resolved(uow, kind, values))
+    """Change some fields of a row; nothing is written if they have these values already."""
+    row = find_row(uow, kind, text)
+    changed = evolve(row, **resolve_references(uow, kind, values))
     if changed == row:
         return row
     (saved,) = uow.save(kind, [changed])
-    if isinstance(row, Task) and isinstance(saved, Task):
-        phases.follow(uow, row, saved)
     return saved
 
 
 def remove(uow: UnitOfWork, kind: Kind[E], texts: Sequence[str]) -> list[E]:
-    """Remove rows and all that goes with them, all or none; what they were."""
-    rows = {kind.key_of(row): row for row in (named(uow, kind, text) for text in texts)}
+    """Remove rows and all that cascades from them, all or none; returns the removed rows."""
+    rows = {kind.key_of(row): row for row in (find_row(uow, kind, text) for text in texts)}
     uow.remove(kind, list(rows))
     return list(rows.values())
 
 
-def listed(
+def list_rows(
     uow: UnitOfWork,
     kind: Kind[E],
     where: Mapping[str, Any],
@@ -107,21 +103,21 @@ def listed(
     limit: int,
     after: str | None = None,
 ) -> list[E]:
-    """A page of the rows that have these values, from behind a row on.
+    """A page of the rows that have these values, starting after a row.
 
-    The best lookup answers for as many fields as it can; the others are compared row by row.
+    The lookup that covers most of the fields is used; the other fields are compared row by row.
     """
     if limit < 1:
         raise InvalidValue("limit", f"must be at least 1, is {limit}")
     wanted = {
-        name: kind.columns[name].checked(value)
-        for name, value in resolved(uow, kind, where).items()
+        name: kind.columns[name].check(value)
+        for name, value in resolve_references(uow, kind, where).items()
     }
-    query, rest = _question(kind, wanted)
+    query, rest = _plan_query(kind, wanted)
     if after is not None:
-        query = query.following(named(uow, kind, after))
+        query = query.next_page(find_row(uow, kind, after))
     rows: list[E] = []
-    for row in every(uow, query._replace(limit=min(limit * 2, 1_000))):
+    for row in select_all(uow, query._replace(limit=min(limit * 2, 1_000))):
         if all(vars(row)[name] == value for name, value in rest.items()):
             rows.append(row)
             if len(rows) == limit:
@@ -129,18 +125,18 @@ def listed(
     return rows
 
 
-def _question(kind: Kind[E], wanted: Mapping[str, Any]) -> tuple[Query[E], dict[str, Any]]:
+def _plan_query(kind: Kind[E], wanted: Mapping[str, Any]) -> tuple[Query[E], dict[str, Any]]:
     """The query over the lookup that answers for most of these fields, and the fields left over."""
     best: tuple[str, ...] = ()
     for lookup in kind.all_lookups:
-        leading = tuple(_leading(lookup, wanted))
+        leading = tuple(_leading_fields(lookup, wanted))
         if len(leading) > len(best):
             best = leading
     fixed = {name: wanted[name] for name in best}
     return find(kind, fixed), {n: value for n, value in wanted.items() if n not in fixed}
 
 
-def _leading(lookup: Sequence[str], wanted: Mapping[str, Any]) -> Iterator[str]:
+def _leading_fields(lookup: Sequence[str], wanted: Mapping[str, Any]) -> Iterator[str]:
     for name in lookup:
         if name not in wanted:
             return

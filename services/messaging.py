@@ -1,6 +1,6 @@
-"""How agents and people talk: messages in threads, questions between agents, chats.
+"""Messages in threads, questions between agents (conversations), and chats.
 
-Where somebody writes or is written to, an agent's id names an agent, and None the person.
+As sender or recipient, an agent's id stands for that agent and None for the person.
 """
 
 from herdbook.domain.conversation import (
@@ -22,7 +22,7 @@ from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 PAGE = 100
-"""How many messages one answer holds unless more are asked for."""
+"""How many messages one page holds by default."""
 
 
 def send(
@@ -34,9 +34,10 @@ def send(
     parent_message_id: str | None = None,
     requires_response: bool = False,
 ) -> Message:
-    """Write to an agent or to the person, in a new thread or in that of another message.
+    """Send a message to an agent or to the person, in a new thread or below another message.
 
-    If whoever that other message was for writes below it, it has its response.
+    If the recipient of that other message is the sender of this one, the other one is marked as
+    responded to.
     """
     for agent_id in (sender_id, recipient_id):
         if agent_id is not None:
@@ -61,9 +62,9 @@ def send(
 def reply(
     uow: UnitOfWork, message_id: str, content: str, *, requires_response: bool = False
 ) -> Message:
-    """Answer a message in the name of whom it was for; it has its response then.
+    """Answer a message on behalf of its recipient, and mark it as responded to.
 
-    An answer to an agent that is gone is kept as well: the thread is still there.
+    An answer to an agent that was removed is kept as well: the thread still exists.
     """
     parent = mark(uow, message_id, MessageStatus.RESPONDED)
     return uow.messages.add(
@@ -80,7 +81,7 @@ def reply(
 
 
 def read(uow: UnitOfWork, message_id: str) -> Message:
-    """A message, which counts as read from now on; one that is answered stays so."""
+    """Read a message and mark it as read; one that was responded to stays so."""
     message = uow.messages.get(message_id)
     if message.status is not MessageStatus.PENDING:
         return message
@@ -88,7 +89,7 @@ def read(uow: UnitOfWork, message_id: str) -> Message:
 
 
 def mark(uow: UnitOfWork, message_id: str, status: MessageStatus) -> Message:
-    """Say how far a message has come; it never goes back."""
+    """Set the status of a message; raises InvalidValue for an earlier status than it has."""
     message = uow.messages.get(message_id)
     if message.status is status:
         return message
@@ -102,7 +103,7 @@ def mark(uow: UnitOfWork, message_id: str, status: MessageStatus) -> Message:
 def inbox(
     uow: UnitOfWork, agent_id: str | None = None, *, limit: int = PAGE, after: str | None = None
 ) -> list[Message]:
-    """What an agent or the person has not read yet, oldest first, a page at a time."""
+    """A page of the unread messages of an agent or the person, oldest first."""
     where: dict[str, object] = {"status": MessageStatus.PENDING}
     if agent_id is None:
         where["recipient_type"] = Party.USER
@@ -113,9 +114,9 @@ def inbox(
 
 
 def thread(uow: UnitOfWork, message_id: str) -> list[Message]:
-    """The whole thread a message is in: its beginning, then each reply with what came of it.
+    """The whole thread of a message: its first message, then each reply followed by its replies.
 
-    The store is asked once for each step up, and once for each level of replies.
+    Costs one query for each step up, and one for each level of replies.
     """
     root = uow.messages.get(message_id)
     seen = {root.id}
@@ -144,7 +145,7 @@ def ask(
     phase_id: str | None = None,
     task_id: str | None = None,
 ) -> Conversation:
-    """Ask another agent something."""
+    """Ask another agent a question."""
     if from_agent_id == to_agent_id:
         raise InvalidValue("to_agent_id", "an agent that asks itself would wait for ever")
     return uow.conversations.add(
@@ -160,7 +161,7 @@ def ask(
 
 
 def listen(uow: UnitOfWork, agent_id: str) -> Conversation | None:
-    """The oldest question an agent was asked and has not answered; None if there is none."""
+    """The oldest unanswered question to an agent; None if there is none."""
     where = {
         "to_agent_id": uow.agents.get(agent_id).id,
         "status": ConversationStatus.PENDING,
@@ -169,14 +170,14 @@ def listen(uow: UnitOfWork, agent_id: str) -> Conversation | None:
 
 
 def answer(uow: UnitOfWork, conversation_id: str, text: str) -> Conversation:
-    """Answer a question; AlreadyExists if that was done, and the first answer stands."""
+    """Answer a question; raises AlreadyExists if it has an answer, which stays."""
     if uow.conversations.get(conversation_id).status is ConversationStatus.ANSWERED:
         raise AlreadyExists("answer", conversation_id)
     return uow.conversations.answer(conversation_id, text)
 
 
-def answered(uow: UnitOfWork, conversation_id: str) -> Conversation | None:
-    """A question with its answer; None as long as it has none."""
+def find_answer(uow: UnitOfWork, conversation_id: str) -> Conversation | None:
+    """A question with its answer; None while it has none."""
     asked = uow.conversations.get(conversation_id)
     return asked if asked.status is ConversationStatus.ANSWERED else None
 
@@ -184,9 +185,9 @@ def answered(uow: UnitOfWork, conversation_id: str) -> Conversation | None:
 def open_chat(
     uow: UnitOfWork, target_type: ChatTarget, target_id: str, *, agent_id: str | None = None
 ) -> ChatSession:
-    """The open chat about a phase or a task, begun if there is none.
+    """The open chat about a phase or a task, created if there is none.
 
-    An agent that comes to a chat without one takes part in it from then on.
+    The given agent joins a chat that has no agent.
     """
     chat = uow.chat_sessions.active_for_target(target_type, target_id)
     if chat is None:
@@ -203,7 +204,7 @@ def open_chat(
     return uow.chat_sessions.save(evolve(chat, agent_id=agent_id))
 
 
-def say(
+def post_to_chat(
     uow: UnitOfWork,
     chat_session_id: str,
     role: ChatRole,
@@ -211,11 +212,11 @@ def say(
     *,
     change_set_id: str | None = None,
 ) -> ChatMessage:
-    """Say something in an open chat."""
+    """Post a message to a chat; raises InvalidValue if the chat is closed."""
     if uow.chat_sessions.get(chat_session_id).status is ChatStatus.CLOSED:
         reason = f"chat {chat_session_id!r} is closed; open one about the same target and go on"
         raise InvalidValue("chat_session_id", reason)
-    return uow.chat_sessions.say(
+    return uow.chat_sessions.post(
         ChatMessage(
             chat_session_id=chat_session_id,
             role=role,
@@ -225,17 +226,17 @@ def say(
     )
 
 
-def said(
+def chat_history(
     uow: UnitOfWork, chat_session_id: str, *, limit: int = PAGE, after: str | None = None
 ) -> list[ChatMessage]:
-    """What was said in a chat, in order, a page at a time."""
+    """A page of the messages of a chat, in order."""
     where = {"chat_session_id": uow.chat_sessions.get(chat_session_id).id}
-    last = None if after is None else uow.existing(CHAT_MESSAGES, [after])[0]
+    last = None if after is None else uow.get_existing(CHAT_MESSAGES, [after])[0]
     return uow.select(find(CHAT_MESSAGES, where, limit=limit, after=last))
 
 
 def close_chat(uow: UnitOfWork, chat_session_id: str) -> ChatSession:
-    """End a chat; one that has ended stays as it is."""
+    """Close a chat; a closed one stays as it is."""
     chat = uow.chat_sessions.get(chat_session_id)
     if chat.status is ChatStatus.CLOSED:
         return chat

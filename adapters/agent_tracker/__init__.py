@@ -1,6 +1,6 @@
-"""The database of OpenCode's agent-tracker plugin, read in pure Python and never written.
+"""Reader of the database of OpenCode's agent-tracker plugin, in pure Python; never writes it.
 
-lmdb-js keeps it in a data format of LMDB that py-lmdb refuses: `pages` walks its trees, `lz4` and
-`msgpack` make values of bytes, `reading` puts it all together, and `finding` knows where the plugin
-leaves things. Whatever the file holds, reading it ends: with what it says, or with InvalidValue.
+lmdb-js stores it in a data format of LMDB that py-lmdb refuses: `pages` walks its trees, `lz4` and
+`msgpack` decode its values, `reader` puts them together, and `locate` knows where the plugin puts
+its files. For any content of the file, reading ends with its records or with InvalidValue.
 """

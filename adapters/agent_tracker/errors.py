@@ -1,5 +1,5 @@
-"""How the reader says that bytes do not make sense."""
+"""The error of the agent-tracker reader."""
 
 
-class Unreadable(ValueError):
-    """Some bytes are not what they should be; the reason says which and why."""
+class MalformedTracker(ValueError):
+    """The bytes of an agent-tracker's database are malformed; the message says which and why."""

@@ -1,4 +1,4 @@
-"""Where the plugin leaves its database, and where its npm packages lie."""
+"""The paths of the plugin's databases and of its npm packages."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
@@ -9,21 +9,24 @@ from herdbook.domain.errors import StoreUnavailable
 DATABASE = Path(".config/opencode/agent-tracker.lmdb")
 WORD_LIST = Path("node_modules/lmdb/dict/dict.txt")
 KNOWN_WORDS = "7ce5943f129acb0603ee487a1f45b358b8ddf829a6814be32e42286d31928104"
-"""The digest of the word list that lmdb-js has had since its version 2.0."""
+"""The SHA-256 of the word list that lmdb-js has had since its version 2.0."""
 
 
-def databases(folder: Path, home: Path) -> list[Path]:
-    """The databases there are: one that a defect put below a folder called `~`, and the user's."""
+def find_databases(folder: Path, home: Path) -> list[Path]:
+    """The existing databases: the user's, and before it one below a folder called `~`.
+
+    A defect of the plugin puts the latter there.
+    """
     places = (folder / "~" / DATABASE, home / DATABASE)
-    return [place for place in places if _is_there(place)]
+    return [place for place in places if _exists(place)]
 
 
-def word_list(
+def find_word_list(
     database: Path, home: Path, variables: Mapping[str, str] | None = None
 ) -> bytes | None:
-    """The word list of an lmdb package near the database or OpenCode's own, if there is one.
+    """The word list of an lmdb package near the database or of OpenCode's own; None without one.
 
-    Only the one that is known counts: another one would make other words of the same bytes.
+    Only the known list is accepted: another one would decode the same bytes to other words.
     """
     for place in _places(database, home, variables or {}):
         found = _bytes(place)
@@ -32,8 +35,8 @@ def word_list(
     return None
 
 
-def named_word_list(path: Path) -> bytes:
-    """The word list that somebody named; StoreUnavailable if it cannot be read."""
+def read_word_list(path: Path) -> bytes:
+    """The word list at a given path; raises StoreUnavailable if it cannot be read."""
     found = _bytes(path)
     if found is None:
         raise StoreUnavailable(str(path), "the word list cannot be read")
@@ -52,7 +55,7 @@ def _places(database: Path, home: Path, variables: Mapping[str, str]) -> Iterato
             yield from sorted(root.glob(f"packages/*/{WORD_LIST}"))
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:

@@ -5,7 +5,7 @@ from herdbook.adapters.duckdb.errors import translate_errors
 from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.location.resolve import NOTHING_THERE, Sight
+from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 
 
 def is_missing(url: str) -> bool:
@@ -14,13 +14,13 @@ def is_missing(url: str) -> bool:
     return not (path.exists() or file_checks.wal_path(path).exists())
 
 
-def probe(url: str, patience: float) -> Sight:
+def probe(url: str, patience: float) -> StoreProbe:
     """What the file says of itself."""
     shared = SharedFile(path_of(url), patience=patience)
     try:
         path = shared.real_path
         if is_missing(url):
-            return NOTHING_THERE
+            return NO_STORE
         size = None
         try:
             with translate_errors(str(path)):
@@ -32,9 +32,9 @@ def probe(url: str, patience: float) -> Sight:
                 sql = f"SELECT schema_version FROM {Attachment.catalog}.main.store"
                 row = attachment.cursor.execute(sql).fetchone()
         except HerdbookError as error:
-            return Sight(exists=True, bytes=size, problem=str(error))
+            return StoreProbe(exists=True, bytes=size, problem=str(error))
         # The type is as foreign as the file may be; opening it as a store checks everything.
         version = row[0] if row and isinstance(row[0], int) else None
-        return Sight(exists=True, bytes=size, schema_version=version)
+        return StoreProbe(exists=True, bytes=size, schema_version=version)
     finally:
         shared.close()

@@ -1,11 +1,11 @@
-"""Git: which repository and worktree a folder belongs to, and the worktrees of a repository.
+"""Git: the repository and worktree of a folder, and the worktrees of a repository.
 
-`facts`, `find`, `repository_root`, `folder_for_git` and `pin` are here and cheap to import, because
-every hook calls them. `worktrees` starts git and is imported by whoever needs it. They rest on
-`place`, which gathers the facts; `discovery`, `files` and `config`, which read git's files;
-`ownership`, which says what is believed of them; `asking`, which asks git where that is not enough;
-`program`, the one place that starts it; `status` and `listing`, which read what it prints; `pins`,
-`once` and `machine`, which keep and find ids; and `lock`, which lets one process at a time change
+`facts`, `find`, `repository_root`, `folder_for_git` and `pin` are exported here and cheap to
+import, because every hook calls them. `worktrees` starts git and is imported where it is needed.
+The modules: `facts` gathers the facts; `discovery`, `git_files` and `config` read git's files;
+`ownership` checks whether to trust them; `git_cli` asks git where that is not enough; `git_process`
+is the only module that starts git; `status` and `worktree_list` parse its output; `identity_files`,
+`write_once` and `machine_id` store and find ids; `worktree_lock` lets one process at a time change
 the worktrees.
 """
 

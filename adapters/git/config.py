@@ -1,39 +1,39 @@
-"""What a git config file says, read without starting git.
+"""Parser of git config files, without starting git.
 
-The reader knows git's grammar, and is strict: where versions of git differ, or it has the least
-doubt, it raises `Unsure`, and the caller asks git. Imports nothing heavy: see `place`.
+It knows git's grammar, and is strict: where versions of git differ, or anything is ambiguous, it
+raises `NeedsGit`, and the caller asks git. Imports nothing heavy: see `facts`.
 """
 
 import re
 from typing import Final
 
-_NOTHING: Final = re.compile(r"(?:[ \t\n]+|[#;][^\n]*)*")
+_BLANK: Final = re.compile(r"(?:[ \t\n]+|[#;][^\n]*)*")
 _SECTION: Final = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?\]')
 _KEY: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(=|\n)")
-# Gives nothing back once it is taken: a file of somebody else's may hold any number of blanks.
+# Possessive, so that it never backtracks: a foreign file may hold any number of blanks.
 _PLAIN_VALUE: Final = re.compile(r'([^"\\;#\n]*+)(?:[;#][^\n]*+)?\n')
 _PIECE: Final = re.compile(r'(?P<space>[ \t]+)|(?P<text>[^ \t"\\;#\n]+)|(?P<mark>[\s\S])')
 _ESCAPED: Final = {"t": "\t", "b": "\b", "n": "\n", "\\": "\\", '"': '"', "\n": ""}
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
-class Unsure(Exception):
-    """Something is not fully understood here, so git itself must say what it means."""
+class NeedsGit(Exception):
+    """Something is not fully understood here, so git itself must be asked."""
 
 
-def entries(data: bytes) -> list[tuple[str, str | None]]:
+def parse_config(data: bytes) -> list[tuple[str, str | None]]:
     """Every `section.subsection.key` of a config file with its value, in the file's order.
 
-    Sections and keys are in lower case, as git compares them. The value is None where only the key
-    stands there. Includes are entries like any other.
+    Sections and keys are in lower case, as git compares them. The value is None for a key without
+    `=`. Includes are entries like any other. Raises NeedsGit for what is not fully understood.
     """
     data = data.removeprefix(_BYTE_ORDER_MARK).replace(b"\r\n", b"\n")
     if b"\r" in data or b"\0" in data:
-        raise Unsure
+        raise NeedsGit
     text = data.decode("utf-8", "surrogateescape") + "\n"
     found: list[tuple[str, str | None]] = []
     section = ""
-    at = _after_nothing(text, 0)
+    at = _skip_blank(text, 0)
     while at < len(text):
         if match := _SECTION.match(text, at):
             section = match[1].lower()
@@ -47,28 +47,28 @@ def entries(data: bytes) -> list[tuple[str, str | None]]:
                 value, at = _value(text, at)
             found.append((f"{section}.{match[1].lower()}", value))
         else:
-            raise Unsure
-        at = _after_nothing(text, at)
+            raise NeedsGit
+        at = _skip_blank(text, at)
     return found
 
 
-def truth(value: str | None) -> bool:
-    """What git takes a boolean's text for."""
+def parse_boolean(value: str | None) -> bool:
+    """The boolean that git reads from a text; raises NeedsGit for other texts."""
     word = "true" if value is None else value.lower()
     if word in {"true", "yes", "on", "1"}:
         return True
     if word in {"false", "no", "off", "0", ""}:
         return False
-    raise Unsure
+    raise NeedsGit
 
 
-def _after_nothing(text: str, at: int) -> int:
-    match = _NOTHING.match(text, at)
+def _skip_blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
     return match.end() if match else at
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
-    """The value that begins there, and where the next line does."""
+    """The value that begins at an offset, and the offset of the next line."""
     if match := _PLAIN_VALUE.match(text, at):
         plain = match[1].strip(" \t")
         if "\t" not in plain:
@@ -85,7 +85,7 @@ def _value_in_pieces(text: str, at: int) -> tuple[str, int]:
         at = match.end()
         piece = match[0]
         if match["space"] and not quoted:
-            # Before anything else it counts for nothing, and at the end it is dropped.
+            # Leading and trailing blanks are dropped.
             space = piece if pieces else ""
             continue
         if piece == "\n" or (piece in {";", "#"} and not quoted):
@@ -93,7 +93,7 @@ def _value_in_pieces(text: str, at: int) -> tuple[str, int]:
                 break
             return "".join(pieces), at if piece == "\n" else text.index("\n", at) + 1
         if "\t" in space:
-            raise Unsure  # older versions of git make a blank of it
+            raise NeedsGit  # older versions of git turn it into a blank
         if piece == '"':
             quoted = not quoted
             piece = ""
@@ -104,4 +104,4 @@ def _value_in_pieces(text: str, at: int) -> tuple[str, int]:
             at += 1
         pieces += filter(None, (space, piece))
         space = ""
-    raise Unsure
+    raise NeedsGit

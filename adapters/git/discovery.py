@@ -1,9 +1,9 @@
-"""Where the repository of a folder lies, found by reading git's files as git does.
+"""Find the repository of a folder by reading git's files as git does.
 
-Whatever is out of the ordinary raises `Unsure`; `asking` then asks git. So does everything of which
-git asks the user's settings first: a repository that somebody else owns (`safe.directory`) and a
-bare one that nobody named (`safe.bareRepository`). Nothing here trusts what it reads enough to run
-it. Imports nothing heavy: see `place`.
+Anything unusual raises `NeedsGit`; `git_cli` then asks git. So does everything for which git checks
+the user's settings first: a repository that somebody else owns (`safe.directory`) and a bare one
+that was not named (`safe.bareRepository`). Nothing that is read here is ever run. Imports nothing
+heavy: see `facts`.
 """
 
 import os
@@ -11,19 +11,19 @@ from collections.abc import Mapping
 from stat import S_ISDIR, S_ISREG
 from typing import Final, NamedTuple
 
-from herdbook.adapters.git.config import Unsure, entries, truth
+from herdbook.adapters.git.config import NeedsGit, parse_boolean, parse_config
 from herdbook.adapters.git.git_files import (
-    MUCH,
+    SIZE_LIMIT,
     common_dir_of,
-    contents,
+    git_dir_named_in,
     is_git_dir,
     mode_of,
-    pointed_to,
+    read_small_file,
 )
-from herdbook.adapters.git.ownership import check_owner, leads_to, objection
+from herdbook.adapters.git.ownership import check_owner, leads_to, worktree_mismatch
 
-# Set by hooks and by people who know what they do: git has rules for each.
-_DECIDES: Final = (
+# Set by hooks and by expert users: git has its own rules for each.
+_DECIDING_VARIABLES: Final = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_COMMON_DIR",
@@ -37,24 +37,24 @@ _BARE: Final = "core.bare"
 _WORKTREE: Final = "core.worktree"
 
 
-class Place(NamedTuple):
-    """The directories git works with from some folder; all are real paths."""
+class GitDirectories(NamedTuple):
+    """The directories git uses when started in some folder; all are real paths."""
 
     git_dir: str
     common_dir: str
     top_level: str | None
-    folder: str  # git started there works with these directories
-    doubt: str | None = None  # why the worktree that git would use is not taken for one
+    folder: str  # git started there uses these directories
+    doubt: str | None = None  # why the worktree that git would use is not accepted
 
 
-class Bare(NamedTuple):
-    """A folder that git would take for a bare repository because one stands inside it."""
+class BareCandidate(NamedTuple):
+    """A folder that looks like a bare repository to git."""
 
     path: str
 
 
-class Settings(NamedTuple):
-    """What a repository's own config files say of it, without what they include."""
+class RepositorySettings(NamedTuple):
+    """The settings in a repository's own config files, without included files."""
 
     bare: bool | None
     worktree: str | None
@@ -63,38 +63,38 @@ class Settings(NamedTuple):
     plain: bool  # no version or extension that could change how git reads the repository
 
 
-def found(folder: str, environment: Mapping[str, str]) -> Place | Bare | None:
-    """The place of a folder given by its real path; None outside any repository.
+def discover(folder: str, environment: Mapping[str, str]) -> GitDirectories | BareCandidate | None:
+    """The git directories of a folder, given by its real path; None outside any repository.
 
-    Raises Unsure where only git can tell, also where somebody else owns the worktree, its `.git` or
+    Raises NeedsGit where only git can tell, also if somebody else owns the worktree, its `.git` or
     the git directory: these are the paths whose owners git compares with the user.
     """
-    if any(name in environment for name in _DECIDES):
-        raise Unsure
+    if any(name in environment for name in _DECIDING_VARIABLES):
+        raise NeedsGit
     device = _device(folder)
     here = folder
     while True:
         dot_git = os.path.join(here, ".git")
         mode = mode_of(dot_git)
         if mode is not None and S_ISREG(mode):
-            git_dir = pointed_to(dot_git, here)
+            git_dir = git_dir_named_in(dot_git, here)
             check_owner(dot_git, here, git_dir)
-            return _place(git_dir, here)
+            return _directories(git_dir, here)
         if mode is not None and not S_ISDIR(mode):
-            raise Unsure
+            raise NeedsGit
         if mode is not None and is_git_dir(dot_git):
             check_owner(here, dot_git)
-            return _place(dot_git, here)
+            return _directories(dot_git, here)
         if is_git_dir(here):
-            return Bare(here)
+            return BareCandidate(here)
         above = os.path.dirname(here)
         if above == here or _device(above) != device:
             return None
         here = above
 
 
-def holder_above(path: str) -> str | None:
-    """The nearest folder above a path that holds a `.git`, whatever lies between; None if none."""
+def repository_above(path: str) -> str | None:
+    """The nearest folder above a path that has a `.git`; None if none has."""
     device = _device(path)
     here = path
     while (above := os.path.dirname(here)) != here and _device(above) == device:
@@ -107,10 +107,10 @@ def holder_above(path: str) -> str | None:
 
 
 def main_worktree(common_dir: str, named: str | None) -> str | None:
-    """The worktree of a repository that is not bare, in whose config `core.worktree` names this.
+    """The main worktree of a repository that is not bare; `named` is its `core.worktree`.
 
-    It is the one that is named if that leads back, else the folder around `.git`. None where the
-    git directory lies apart and its config does not tell.
+    It is the named one if its `.git` leads back to the repository, else the folder around `.git`.
+    None if the git directory is elsewhere and its config names no worktree.
     """
     if named is not None:
         path = os.path.realpath(os.path.join(common_dir, named))
@@ -120,24 +120,24 @@ def main_worktree(common_dir: str, named: str | None) -> str | None:
     return folder if name == ".git" else None
 
 
-def settings(common_dir: str) -> Settings:
-    """What the repository's own config file says, and that of its main worktree."""
-    said = _entries(common_dir, "config")
-    last = dict(said)
+def settings(common_dir: str) -> RepositorySettings:
+    """The settings of the repository's own config file and of its main worktree's."""
+    found_settings = _entries(common_dir, "config")
+    last = dict(found_settings)
     if "extensions.worktreeconfig" in last:
         own = dict(_entries(common_dir, "config.worktree"))
         last.update({key: own[key] for key in (_BARE, _WORKTREE) if key in own})
-    return Settings(
-        bare=truth(last[_BARE]) if _BARE in last else None,
+    return RepositorySettings(
+        bare=parse_boolean(last[_BARE]) if _BARE in last else None,
         worktree=last.get(_WORKTREE),
-        origin_urls=[value or "" for key, value in said if key == "remote.origin.url"],
+        origin_urls=[value or "" for key, value in found_settings if key == "remote.origin.url"],
         includes=any(key.startswith(("include.", "includeif.")) for key in last),
         plain=all(_is_plain(key, value) for key, value in last.items()),
     )
 
 
 def _is_plain(key: str, value: str | None) -> bool:
-    """Whether a setting leaves it as it is how git reads a repository."""
+    """Whether a setting does not change how git reads a repository."""
     if key == "core.repositoryformatversion":
         return value in {"0", "1"}
     if key == _WORKTREE:
@@ -146,42 +146,44 @@ def _is_plain(key: str, value: str | None) -> bool:
 
 
 def _entries(folder: str, name: str) -> list[tuple[str, str | None]]:
-    return entries(contents(os.path.join(folder, name), limit=4 * MUCH) or b"")
+    return parse_config(read_small_file(os.path.join(folder, name), limit=4 * SIZE_LIMIT) or b"")
 
 
-def _place(git_dir: str, here: str) -> Place:
-    """The place of a git directory that the `.git` of a folder is or names."""
+def _directories(git_dir: str, here: str) -> GitDirectories:
+    """The directories for a git directory that the `.git` of a folder is or names."""
     real = os.path.realpath(git_dir)
     common = os.path.realpath(common_dir_of(real))
-    said = settings(common)
-    if not said.plain:
-        raise Unsure
+    found_settings = settings(common)
+    if not found_settings.plain:
+        raise NeedsGit
     worktree: str | None = here
-    # A linked worktree has its own .git file; these two speak of the main worktree alone.
+    # A linked worktree has its own .git file; these two settings are about the main worktree only.
     if real == common:
-        if said.worktree is not None:
-            path = os.path.join(real, said.worktree)
-            if said.bare or not os.path.isdir(path):
-                raise Unsure
+        if found_settings.worktree is not None:
+            path = os.path.join(real, found_settings.worktree)
+            if found_settings.bare or not os.path.isdir(path):
+                raise NeedsGit
             worktree = os.path.realpath(path)
-        elif said.bare:
+        elif found_settings.bare:
             worktree = None
-    return believed(Place(real, common, worktree, here), said.worktree)
+    return drop_doubtful_worktree(
+        GitDirectories(real, common, worktree, here), found_settings.worktree
+    )
 
 
-def believed(place: Place, named: str | None) -> Place:
-    """A place that nobody named, without its worktree if that and the repository disagree.
+def drop_doubtful_worktree(dirs: GitDirectories, named: str | None) -> GitDirectories:
+    """Directories that were found by looking, without the worktree if the repository disowns it.
 
-    `named` is what its config calls its worktree.
+    `named` is its `core.worktree`.
     """
-    if place.top_level is None:
-        return place
-    doubt = objection(place.top_level, place.git_dir, place.common_dir, named)
-    return place if doubt is None else place._replace(top_level=None, doubt=doubt)
+    if dirs.top_level is None:
+        return dirs
+    doubt = worktree_mismatch(dirs.top_level, dirs.git_dir, dirs.common_dir, named)
+    return dirs if doubt is None else dirs._replace(top_level=None, doubt=doubt)
 
 
 def _device(path: str) -> int:
     try:
         return os.stat(path).st_dev
     except OSError as error:
-        raise Unsure from error
+        raise NeedsGit from error

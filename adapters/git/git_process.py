@@ -1,15 +1,15 @@
-"""The one place that starts git: one process per call, never through a shell.
+"""The only module that starts git: one process per call, never through a shell.
 
-`ask_git` is for questions. Whatever the repository, nothing that its config names is run: no
-transport, hook, fsmonitor, pager, editor, external diff, signature or credential program. Filters
-have names that only the repository knows; `status` sees to them. `run_git` is for what the user
-asked for by name (adding a worktree is a checkout): there the repository's own settings count.
+`ask_git` is for queries. In any repository, nothing that its config names is run: no transport,
+hook, fsmonitor, pager, editor, external diff, signature or credential program. Filters have names
+that only the repository knows; `status` disables them. `run_git` is for actions that the user
+requested (adding a worktree is a checkout): there the repository's own settings count.
 
 Neither is ever given `--git-dir` for a repository that was found by looking: git started with `-C`
-judges for itself whether the repository is one that this user may trust.
+decides for itself whether this user may trust the repository.
 
-A hook inherits variables that name its own repository and index; `elsewhere` leaves them out for
-whoever names the repository.
+A hook inherits variables that name its own repository and index; `without_repository_variables`
+removes them for callers that name the repository.
 """
 
 import os
@@ -17,19 +17,19 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from herdbook.adapters.git.ownership import shown
+from herdbook.adapters.git.ownership import printable
 
 if TYPE_CHECKING:
     import subprocess
 
 PATIENCE: Final = 15.0
-"""For how many seconds git may think about a question, unless the caller says otherwise."""
+"""How many seconds git may take for a query by default."""
 LONGEST: Final = 3_600.0
-"""For how many seconds git may work on what it was told to do: a checkout may be large."""
-_FAREWELL: Final = 5.0
+"""How many seconds git may take for an action: a checkout may be large."""
+_END_PATIENCE: Final = 5.0
 
-# What git itself calls local to one repository, but for its settings of the moment (`git -c`).
-_OF_ANOTHER_PLACE: Final = frozenset(
+# The variables that git itself calls local to one repository, except those of `git -c`.
+_REPOSITORY_VARIABLES: Final = frozenset(
     {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES",
         "GIT_CEILING_DIRECTORIES",
@@ -50,8 +50,8 @@ _OF_ANOTHER_PLACE: Final = frozenset(
     }
 )
 HOOKS_PATH: Final = "core.hooksPath"
-# Settings given on the command line count more than those of any file.
-_NEUTRAL: Final = {
+# Settings on the command line override those of any file.
+_SAFE_SETTINGS: Final = {
     "core.fsmonitor": "false",
     HOOKS_PATH: os.devnull,
     "core.pager": "cat",
@@ -71,9 +71,9 @@ _NEUTRAL: Final = {
     "status.submoduleSummary": "false",
     "submodule.recurse": "false",
 }
-# A repository's `protocol.NAME.allow` counts more than `protocol.allow` of the command line, and
-# its remotes have names we do not know. No setting counts more than variables.
-_UNREACHABLE: Final = {
+# A repository's `protocol.NAME.allow` overrides `protocol.allow` of the command line, and its
+# remotes have names that are not known here. No setting overrides variables.
+_SAFE_VARIABLES: Final = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_ASKPASS": "",
@@ -81,20 +81,22 @@ _UNREACHABLE: Final = {
     "GIT_PAGER": "cat",
     "GIT_SSH_COMMAND": "false",
 }
-_PROGRAMS: Final = frozenset({"GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "GIT_SSH", "SSH_ASKPASS"})
+_PROGRAM_VARIABLES: Final = frozenset(
+    {"GIT_EXTERNAL_DIFF", "GIT_PROXY_COMMAND", "GIT_SSH", "SSH_ASKPASS"}
+)
 _ADVICE: Final = re.compile(r"[;,] use .*|;$")
 _OF_ANOTHER_ACCOUNT: Final = re.compile(
     r"detected dubious ownership in repository at '(.*?)'?$"
     r"|unsafe repository \('(.*)' is owned by someone else\)"
 )
 _IMPLICITLY_BARE: Final = re.compile(r"cannot use bare repository '(.*)' \(safe\.bareRepository is")
-# The system's troubles, which are none of the caller's: git ends its sentence with their names.
-_TROUBLES: Final = ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EIO", "EMFILE", "ENFILE")
+# Errors of the system, which the caller did not cause: git ends its message with their texts.
+_SYSTEM_ERRORS: Final = ("EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT", "EIO", "EMFILE", "ENFILE")
 
 
-def elsewhere(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what names a hook's own repository."""
-    return {name: value for name, value in environment.items() if name not in _OF_ANOTHER_PLACE}
+def without_repository_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the variables that name a hook's own repository."""
+    return {name: value for name, value in environment.items() if name not in _REPOSITORY_VARIABLES}
 
 
 def ask_git(
@@ -105,24 +107,24 @@ def ask_git(
     settings: Mapping[str, str] | None = None,
     except_for: Collection[str] = (),
 ) -> tuple[int, bytes, str]:
-    """Ask git something: exit status, standard output, and the sentence it complained with.
+    """Query git; returns exit status, standard output, and the message of its error.
 
     No program is run that the repository names, and nothing is fetched. `settings` are added to
-    those that see to that, and those in `except_for` are left as the repository has them, which is
-    only for questions about them. Raises StoreBusy for a git that takes longer than `patience`,
-    which is ended together with all it started; StoreUnavailable where git cannot be started.
+    those that ensure this, and those in `except_for` stay as the repository has them, which is only
+    for queries about them. Raises StoreBusy if git takes longer than `patience`, and ends it with
+    all it started; StoreUnavailable if git cannot be started.
     """
-    neutral = {**_NEUTRAL, **(settings or {})}
+    neutral = {**_SAFE_SETTINGS, **(settings or {})}
     words = [
         word
         for name, value in neutral.items()
         if name not in except_for
         for word in ("-c", f"{name}={value}")
     ]
-    variables = {name: each for name, each in environment.items() if name not in _PROGRAMS}
-    variables |= _UNREACHABLE
-    # The only transport that is allowed is one that nobody knows: a repository can call one of its
-    # own `none`, and git finds the program for it among the repository's aliases.
+    variables = {name: each for name, each in environment.items() if name not in _PROGRAM_VARIABLES}
+    variables |= _SAFE_VARIABLES
+    # The only allowed transport has an unpredictable name: a repository can define one called
+    # `none`, and git finds the program for it among the repository's aliases.
     variables["GIT_ALLOW_PROTOCOL"] = f"none-{os.urandom(8).hex()}"
     return _run(["--no-pager", *words, *arguments], variables, patience, of_its_own=True)
 
@@ -130,9 +132,9 @@ def ask_git(
 def run_git(
     arguments: list[str], environment: Mapping[str, str], patience: float = LONGEST
 ) -> tuple[int, bytes, str]:
-    """Let git do something that the user asked for, with the repository's own settings.
+    """Run an action that the user requested, with the repository's own settings.
 
-    Gives and raises what `ask_git` does. Hooks and filters of the repository run; git must have
+    Returns and raises what `ask_git` does. Hooks and filters of the repository run; git must have
     accepted its owner before.
     """
     return _run(arguments, environment, patience, of_its_own=False)
@@ -141,18 +143,18 @@ def run_git(
 def _run(
     arguments: list[str], environment: Mapping[str, str], patience: float, *, of_its_own: bool
 ) -> tuple[int, bytes, str]:
-    import signal  # noqa: PLC0415 - imported by what follows anyway
+    import signal  # noqa: PLC0415 - imported by subprocess anyway
     import subprocess  # noqa: PLC0415 - costs 15 ms, and most answers need no process
 
-    # An interrupt waits until we know the process that would otherwise go on without us; one that
-    # has our terminal is interrupted together with us.
+    # An interrupt waits until the process is known, which would otherwise go on without us; one
+    # that shares our terminal is interrupted together with us.
     held = {signal.SIGINT} if of_its_own else set[signal.Signals]()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
     process = None
     try:
         process = _start(arguments, environment, of_its_own=of_its_own)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        told, complained = process.communicate(timeout=patience)
+        output, complained = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired as error:
         _end(process, of_its_own=of_its_own)
         from herdbook.domain.errors import StoreBusy  # noqa: PLC0415 - brings attrs
@@ -162,7 +164,7 @@ def _run(
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _end(process, of_its_own=of_its_own)
         raise
-    return process.returncode, told, _complaint(os.fsdecode(complained))
+    return process.returncode, output, _complaint(os.fsdecode(complained))
 
 
 def _start(
@@ -178,8 +180,8 @@ def _start(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # A question has no terminal that something could prompt at, and can be ended whole.
-            # What the user asked for is interrupted as they are, and tidies up after itself.
+            # A query has no terminal to prompt at, and can be ended with all it started. An action
+            # of the user is interrupted together with us, and cleans up after itself.
             start_new_session=of_its_own,
         )
     except OSError as error:
@@ -196,7 +198,7 @@ def _start(
 
 
 def _end(process: "subprocess.Popen[bytes] | None", *, of_its_own: bool) -> None:
-    """End git, and what it started if that is known; one that cannot be ended is not waited for."""
+    """End git, and with its own session all it started; not waiting for one that will not end."""
     import signal  # noqa: PLC0415 - only where something went wrong
     import subprocess  # noqa: PLC0415
     from contextlib import suppress  # noqa: PLC0415
@@ -206,56 +208,56 @@ def _end(process: "subprocess.Popen[bytes] | None", *, of_its_own: bool) -> None
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
-    # Git takes back what is half done when it is told to end, and has a moment for that.
+    # Git undoes unfinished work on SIGTERM, and has a few seconds for that.
     for number in (signal.SIGKILL,) if of_its_own else (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):  # it has ended meanwhile, and is only to be waited for
+        with suppress(ProcessLookupError):  # it has ended meanwhile, and is only waited for
             (os.killpg if of_its_own else os.kill)(process.pid, number)
         try:
-            process.wait(_FAREWELL)
+            process.wait(_END_PATIENCE)
         except subprocess.TimeoutExpired:
             continue
         return
 
 
-def refuse(field: str, status: int, complaint: str) -> NoReturn:
-    """Raise what git complained of: InvalidValue, or StoreUnavailable for the system's troubles."""
+def raise_complaint(field: str, status: int, complaint: str) -> NoReturn:
+    """Raise git's error: StoreUnavailable for errors of the system, else InvalidValue."""
     from herdbook.domain.errors import InvalidValue, StoreUnavailable  # noqa: PLC0415 - brings attrs
 
     if status < 0:
         raise StoreUnavailable("git", f"it was ended by signal {-status}")
-    reason = distrust(complaint) or complaint or f"git gave no reason (exit status {status})"
-    if any(reason.endswith(name) for name in _trouble_names()):
+    reason = trust_refusal(complaint) or complaint or f"git gave no reason (exit status {status})"
+    if any(reason.endswith(name) for name in _system_error_texts()):
         raise StoreUnavailable("git", reason)
     raise InvalidValue(field, reason)
 
 
-def distrust(complaint: str) -> str | None:
-    """Why git would not use a repository that it found, if that is what it complained of.
+def trust_refusal(complaint: str) -> str | None:
+    """Why git refused to use a repository that it found; None for any other error.
 
-    The sentence may be followed by what comes of it; None for any other complaint.
+    Callers may append the consequence to the sentence.
     """
     if match := _OF_ANOTHER_ACCOUNT.search(complaint):
-        path = shown(match[1] or match[2] or "")
+        path = printable(match[1] or match[2] or "")
         return (
             f"the repository at {path} belongs to another account "
             "(git's `safe.directory` setting can name it)"
         )
     if match := _IMPLICITLY_BARE.search(complaint):
         return (
-            f"the bare repository at {shown(match[1])} is not used "
+            f"the bare repository at {printable(match[1])} is not used "
             "(git's `safe.bareRepository` setting is `explicit`)"
         )
     return None
 
 
-def _trouble_names() -> list[str]:
+def _system_error_texts() -> list[str]:
     import errno  # noqa: PLC0415 - only where something went wrong
 
-    return [os.strerror(getattr(errno, name)) for name in _TROUBLES if hasattr(errno, name)]
+    return [os.strerror(getattr(errno, name)) for name in _SYSTEM_ERRORS if hasattr(errno, name)]
 
 
 def _complaint(text: str) -> str:
-    """Git's reason without its advice, which may be to delete what somebody still needs."""
+    """Git's error without its advice, which may be to delete what somebody still needs."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for mark in ("fatal: ", "error: ", ""):
         for line in lines:

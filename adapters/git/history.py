@@ -1,12 +1,12 @@
-"""Commits of a worktree: the one that somebody names, and where its head has been."""
+"""Commits of a worktree: by name, and from the reflog of its HEAD."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from herdbook.adapters.git.git_process import ask_git, elsewhere
+from herdbook.adapters.git.git_process import ask_git, without_repository_variables
 
-MANY = 2_000
-"""How far back the moves of a head are read."""
+MAX_MOVES = 2_000
+"""How many entries of the reflog are read."""
 
 
 class Revision(NamedTuple):
@@ -16,17 +16,17 @@ class Revision(NamedTuple):
     subject: str
 
 
-class Move(NamedTuple):
-    """A move of the head: when, in seconds since 1970, and to which commit; new ones are `made`."""
+class HeadMove(NamedTuple):
+    """A reflog entry: the time in seconds since 1970, the commit, and whether it was made then."""
 
     at: int
     revision: Revision
     made: bool
 
 
-def named(folder: str, name: str, environment: Mapping[str, str]) -> Revision | None:
-    """The commit that is called so in the repository of a folder; None if there is none."""
-    found = _asked(
+def find_revision(folder: str, name: str, environment: Mapping[str, str]) -> Revision | None:
+    """The commit with this name in the repository of a folder; None if there is none."""
+    found = _ask(
         folder, ["log", "-1", "--format=%H%x00%s", "--end-of-options", name, "--"], environment
     )
     for line in found:
@@ -35,11 +35,11 @@ def named(folder: str, name: str, environment: Mapping[str, str]) -> Revision | 
     return None
 
 
-def moves(folder: str, environment: Mapping[str, str]) -> list[Move]:
-    """Where the head of a worktree has been, the latest first, as far as git remembers."""
+def head_moves(folder: str, environment: Mapping[str, str]) -> list[HeadMove]:
+    """The reflog of a worktree's HEAD, latest first, as far as git has kept it."""
     form = "--format=%gd%x00%H%x00%gs%x00%s"
-    lines = _asked(
-        folder, ["log", "-g", f"-{MANY}", "--date=unix", form, "HEAD", "--"], environment
+    lines = _ask(
+        folder, ["log", "-g", f"-{MAX_MOVES}", "--date=unix", form, "HEAD", "--"], environment
     )
     found = []
     for line in lines:
@@ -47,15 +47,16 @@ def moves(folder: str, environment: Mapping[str, str]) -> list[Move]:
         seconds = place.partition("@{")[2].rstrip("}")
         if seconds.isdecimal():
             revision = Revision(commit_hash, subject)
-            found.append(Move(int(seconds), revision, made=action.startswith("commit")))
+            found.append(HeadMove(int(seconds), revision, made=action.startswith("commit")))
     return found
 
 
-def told_of(moves: Sequence[Move], seconds: Sequence[int]) -> list[Revision | None]:
-    """The commits that hooks told of, which ran in this order and at these times.
+def match_commits(moves: Sequence[HeadMove], seconds: Sequence[int]) -> list[Revision | None]:
+    """The commits of post-commit hooks that ran in this order and at these times.
 
-    Git counts whole seconds, and a hook comes a little later than its commit. So the last hook told
-    of the last commit before it, the one before it of the last that is left, and so on.
+    Git counts whole seconds, and a hook runs a little later than its commit. So the last hook is
+    matched with the last commit before it, the hook before it with the last remaining one, and so
+    on.
     """
     left = [move for move in moves if move.made]
     found: list[Revision | None] = []
@@ -66,6 +67,6 @@ def told_of(moves: Sequence[Move], seconds: Sequence[int]) -> list[Revision | No
     return found[::-1]
 
 
-def _asked(folder: str, words: list[str], environment: Mapping[str, str]) -> list[str]:
-    status, told, _ = ask_git(["-C", folder, *words], elsewhere(environment))
-    return told.decode("utf-8", "replace").splitlines() if status == 0 else []
+def _ask(folder: str, words: list[str], environment: Mapping[str, str]) -> list[str]:
+    status, output, _ = ask_git(["-C", folder, *words], without_repository_variables(environment))
+    return output.decode("utf-8", "replace").splitlines() if status == 0 else []

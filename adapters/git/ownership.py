@@ -1,17 +1,17 @@
-"""Whether a repository and its worktree are what they seem, before anything is believed of them.
+"""Checks that a repository and its worktree belong together and to this user.
 
-Imports nothing heavy: see `place`.
+Imports nothing heavy: see `facts`.
 """
 
 import os
 from stat import S_ISREG
 
-from herdbook.adapters.git.config import Unsure
-from herdbook.adapters.git.git_files import mode_of, pointed_to, registered_worktree
+from herdbook.adapters.git.config import NeedsGit
+from herdbook.adapters.git.git_files import git_dir_named_in, mode_of, registered_worktree
 
 
-class Distrusted(Exception):
-    """There is a repository that git would not use for this user; the sentence says why."""
+class UntrustedRepository(Exception):
+    """There is a repository that git refuses to use for this user; the sentence says why."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -19,34 +19,36 @@ class Distrusted(Exception):
 
 
 def check_owner(*paths: str) -> None:
-    """Leave to git whether a path of somebody else may be trusted; links count as themselves."""
+    """Raise NeedsGit if somebody else owns one of the paths; links are not followed."""
     user = os.geteuid()
     try:
         if all(os.lstat(path).st_uid == user for path in paths):
             return
     except OSError as error:
-        raise Unsure from error
-    raise Unsure
+        raise NeedsGit from error
+    raise NeedsGit
 
 
-def objection(worktree: str, git_dir: str, common_dir: str, named: str | None) -> str | None:
-    """Why a worktree is not taken for a repository's own; None if they agree.
+def worktree_mismatch(
+    worktree: str, git_dir: str, common_dir: str, named: str | None
+) -> str | None:
+    """Why a worktree is not accepted as a repository's own; None if both agree.
 
-    Git takes either side's word. But a settings file in a worktree may choose places inside the
-    repository, and a file that came with an archive can call any folder its worktree, or any
-    repository its own. So both must agree: the worktree's `.git` leads to the git directory, and
-    the repository knows of no other worktree that has a better claim. `named` is `core.worktree`.
+    Git accepts either side's claim. But a settings file in a worktree may choose locations inside
+    the repository, and a file that came with an archive can claim any folder as its worktree, or
+    any repository as its own. So both must agree: the worktree's `.git` leads to the git directory,
+    and the repository has no other worktree with a better claim. `named` is `core.worktree`.
     """
     if git_dir == os.path.join(worktree, ".git"):
         return None
     if not leads_to(worktree, git_dir):
         return (
-            f"the repository's config names {shown(worktree)} as its worktree, where no `.git` "
-            f"leads back to {shown(git_dir)}"
+            f"the repository's config names {printable(worktree)} as its worktree, where no `.git` "
+            f"leads back to {printable(git_dir)}"
         )
     if git_dir != common_dir:
         other = registered_worktree(git_dir)
-        if within(git_dir, common_dir) and (
+        if is_within(git_dir, common_dir) and (
             other is None or _is_same(other, worktree) or not leads_to(other, git_dir)
         ):
             return None
@@ -56,7 +58,10 @@ def objection(worktree: str, git_dir: str, common_dir: str, named: str | None) -
         or _is_same(os.path.dirname(git_dir), worktree)
     ):
         return None
-    return f"the `.git` of {shown(worktree)} names {shown(git_dir)}, which does not belong to it"
+    return (
+        f"the `.git` of {printable(worktree)} names {printable(git_dir)}, which does not belong "
+        "to it"
+    )
 
 
 def leads_to(worktree: str, git_dir: str) -> bool:
@@ -66,24 +71,24 @@ def leads_to(worktree: str, git_dir: str) -> bool:
         mode = mode_of(dot_git)
         if mode is None:
             return False
-        named = pointed_to(dot_git, worktree) if S_ISREG(mode) else dot_git
-    except Unsure:
+        named = git_dir_named_in(dot_git, worktree) if S_ISREG(mode) else dot_git
+    except NeedsGit:
         return False
     return os.path.realpath(named) == git_dir
 
 
-def within(path: str, folder: str) -> bool:
-    """Whether a real path is a folder's or lies below it."""
+def is_within(path: str, folder: str) -> bool:
+    """Whether a real path is a folder or below it."""
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def shown(path: str) -> str:
-    """A path as text that can be printed, whatever bytes it is made of."""
+def printable(path: str) -> str:
+    """A path as printable text, for any bytes it may have."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _is_same(one: str, other: str) -> bool:
-    """Whether two paths are one folder, also where it is mounted twice or case does not count."""
+    """Whether two paths are one folder, also if it is mounted twice or case does not matter."""
     try:
         return os.path.samefile(one, other)
     except OSError:

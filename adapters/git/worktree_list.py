@@ -1,4 +1,4 @@
-"""What `git worktree list` prints, and which git directory belongs to which worktree."""
+"""Parse `git worktree list`, and match worktrees with their git directories."""
 
 import os
 import re
@@ -6,7 +6,7 @@ from typing import Final
 
 from herdbook.adapters.git.facts import folder_for_git, repository_root
 from herdbook.adapters.git.git_files import registered_worktree
-from herdbook.adapters.git.git_process import ask_git, elsewhere, refuse
+from herdbook.adapters.git.git_process import ask_git, raise_complaint, without_repository_variables
 from herdbook.adapters.git.identity_files import pinned_worktree_id
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.identity import GitFacts, worktree_id
@@ -27,33 +27,33 @@ _ESCAPED: Final = {
 }
 
 
-def listed(facts: GitFacts) -> list[GitWorktree]:
+def list_worktrees(facts: GitFacts) -> list[GitWorktree]:
     """All worktrees, first the main one or the bare repository."""
     git = ["-C", folder_for_git(facts), "worktree", "list", "--porcelain"]
-    environment = elsewhere(os.environ)
-    status, told, complaint = ask_git([*git, "-z"], environment)
-    records = parsed(told, b"\0")
-    if status == _UNKNOWN_OPTION:  # before git 2.36, which has trouble with newlines in paths
-        status, told, complaint = ask_git(git, environment)
-        records = parsed(told, b"\n")
+    environment = without_repository_variables(os.environ)
+    status, output, complaint = ask_git([*git, "-z"], environment)
+    records = parse_records(output, b"\0")
+    if status == _UNKNOWN_OPTION:  # before git 2.36, which cannot print newlines in paths
+        status, output, complaint = ask_git(git, environment)
+        records = parse_records(output, b"\n")
     if status != 0:
-        refuse("git", status, complaint)
+        raise_complaint("git", status, complaint)
     linked = admin_dirs(facts.common_dir)
     return [_worktree(facts, record, linked, is_main=n == 0) for n, record in enumerate(records)]
 
 
-def parsed(told: bytes, end: bytes) -> list[dict[str, str]]:
-    """The records of a listing whose lines end so, each a label with what follows it."""
+def parse_records(output: bytes, end: bytes) -> list[dict[str, str]]:
+    """The records of a listing whose lines end with `end`, each a map of labels to values."""
     records = []
-    for record in told.split(end * 2):
+    for record in output.split(end * 2):
         lines = [line.partition(b" ") for line in record.split(end) if line]
         if lines:
-            records.append({label.decode(): _plain(rest, end) for label, _, rest in lines})
+            records.append({label.decode(): _unquote(rest, end) for label, _, rest in lines})
     return records
 
 
 def admin_dirs(common_dir: str) -> dict[str, str]:
-    """The git directory of every linked worktree, by the path where the repository expects it."""
+    """The git directory of every linked worktree, by the worktree path that it records."""
     folder = os.path.join(common_dir, "worktrees")
     found = {}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
@@ -64,8 +64,8 @@ def admin_dirs(common_dir: str) -> dict[str, str]:
     return found
 
 
-def _plain(text: bytes, end: bytes) -> str:
-    """A text without the quotes that git sets where lines end with a newline."""
+def _unquote(text: bytes, end: bytes) -> str:
+    """A text without the quotes that git adds if lines end with a newline."""
     if end == b"\n" and text.startswith(b'"') and text.endswith(b'"'):
         text = _QUOTED.sub(lambda m: _ESCAPED.get(m[1]) or bytes([int(m[1], 8)]), text[1:-1])
     return os.fsdecode(text)
@@ -85,18 +85,18 @@ def _worktree(
         is_bare="bare" in record,
         locked=record.get("locked"),
         prunable=record.get("prunable"),
-        worktree_id=_id(facts, git_dir),
+        worktree_id=_worktree_id(facts, git_dir),
     )
 
 
 def _main_path(facts: GitFacts) -> str:
-    """Where the main worktree is: git names the git directory when that lies elsewhere."""
+    """The path of the main worktree: git prints the git directory if that is elsewhere."""
     if facts.is_main and facts.top_level is not None:
         return facts.top_level
     return repository_root(facts)
 
 
-def _id(facts: GitFacts, git_dir: str | None) -> str | None:
+def _worktree_id(facts: GitFacts, git_dir: str | None) -> str | None:
     if git_dir is None:
         return None
     its = facts._replace(git_dir=git_dir, pinned_worktree_id=pinned_worktree_id(git_dir))

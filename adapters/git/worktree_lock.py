@@ -1,8 +1,8 @@
-"""The lock under which worktrees are added and removed, one process at a time.
+"""The lock for adding and removing worktrees, held by one process at a time.
 
-Git itself promises no queue for them, and what we do before and after it must not be parted from
-it. The lock is `flock`, which ends with the process that holds it. Its file is never removed:
-somebody may wait for it.
+Git itself does not serialise these, and our checks before and after must not be separated from
+git's work. The lock is `flock`, which ends with the process that holds it. Its file is never
+removed: somebody may wait for it.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ NAME = "herdbook-worktrees.lock"
 
 
 @contextmanager
-def locked(common_dir: str, patience: float) -> Iterator[None]:
+def worktree_lock(common_dir: str, patience: float) -> Iterator[None]:
     """Hold the lock of a repository's worktrees, or raise StoreBusy after `patience` seconds."""
     path = os.path.join(common_dir, NAME)
     begun = monotonic()
@@ -29,7 +29,7 @@ def locked(common_dir: str, patience: float) -> Iterator[None]:
         reason = f"it is needed as a lock and could not be opened ({error.strerror})"
         raise StoreUnavailable(path, reason) from error
     try:
-        arrived = _Wait(descriptor).arrives(patience)
+        arrived = _LockWait(descriptor).acquire(patience)
     except OSError as error:
         os.close(descriptor)
         reason = f"it is needed as a lock and cannot be locked ({error.strerror})"
@@ -42,8 +42,8 @@ def locked(common_dir: str, patience: float) -> Iterator[None]:
         os.close(descriptor)
 
 
-class _Wait:
-    """One place in the queue. A thread does the blocking, because `flock` cannot be called off."""
+class _LockWait:
+    """A wait for the lock. A thread does the blocking call, because `flock` cannot be cancelled."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -51,8 +51,8 @@ class _Wait:
         self._ended = threading.Event()
         self._wanted = True
 
-    def arrives(self, patience: float) -> bool:
-        """Whether the lock came in time; if not, it is let go as soon as it does come."""
+    def acquire(self, patience: float) -> bool:
+        """Acquire the lock; False after `patience`, and then it is released as soon as it comes."""
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

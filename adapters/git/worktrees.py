@@ -1,8 +1,8 @@
-"""The worktrees of a repository, listed, added and removed by git itself.
+"""List, add and remove the worktrees of a repository, with git itself.
 
 Git is started in a folder of the repository, and checks as always whether that is the user's own.
-What only asks runs nothing that the repository's config names. Adding and removing a worktree was
-asked for by name and is git's ordinary work: hooks and filters of the repository run.
+Queries run nothing that the repository's config names. Adding and removing a worktree is requested
+by the user and git's ordinary work: hooks and filters of the repository run.
 """
 
 import logging
@@ -11,15 +11,20 @@ from collections.abc import Mapping
 
 from herdbook.adapters.git.facts import facts as facts_of
 from herdbook.adapters.git.facts import folder_for_git, repository_root
-from herdbook.adapters.git.git_process import ask_git, elsewhere, refuse, run_git
+from herdbook.adapters.git.git_process import (
+    ask_git,
+    raise_complaint,
+    run_git,
+    without_repository_variables,
+)
 from herdbook.adapters.git.status import status as status_of
-from herdbook.adapters.git.worktree_list import admin_dirs, listed
-from herdbook.adapters.git.worktree_lock import locked
+from herdbook.adapters.git.worktree_list import admin_dirs, list_worktrees
+from herdbook.adapters.git.worktree_lock import worktree_lock
 from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
 from herdbook.domain.location.identity import GitFacts
 from herdbook.ports.world.git import PATIENCE
 
-__all__ = ["add", "is_clean", "listed", "prune", "remove"]
+__all__ = ["add", "is_clean", "list_worktrees", "prune", "remove"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -34,22 +39,25 @@ def add(
     *,
     patience: float = PATIENCE,
 ) -> GitFacts:
-    """Check a branch out into a new worktree; the facts about that."""
-    environment = elsewhere(os.environ)
+    """Check a branch out into a new worktree; returns the facts about it.
+
+    If it fails, whatever git has left of the worktree, its folders and its branch is removed.
+    """
+    environment = without_repository_variables(os.environ)
     folder = _absolute(path)
     _check_name(facts, branch, environment)
-    with locked(facts.common_dir, patience):
+    with worktree_lock(facts.common_dir, patience):
         _check_free(folder)
-        begin = _begin(facts, branch, base, environment)
-        # Named by its hash, so that no other name can be meant and no upstream gets set.
+        begin = _start_commit(facts, branch, base, environment)
+        # The commit is given by its hash, so that it is unambiguous and no upstream gets set.
         what = [folder, branch] if begin is None else ["-b", branch, folder, begin]
         above = _missing_above(folder)
 
         def undo() -> None:
-            _take_back(facts, folder, environment)
+            _undo_worktree(facts, folder, environment)
             _remove_empty(above)
             if begin is not None:
-                _take_branch_back(facts, branch, begin, environment)
+                _undo_branch(facts, branch, begin, environment)
 
         git = ["-C", folder_for_git(facts), "worktree", "add"]
         try:
@@ -58,9 +66,9 @@ def add(
             undo()
             raise
         if status != 0:
-            if not _stands(facts, folder):
+            if not _was_added(facts, folder):
                 undo()
-                refuse("worktree", status, complaint)
+                raise_complaint("worktree", status, complaint)
             _LOG.warning("git has added %r, but a hook of the repository failed", folder)
     added = facts_of(folder, environment=environment)
     if added is None:
@@ -71,42 +79,44 @@ def add(
 def remove(
     facts: GitFacts, path: _Path, *, force: bool = False, patience: float = PATIENCE
 ) -> None:
-    """Remove a worktree and what the repository knows of it; its branch stays."""
+    """Remove a worktree and its entry in the repository; its branch stays."""
     how = ["--force"] if force else []
     folder = _absolute(path)
-    git = [*_beside(facts, folder), "worktree", "remove", *how, "--", folder]
-    with locked(facts.common_dir, patience):
-        status, _, complaint = run_git(git, elsewhere(os.environ))
+    git = [*_git_outside(facts, folder), "worktree", "remove", *how, "--", folder]
+    with worktree_lock(facts.common_dir, patience):
+        status, _, complaint = run_git(git, without_repository_variables(os.environ))
     if status != 0:
-        refuse("worktree", status, complaint)
+        raise_complaint("worktree", status, complaint)
 
 
 def prune(facts: GitFacts, *, patience: float = PATIENCE) -> list[str]:
-    """Forget worktrees whose folders are gone; the paths where those were."""
-    with locked(facts.common_dir, patience):
+    """Remove the entries of worktrees whose folders are gone; returns their paths."""
+    with worktree_lock(facts.common_dir, patience):
         before = admin_dirs(facts.common_dir)
         git = ["-C", folder_for_git(facts), "worktree", "prune"]
-        status, _, complaint = run_git(git, elsewhere(os.environ))
+        status, _, complaint = run_git(git, without_repository_variables(os.environ))
         if status != 0:
-            refuse("worktree", status, complaint)
+            raise_complaint("worktree", status, complaint)
         after = admin_dirs(facts.common_dir)
     return sorted(path for path in before if path not in after)
 
 
 def is_clean(path: _Path) -> bool:
-    """Whether the worktree holds no change and no untracked file that git does not ignore."""
-    environment = elsewhere(os.environ)
-    status, told, complaint = status_of(_absolute(path), environment, PATIENCE, untracked="normal")
+    """Whether the worktree has no changes and no untracked files, except ignored ones."""
+    environment = without_repository_variables(os.environ)
+    status, output, complaint = status_of(
+        _absolute(path), environment, PATIENCE, untracked="normal"
+    )
     if status != 0:
-        refuse("path", status, complaint)
-    return not told
+        raise_complaint("path", status, complaint)
+    return not output
 
 
-def _beside(facts: GitFacts, folder: str) -> list[str]:
-    """How to start git in a folder of the repository that stays when this worktree goes."""
+def _git_outside(facts: GitFacts, folder: str) -> list[str]:
+    """The arguments to start git in a folder of the repository outside this worktree."""
     if facts.top_level != folder:
         return ["-C", folder_for_git(facts)]
-    # A bare one is not come upon here: the worktree names it, and git would work with it there.
+    # A bare repository is not found by looking here: the worktree names it, and git would use it.
     return ["-c", "safe.bareRepository=all", "-C", repository_root(facts)]
 
 
@@ -126,9 +136,9 @@ def _check_name(facts: GitFacts, branch: str, environment: Mapping[str, str]) ->
     if not branch or branch.startswith("-") or "\0" in branch:
         raise InvalidValue("branch", reason)
     git = ["-C", folder_for_git(facts), "check-ref-format", "--branch", branch]
-    status, told, _ = ask_git(git, environment)
-    # Git also takes `@{-1}` for the branch before this one, and prints that one's name.
-    if status != 0 or told != os.fsencode(branch) + b"\n":
+    status, output, _ = ask_git(git, environment)
+    # Git also accepts `@{-1}` for the previous branch, and prints that branch's name.
+    if status != 0 or output != os.fsencode(branch) + b"\n":
         raise InvalidValue("branch", reason)
 
 
@@ -146,7 +156,7 @@ def _check_free(folder: str) -> None:
 
 
 def _missing_above(folder: str) -> list[str]:
-    """The folders that git will make on the way to this one, the deepest first."""
+    """The parent folders that git will create for this one, deepest first."""
     missing = []
     while not os.path.lexists(folder := os.path.dirname(folder)):
         missing.append(folder)
@@ -163,10 +173,13 @@ def _remove_empty(folders: list[str]) -> None:
             return  # somebody has put something there in the meantime
 
 
-def _begin(
+def _start_commit(
     facts: GitFacts, branch: str, base: str | None, environment: Mapping[str, str]
 ) -> str | None:
-    """The commit where a new branch begins; None for a branch that exists already."""
+    """The commit at which a new branch starts; None for a branch that exists already.
+
+    Raises InvalidValue for a base that is no commit, or that is given for an existing branch.
+    """
     if _commit(facts, f"refs/heads/{branch}", environment) is not None:
         if base is not None:
             reason = f"the branch {branch!r} exists already, so it cannot begin at {base!r}"
@@ -183,41 +196,39 @@ def _begin(
 
 
 def _commit(facts: GitFacts, name: str, environment: Mapping[str, str]) -> str | None:
-    """The hash of the commit that a name stands for, seen from where we are."""
+    """The hash of the commit with this name, as seen from this worktree; None if there is none."""
     if not name or name.startswith("-") or "\0" in name:
         return None
     wanted = ["rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
-    status, told, complaint = ask_git(["-C", folder_for_git(facts), *wanted], environment)
+    status, output, complaint = ask_git(["-C", folder_for_git(facts), *wanted], environment)
     if status == 0:
-        return told.decode("ascii").strip()
+        return output.decode("ascii").strip()
     if status != 1 and name == "HEAD":
-        refuse("git", status, complaint)
+        raise_complaint("git", status, complaint)
     return None
 
 
-def _stands(facts: GitFacts, folder: str) -> bool:
-    """Whether it was added all the same: git also reports a hook that failed when all was done."""
-    found = [each for each in listed(facts) if each.path == folder]
+def _was_added(facts: GitFacts, folder: str) -> bool:
+    """Whether the worktree was added anyway: git also fails if only a hook failed at the end."""
+    found = [each for each in list_worktrees(facts) if each.path == folder]
     return any(each.locked is None and each.prunable is None for each in found)
 
 
-def _take_back(facts: GitFacts, folder: str, environment: Mapping[str, str]) -> None:
-    """Undo what git leaves behind only when it was killed: a worktree locked as `initializing`."""
-    if any(each.path == folder and each.locked == "initializing" for each in listed(facts)):
-        git = [*_beside(facts, folder), "worktree", "remove", "--force", "--force"]
+def _undo_worktree(facts: GitFacts, folder: str, environment: Mapping[str, str]) -> None:
+    """Remove what git leaves only if it was killed: a worktree locked as `initializing`."""
+    if any(each.path == folder and each.locked == "initializing" for each in list_worktrees(facts)):
+        git = [*_git_outside(facts, folder), "worktree", "remove", "--force", "--force"]
         status, _, complaint = run_git([*git, "--", folder], environment)
         if status != 0:
-            refuse("worktree", status, complaint)
+            raise_complaint("worktree", status, complaint)
 
 
-def _take_branch_back(
-    facts: GitFacts, branch: str, begin: str, environment: Mapping[str, str]
-) -> None:
-    """Undo the branch that `git worktree add` leaves behind when it fails, if nobody uses it."""
+def _undo_branch(facts: GitFacts, branch: str, begin: str, environment: Mapping[str, str]) -> None:
+    """Remove the branch that a failed `git worktree add` leaves, unless somebody uses it."""
     ref = f"refs/heads/{branch}"
     unmoved = _commit(facts, ref, environment) == begin
-    if unmoved and not any(each.branch == branch for each in listed(facts)):
+    if unmoved and not any(each.branch == branch for each in list_worktrees(facts)):
         git = ["-C", folder_for_git(facts), "update-ref", "-d", ref, begin]
         status, _, complaint = run_git(git, environment)
         if status != 0:
-            refuse("branch", status, complaint)
+            raise_complaint("branch", status, complaint)

@@ -1,16 +1,19 @@
-"""Files that are written once: whoever comes first decides, and everybody reads the same."""
+"""Files that are written once: the first writer wins, and all readers see the same text."""
 
 import os
 
-_TOO_LONG = 4_096
+_MAX_BYTES = 4_096
 
 
-def kept(path: str) -> str | None:
-    """The text kept there, without the newline that ends it; None when nothing is."""
+def read_text(path: str) -> str | None:
+    """The text of a file without its final newline; None if there is no file.
+
+    Raises StoreUnavailable if it cannot be read.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
-            data = os.read(descriptor, _TOO_LONG)
+            data = os.read(descriptor, _MAX_BYTES)
         finally:
             os.close(descriptor)
     except FileNotFoundError:
@@ -22,12 +25,13 @@ def kept(path: str) -> str | None:
     return data.decode("utf-8", "replace").removesuffix("\n")
 
 
-def keep(path: str, text: str) -> str:
-    """Keep a text there unless one stands there already; what is kept there now.
+def write_once(path: str, text: str) -> str:
+    """Write a file unless it exists already; returns the text it has now.
 
-    The file appears whole and on the disk or not at all, also when many processes do this at once.
+    The file appears complete and durable or not at all, also if many processes do this at once.
+    Raises StoreUnavailable if it cannot be written.
     """
-    standing = kept(path)
+    standing = read_text(path)
     if standing is not None:
         return standing
     draft = f"{path}.{os.urandom(8).hex()}"
@@ -38,7 +42,7 @@ def keep(path: str, text: str) -> str:
 
         reason = f"it could not be written ({error.strerror}); nothing was changed"
         raise StoreUnavailable(path, reason) from error
-    standing = kept(path)
+    standing = read_text(path)
     return text if standing is None else standing
 
 

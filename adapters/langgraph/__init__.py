@@ -1,7 +1,7 @@
-"""LangGraph workflows, checkpointed in any store.
+"""Checkpoints of LangGraph workflows in any store.
 
-`HerdbookSaver` is what a graph is compiled with. LangGraph's types stay in this package: ports and
-stores see ids, tags and bytes.
+`HerdbookSaver` is the checkpointer that a graph is compiled with. LangGraph's types stay in this
+package: ports and stores see ids, tags and bytes.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HerdbookSaver"]
 
-_LACK = (
+_MISSING = (
     "the package langgraph-checkpoint is not installed; `pip install 'herdbook[langgraph]'` "
     "brings it"
 )
@@ -25,5 +25,5 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("langgraph", "langchain_core", "ormsgpack"):
             raise
-        raise ImportError(_LACK, name="langgraph") from error
+        raise ImportError(_MISSING, name="langgraph") from error
     return HerdbookSaver

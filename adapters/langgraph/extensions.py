@@ -1,8 +1,8 @@
-"""What MessagePack extensions of LangGraph's stand for, made of classes on a list or refused.
+"""Decoder of LangGraph's MessagePack extensions that constructs allowed classes only.
 
-LangGraph's own decoder goes on with bare data, or with nothing at all, where an extension is
-unknown, malformed or cannot be made, also deep inside of others. No graph should work with half of
-a value, so this one notes what it could not do, and whoever decodes refuses the value as a whole.
+LangGraph's own decoder continues with bare data, or with None, if an extension is unknown,
+malformed or cannot be constructed, also deep inside of others. No graph should work with half of a
+value, so this decoder records each such problem, and its caller refuses the value as a whole.
 """
 
 import threading
@@ -20,67 +20,67 @@ Names = Collection[tuple[str, ...]]
 _unpack, _OPTION = ormsgpack.unpackb, ormsgpack.OPT_NON_STR_KEYS
 
 
-class Doubts(threading.local):
-    """What the decoders of this thread would not or could not make since the last `clear`."""
+class DecodingProblems(threading.local):
+    """The problems of this thread's decoders since the last `clear`."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Begin with another value."""
+        """Forget all problems, before another value is decoded."""
         self.blocked: tuple[str, ...] = ()
-        self.there_are = False
+        self.any = False
 
-    def block(self, *names: str) -> None:
-        """Note something that is not allowed, by its name."""
+    def add_blocked(self, *names: str) -> None:
+        """Record the name of something that is not allowed."""
         self.blocked += (".".join(names),)
-        self.there_are = True
+        self.any = True
 
-    def fail(self) -> None:
-        """Note something that cannot be made."""
-        self.there_are = True
+    def add_failure(self) -> None:
+        """Record that something could not be constructed."""
+        self.any = True
 
 
 class ExtensionDecoder:
-    """A hook for `ormsgpack.unpackb` that makes what is allowed, and notes all else in `doubts`."""
+    """An `ext_hook` for `ormsgpack.unpackb`: constructs allowed classes, records all else."""
 
-    def __init__(self, allowed: Names, doubts: Doubts) -> None:
+    def __init__(self, allowed: Names, problems: DecodingProblems) -> None:
         self._allowed = frozenset(allowed)
-        self._doubts = doubts
+        self._problems = problems
         self._classes: dict[tuple[str, str], Any] = {}
         self._makers: dict[int, Callable[[Any], Any]] = {
-            jsonplus.EXT_CONSTRUCTOR_SINGLE_ARG: self._with_one,
-            jsonplus.EXT_CONSTRUCTOR_POS_ARGS: self._with_positions,
-            jsonplus.EXT_CONSTRUCTOR_KW_ARGS: self._with_names,
-            jsonplus.EXT_METHOD_SINGLE_ARG: self._by_method,
-            jsonplus.EXT_PYDANTIC_V1: self._old_model,
-            jsonplus.EXT_PYDANTIC_V2: self._model,
-            jsonplus.EXT_NUMPY_ARRAY: self._array,
+            jsonplus.EXT_CONSTRUCTOR_SINGLE_ARG: self._call_with_one,
+            jsonplus.EXT_CONSTRUCTOR_POS_ARGS: self._call_with_positions,
+            jsonplus.EXT_CONSTRUCTOR_KW_ARGS: self._call_with_names,
+            jsonplus.EXT_METHOD_SINGLE_ARG: self._call_method,
+            jsonplus.EXT_PYDANTIC_V1: self._pydantic_v1_model,
+            jsonplus.EXT_PYDANTIC_V2: self._pydantic_v2_model,
+            jsonplus.EXT_NUMPY_ARRAY: self._numpy_array,
             jsonplus.EXT_DELTA_SNAPSHOT: _DeltaSnapshot,
         }
 
     def __call__(self, code: int, data: bytes) -> Any:
-        """What an extension stands for; None where that is in doubt."""
+        """The value of an extension; None if there was a problem."""
         make = self._makers.get(code)
         if make is None:
-            self._doubts.block(f"the MessagePack extension {code}")
+            self._problems.add_blocked(f"the MessagePack extension {code}")
             return None
         try:
             parts = _unpack(data, ext_hook=self, option=_OPTION)
-            # What is left of a value in doubt is not for anybody's constructor to see.
-            return None if self._doubts.there_are else make(parts)
+            # No constructor may see the rest of a value that had a problem.
+            return None if self._problems.any else make(parts)
         except Exception:  # noqa: BLE001 - classes may raise anything, and all means the same
-            self._doubts.fail()
+            self._problems.add_failure()
             return None
 
-    def _with_one(self, parts: Any) -> Any:
+    def _call_with_one(self, parts: Any) -> Any:
         module, name, argument = parts
-        made = self._find(module, name)
+        made = self._find_class(module, name)
         return None if made is None else made(argument)
 
-    def _with_positions(self, parts: Any) -> Any:
+    def _call_with_positions(self, parts: Any) -> Any:
         module, name, arguments = parts
-        made = self._find(module, name)
+        made = self._find_class(module, name)
         if made is None:
             return None
         if (module, name) == ("langgraph.types", "Send") and len(arguments) > 2:  # noqa: PLR2004
@@ -88,28 +88,28 @@ class ExtensionDecoder:
             return made(node, argument, timeout=timeout)
         return made(*arguments)
 
-    def _with_names(self, parts: Any) -> Any:
+    def _call_with_names(self, parts: Any) -> Any:
         module, name, arguments = parts
-        made = self._find(module, name)
+        made = self._find_class(module, name)
         return None if made is None else made(**arguments)
 
-    def _by_method(self, parts: Any) -> Any:
+    def _call_method(self, parts: Any) -> Any:
         module, name, argument, method = parts
         if (module, name, method) not in SAFE_MSGPACK_METHODS:
-            self._doubts.block(str(module), str(name), str(method))
+            self._problems.add_blocked(str(module), str(name), str(method))
             return None
         return getattr(getattr(import_module(module), name), method)(argument)
 
-    def _old_model(self, parts: Any) -> Any:
-        return self._construct(parts, "construct")
+    def _pydantic_v1_model(self, parts: Any) -> Any:
+        return self._construct_model(parts, "construct")
 
-    def _model(self, parts: Any) -> Any:
-        return self._construct(parts, "model_construct")
+    def _pydantic_v2_model(self, parts: Any) -> Any:
+        return self._construct_model(parts, "model_construct")
 
-    def _construct(self, parts: Any, unchecked: str) -> Any:
-        """A model, without its own checks where it has others by now than when it was written."""
+    def _construct_model(self, parts: Any, unchecked: str) -> Any:
+        """A model; unchecked if its validators, which may have changed since, refuse the fields."""
         module, name, fields, *_ = parts
-        made = self._find(module, name)
+        made = self._find_class(module, name)
         if made is None:
             return None
         try:
@@ -117,22 +117,22 @@ class ExtensionDecoder:
         except Exception:  # noqa: BLE001 - what a validator raises is its author's to choose
             return getattr(made, unchecked)(**fields)
 
-    def _array(self, parts: Any) -> Any:
+    def _numpy_array(self, parts: Any) -> Any:
         try:
             numpy = import_module("numpy")
         except ImportError:
-            self._doubts.block("numpy.ndarray")
+            self._problems.add_blocked("numpy.ndarray")
             return None
         kind, shape, order, content = parts
         return numpy.frombuffer(content, dtype=numpy.dtype(kind)).reshape(shape, order=order)
 
-    def _find(self, module: Any, name: Any) -> Any:
-        """The class of this name, if it is allowed."""
+    def _find_class(self, module: Any, name: Any) -> Any:
+        """The class of this name; None, with a recorded problem, if it is not allowed."""
         key = (module, name)
         made = self._classes.get(key)
         if made is None:
             if key not in SAFE_MSGPACK_TYPES and key not in self._allowed:
-                self._doubts.block(str(module), str(name))
+                self._problems.add_blocked(str(module), str(name))
                 return None
             made = self._classes[key] = getattr(import_module(module), name)
         return made

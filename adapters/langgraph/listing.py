@@ -1,4 +1,4 @@
-"""A listing of checkpoints on its way: what was asked for, and how far it has come."""
+"""A paged listing of checkpoints: its filters and its position."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import get_checkpoint_id
 
-from herdbook.domain.checkpoints.model import Checkpoint, Typed
-from herdbook.ports.repositories.checkpoints import Checkpoints, Held
+from herdbook.domain.checkpoints.model import Checkpoint, TaggedBytes
+from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints
 
 PAGE = 20
 
 
-class Listing:
-    """Checkpoints from the newest on, a few at a time: no transaction stays open in between.
+class CheckpointListing:
+    """Checkpoints, newest first, in pages: no transaction stays open between them.
 
-    What is wanted of the metadata is compared as data, value by value, and never becomes part of a
-    question to a store.
+    The metadata filter is compared as data, value by value, and never becomes part of a query to a
+    store.
     """
 
     def __init__(
@@ -41,10 +41,12 @@ class Listing:
         self._before = (get_checkpoint_id(before) or None) if before else None
         self._left = limit
         self._last: Checkpoint | None = None
-        self.over = limit is not None and limit < 1
+        self.finished = limit is not None and limit < 1
 
-    def next(self, kept: Checkpoints, metadata: Callable[[Typed], Any]) -> list[Held]:
-        """The next ones, some or none; `over` says whether there may be more."""
+    def next_page(
+        self, kept: Checkpoints, metadata: Callable[[TaggedBytes], Any]
+    ) -> list[CheckpointBundle]:
+        """The next page, which may be empty; `finished` says that there are no more."""
         size = PAGE if self._left is None or self._wanted else min(PAGE, self._left)
         rows = kept.page(
             self._thread_id,
@@ -55,23 +57,23 @@ class Listing:
             limit=size,
         )
         admitted = [row for row in rows if self._admits(row, metadata)][: self._left]
-        found = list(kept.held(admitted, self._names))
-        # Only now, because a transaction that breaks is asked again from the start.
+        found = list(kept.load_bundles(admitted, self._names))
+        # Only now, because a broken transaction is repeated from the start.
         self._last = rows[-1] if rows else None
         if self._left is not None:
             self._left -= len(found)
-        self.over = len(rows) < size or self._left == 0
+        self.finished = len(rows) < size or self._left == 0
         return found
 
-    def _admits(self, row: Checkpoint, metadata: Callable[[Typed], Any]) -> bool:
+    def _admits(self, row: Checkpoint, metadata: Callable[[TaggedBytes], Any]) -> bool:
         if not self._wanted:
             return True
-        said = metadata(Typed(row.metadata_tag, row.metadata))
-        return all(said.get(name) == value for name, value in self._wanted.items())
+        found = metadata(TaggedBytes(row.metadata_tag, row.metadata))
+        return all(found.get(name) == value for name, value in self._wanted.items())
 
 
 def config_of(thread_id: Any, namespace: str, checkpoint_id: str) -> RunnableConfig:
-    """A checkpoint as LangGraph names it."""
+    """LangGraph's configuration for a checkpoint."""
     return {
         "configurable": {
             "thread_id": thread_id,
@@ -82,6 +84,6 @@ def config_of(thread_id: Any, namespace: str, checkpoint_id: str) -> RunnableCon
 
 
 def lane_of(config: RunnableConfig) -> tuple[str, str]:
-    """The thread and the namespace that a configuration names."""
+    """The thread id and the namespace of a configuration."""
     configurable = config["configurable"]
     return str(configurable["thread_id"]), str(configurable.get("checkpoint_ns") or "")

@@ -1,20 +1,20 @@
-"""Values of checkpoints as pictures: read without LangGraph, and without making what they name."""
+"""Previews of checkpoint values: read without LangGraph, and without constructing any class."""
 
 import json
 from typing import Any
 
-from herdbook.adapters.msgpack_reader import DEEPEST, Reader, Unreadable
-from herdbook.domain.checkpoints.model import Typed
-from herdbook.domain.checkpoints.preview import Blob, Thing, blob
+from herdbook.adapters.msgpack_reader import MAX_DEPTH, MsgpackReader, UnreadableValue
+from herdbook.domain.checkpoints.model import TaggedBytes
+from herdbook.domain.checkpoints.preview import BytesPreview, ObjectPreview, preview_bytes
 from herdbook.domain.secret import HIDDEN
 
-SECRETS = frozenset({"SecretStr", "SecretBytes"})
+SECRET_CLASSES = frozenset({"SecretStr", "SecretBytes"})
 ARRAY, SNAPSHOT = 6, 7
-"""The kinds that do not name a class: an array of numbers, and a value with all its history."""
+"""The extension kinds that name no class: an array of numbers, and a value with its history."""
 
 
-def picture(value: Typed) -> Any:
-    """What a value is, as plain data; what cannot be read is told by its size and a digest."""
+def preview(value: TaggedBytes) -> Any:
+    """A value as plain data; a `Blob` with size and digest if it cannot be read."""
     try:
         match value.tag:
             case "null":
@@ -24,56 +24,58 @@ def picture(value: Typed) -> Any:
                 _refuse_deep(found)
                 return found
             case "msgpack":
-                return _Reader(value.data).only()
-    except (Unreadable, ValueError, RecursionError):
-        return blob(value.tag, value.data)
-    return blob(value.tag, value.data)
+                return _PreviewReader(value.data).read_single()
+    except (UnreadableValue, ValueError, RecursionError):
+        return preview_bytes(value.tag, value.data)
+    return preview_bytes(value.tag, value.data)
 
 
 def is_opaque(shown: Any) -> bool:
-    """Whether nothing of a value could be read."""
-    return isinstance(shown, Blob)
+    """Whether a preview is only the size and digest of a value that could not be read."""
+    return isinstance(shown, BytesPreview)
 
 
-class _Reader(Reader):
-    """Leaves the names of classes as names: LangGraph would look them up and call them."""
+class _PreviewReader(MsgpackReader):
+    """Keeps the names of classes as names: LangGraph would import and call them."""
 
     def mapping(self, pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-        """A map; lists among its keys become tuples, and maps among them texts."""
+        """A map; lists among its keys become tuples, and maps among them text."""
         return {_key(key): value for key, value in pairs}
 
     def value(self, depth: int) -> Any:
-        """The next value, bytes as their picture."""
+        """Read the next value, with bytes as a `Blob`."""
         found = super().value(depth)
-        return blob("bytes", found) if isinstance(found, bytes) else found
+        return preview_bytes("bytes", found) if isinstance(found, bytes) else found
 
     def extension(self, kind: int, body: bytes, depth: int) -> Any:
-        """An object: its class, and what it would be made of."""
-        inner = _Reader(body)
+        """An object: the name of its class, and its arguments."""
+        inner = _PreviewReader(body)
         try:
             content = inner.value(depth + 1)
-        except Unreadable:
-            return Thing(f"kind {kind}", blob("bytes", body))
+        except UnreadableValue:
+            return ObjectPreview(f"kind {kind}", preview_bytes("bytes", body))
         if kind == SNAPSHOT:
-            return Thing("snapshot", content)
+            return ObjectPreview("snapshot", content)
         if kind == ARRAY and isinstance(content, list):
-            return Thing("array", content)
+            return ObjectPreview("array", content)
         match content:
             case [str(module), str(name), made_of, *_]:
-                return Thing(f"{module}.{name}", HIDDEN if name in SECRETS else made_of)
-        return Thing(f"kind {kind}", content)
+                return ObjectPreview(
+                    f"{module}.{name}", HIDDEN if name in SECRET_CLASSES else made_of
+                )
+        return ObjectPreview(f"kind {kind}", content)
 
 
 def _key(key: Any) -> Any:
     if isinstance(key, list):
         return tuple(_key(each) for each in key)
-    return str(key) if isinstance(key, dict | Thing) else key
+    return str(key) if isinstance(key, dict | ObjectPreview) else key
 
 
 def _refuse_deep(value: Any) -> None:
-    """Unreadable if JSON is nested deeper than anybody can look."""
+    """Raise UnreadableValue if JSON is nested deeper than MAX_DEPTH."""
     level = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(MAX_DEPTH + 1):
         if not level:
             return
         level = [
@@ -82,4 +84,4 @@ def _refuse_deep(value: Any) -> None:
             if isinstance(outer, dict | list)
             for each in (outer.values() if isinstance(outer, dict) else outer)
         ]
-    raise Unreadable(f"it is nested deeper than {DEEPEST} levels")
+    raise UnreadableValue(f"it is nested deeper than {MAX_DEPTH} levels")

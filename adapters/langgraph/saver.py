@@ -1,4 +1,4 @@
-"""The checkpoint saver that LangGraph's graphs are compiled with."""
+"""LangGraph's checkpoint saver on a Herdbook store."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -18,33 +18,33 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from herdbook.adapters.langgraph.listing import Listing, config_of, lane_of
-from herdbook.adapters.langgraph.saver_store import home
+from herdbook.adapters.langgraph.listing import CheckpointListing, config_of, lane_of
+from herdbook.adapters.langgraph.saver_store import saver_store
 from herdbook.adapters.langgraph.values import (
     Allowed,
     GuardedSerializer,
-    metadata_read,
-    metadata_written,
+    decode_metadata,
+    encode_metadata,
 )
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.ports.checkpoint_storage import thread_operations
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.store import Store
-from herdbook.ports.repositories.checkpoints import Checkpoints, Done, Held
+from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints, TaskWrite
 
-ROOM = 64 * 2**20
+CACHE_BYTES = 64 * 2**20
 
 
 class HerdbookSaver(BaseCheckpointSaver[Any]):
-    """Keeps checkpoints in a Herdbook store.
+    """Stores checkpoints in a Herdbook store.
 
-    `HerdbookSaver()` takes the store and the space of the current folder's checkpoints; a URL or an
-    open store may be named instead, and a space in it (`checkpoints/<owner>`). Only values of known
-    classes come back: `allow` names further ones, as classes or as (module, name). The store is
-    opened when it is first needed; `with` or `close` closes it. Any thread may use it, and any
-    number of processes; `room` is how many bytes of values it may remember.
+    `HerdbookSaver()` uses the store and the space of the current folder's checkpoints; a URL or an
+    open store may be given instead, and a space in it (`checkpoints/<owner>`). Only values of known
+    classes are decoded: `allow` adds further ones, as classes or as (module, name). The store is
+    opened on first use; `with` or `close` closes it. Any thread may use it, and any number of
+    processes; `room` is the size of its cache of values in bytes.
     """
 
     serde: SerializerProtocol
@@ -56,14 +56,14 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         *,
         allow: Iterable[Allowed] = (),
         serde: SerializerProtocol | None = None,
-        room: int = ROOM,
+        room: int = CACHE_BYTES,
     ) -> None:
         super().__init__(serde=serde or GuardedSerializer(allow))
-        self._home = home(place, space, room)
+        self._saver_store = saver_store(place, space, room)
 
     def close(self) -> None:
-        """Close the store, if this saver has opened it; closing twice is no error."""
-        self._home.close()
+        """Close the store if this saver has opened it; closing twice is no error."""
+        self._saver_store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +78,10 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         await asyncio.to_thread(self.close)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
-        """The next version of a channel: a number, or a text for who began with texts."""
+        """The next version of a channel: a number, or a text if the current one is a text.
+
+        Raises InvalidValue for a text that does not begin with a number.
+        """
         if not isinstance(current, str):
             return super().get_next_version(current, channel)
         number, dot, rest = current.partition(".")
@@ -96,32 +99,32 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         thread_id, namespace = lane_of(config)
-        told_of = get_checkpoint_metadata(config, metadata)
-        run_id = told_of.get("run_id")
+        all_metadata = get_checkpoint_metadata(config, metadata)
+        run_id = all_metadata.get("run_id")
         rest = {name: each for name, each in checkpoint.items() if name != "channel_values"}
         versions = checkpoint["channel_versions"]
-        written = self._written
+        encode = self._encode
         values = {
-            name: Offer(versions.get(name), False, partial(written, value))  # noqa: FBT003
+            name: ChannelValue(versions.get(name), False, partial(encode, value))  # noqa: FBT003
             if name not in new_versions
-            else self._changed(versions.get(name), value)
+            else self._changed_value(versions.get(name), value)
             for name, value in checkpoint["channel_values"].items()
         }
         work = partial(
-            Keeping.put,
+            CheckpointWriter.put,
             thread_id=thread_id,
             namespace=namespace,
             checkpoint_id=checkpoint["id"],
             parent_id=get_checkpoint_id(config) or None,
             run_id=None if run_id is None else str(run_id),
-            metadata=metadata_written(told_of, self.serde),
-            state=self._written(rest),
+            metadata=encode_metadata(all_metadata, self.serde),
+            state=self._encode(rest),
             values=values,
         )
         try:
-            self._home.write(partial(work, new=True))
+            self._saver_store.write(partial(work, new=True))
         except AlreadyExists:
-            self._home.write(work)
+            self._saver_store.write(work)
         return config_of(config["configurable"]["thread_id"], namespace, checkpoint["id"])
 
     def put_writes(
@@ -133,12 +136,14 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
     ) -> None:
         thread_id, namespace = lane_of(config)
         done = [
-            Done(task_id, task_path, WRITES_IDX_MAP.get(channel, at), channel, self._written(value))
+            TaskWrite(
+                task_id, task_path, WRITES_IDX_MAP.get(channel, at), channel, self._encode(value)
+            )
             for at, (channel, value) in enumerate(writes)
         ]
         replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
         checkpoint_id = str(config["configurable"]["checkpoint_id"])
-        self._home.write(
+        self._saver_store.write(
             lambda kept: kept.put_writes(thread_id, namespace, checkpoint_id, done, replace=replace)
         )
 
@@ -146,11 +151,11 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         names = lane_of(config)
         checkpoint_id = get_checkpoint_id(config) or None
 
-        def question(kept: Checkpoints) -> Held | None:
+        def question(kept: Checkpoints) -> CheckpointBundle | None:
             row = kept.find(*names, checkpoint_id)
-            return None if row is None else next(kept.held([row], names))
+            return None if row is None else next(kept.load_bundles([row], names))
 
-        found = self._home.read(question)
+        found = self._saver_store.read(question)
         return found and self._tuple(found, config["configurable"]["thread_id"])
 
     def list(
@@ -161,34 +166,38 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        listing = Listing(config, filter, before, limit)
-        metadata = partial(metadata_read, serializer=self.serde)
-        while not listing.over:
-            for held in self._home.read(partial(listing.next, metadata=metadata)):
+        listing = CheckpointListing(config, filter, before, limit)
+        metadata = partial(decode_metadata, serializer=self.serde)
+        while not listing.finished:
+            for held in self._saver_store.read(partial(listing.next_page, metadata=metadata)):
                 yield self._tuple(held)
 
     def delete_thread(self, thread_id: str) -> None:
-        self._home.write(lambda kept: thread_operations.remove_threads(kept.uow, [str(thread_id)]))
+        self._saver_store.write(
+            lambda kept: thread_operations.remove_threads(kept.uow, [str(thread_id)])
+        )
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         if run_ids:
-            self._home.write(
+            self._saver_store.write(
                 lambda kept: thread_operations.remove_runs(kept.uow, map(str, run_ids))
             )
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         source, target = str(source_thread_id), str(target_thread_id)
-        self._home.write(lambda kept: thread_operations.copy_thread(kept.uow, source, target))
+        self._saver_store.write(
+            lambda kept: thread_operations.copy_thread(kept.uow, source, target)
+        )
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         if isinstance(thread_ids, str):
             raise InvalidValue("thread_ids", "must be several ids, not one text")
         names = [str(thread_id) for thread_id in thread_ids]
         if strategy == "delete":
-            self._home.write(lambda kept: thread_operations.remove_threads(kept.uow, names))
+            self._saver_store.write(lambda kept: thread_operations.remove_threads(kept.uow, names))
         elif strategy == "keep_latest":
             for name in names:
-                self._home.write(partial(_pruned, thread_id=name))
+                self._saver_store.write(partial(_prune_thread, thread_id=name))
         else:
             raise InvalidValue("strategy", f"{strategy!r} is neither keep_latest nor delete")
 
@@ -203,14 +212,14 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        listing = Listing(config, filter, before, limit)
-        metadata = partial(metadata_read, serializer=self.serde)
+        listing = CheckpointListing(config, filter, before, limit)
+        metadata = partial(decode_metadata, serializer=self.serde)
 
         def following() -> Sequence[CheckpointTuple]:
-            found = self._home.read(partial(listing.next, metadata=metadata))
+            found = self._saver_store.read(partial(listing.next_page, metadata=metadata))
             return [self._tuple(held) for held in found]
 
-        while not listing.over:
+        while not listing.finished:
             for each in await asyncio.to_thread(following):
                 yield each
 
@@ -244,32 +253,32 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
 
-    def _values(self, values: Mapping[str, Typed]) -> dict[str, Any]:
+    def _decode_values(self, values: Mapping[str, TaggedBytes]) -> dict[str, Any]:
         if isinstance(self.serde, GuardedSerializer):
             return self.serde.loads_all(values)
         return {name: self.serde.loads_typed(each) for name, each in values.items()}
 
-    def _changed(self, version: Any, value: Any) -> Offer:
-        written = self._written(value)  # before others wait for the end of our transaction
-        return Offer(version, changed=True, write=lambda: written)
+    def _changed_value(self, version: Any, value: Any) -> ChannelValue:
+        encoded = self._encode(value)  # outside of the transaction, which others wait for
+        return ChannelValue(version, changed=True, write=lambda: encoded)
 
-    def _written(self, value: Any) -> Typed:
+    def _encode(self, value: Any) -> TaggedBytes:
         tag, data = self.serde.dumps_typed(value)
-        return Typed(tag, bytes(data))
+        return TaggedBytes(tag, bytes(data))
 
-    def _tuple(self, held: Held, thread_id: Any = None) -> CheckpointTuple:
+    def _tuple(self, held: CheckpointBundle, thread_id: Any = None) -> CheckpointTuple:
         thread_id = held.thread_id if thread_id is None else thread_id
         read, parent, namespace = self.serde.loads_typed, held.parent_id, held.namespace
         checkpoint: Any = read(held.state)
-        checkpoint["channel_values"] = self._values(held.values)
+        checkpoint["channel_values"] = self._decode_values(held.values)
         return CheckpointTuple(
             config_of(thread_id, namespace, held.checkpoint_id),
             checkpoint,
-            metadata_read(held.metadata, self.serde),
+            decode_metadata(held.metadata, self.serde),
             None if parent is None else config_of(thread_id, namespace, parent),
             [(done.task_id, done.channel, read(done.value)) for done in held.writes],
         )
 
 
-def _pruned(kept: Keeping, thread_id: str) -> int:
-    return thread_operations.prune(kept.uow, thread_id)
+def _prune_thread(kept: CheckpointWriter, thread_id: str) -> int:
+    return thread_operations.prune_thread(kept.uow, thread_id)

@@ -1,4 +1,4 @@
-"""The store and the space a saver works in, found and opened when they are first needed."""
+"""The store and the space of a saver, found and opened on first use."""
 
 import logging
 import os
@@ -10,36 +10,36 @@ from typing import TypeVar
 
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
-from herdbook.ports.checkpoint_storage.byte_lru import Shelf
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import Recent
+from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import LatestCheckpointCache
 from herdbook.ports.engine.store import Store
 from herdbook.ports.repositories.checkpoints import Checkpoints
-from herdbook.ports.unit_of_work.run import insist
+from herdbook.ports.unit_of_work.run import retry
 from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 
 R = TypeVar("R")
 
 _log = logging.getLogger("herdbook")
 
-Found = tuple[Store, str]
+StoreAndSpace = tuple[Store, str]
 
 
-class Home:
-    """Where checkpoints are kept; copies of a saver share one."""
+class SaverStore:
+    """The store and space of a saver, with its caches; copies of a saver share one."""
 
-    def __init__(self, find: Callable[[ExitStack], Found], room: int) -> None:
-        self.shelf = Shelf(room)
-        self._recent = Recent()
+    def __init__(self, find: Callable[[ExitStack], StoreAndSpace], room: int) -> None:
+        self.shelf = ByteLru(room)
+        self._recent = LatestCheckpointCache()
         self._find = find
         self._lock = Lock()
         self._stack = ExitStack()
-        self._found: Found | None = None
+        self._found: StoreAndSpace | None = None
         self._closed = False
 
     @property
-    def found(self) -> Found:
-        """The store and the space."""
+    def store_and_space(self) -> StoreAndSpace:
+        """The store and the space; raises StoreUnavailable after `close`."""
         if self._found is None:
             with self._lock:
                 if self._closed:
@@ -48,48 +48,52 @@ class Home:
                     self._found = self._find(self._stack)
         return self._found
 
-    def write(self, work: Callable[[Keeping], R]) -> R:
-        """Do something in a transaction of its own, again if the connection breaks.
+    def write(self, work: Callable[[CheckpointWriter], R]) -> R:
+        """Run work in a transaction of its own, and again if the connection breaks.
 
-        It may be repeated even when nobody knows whether it had happened: done twice is done once.
+        All work must be idempotent: it is repeated even if it is unknown whether it was committed.
         """
-        store, space = self.found
+        store, space = self.store_and_space
 
         def attempt() -> R:
             with unit_of_work(store, space) as uow:
                 head = uow.session.head
                 known = self._recent.at(head.clock if head else None)
-                result = work(Keeping(uow, self.shelf, known))
+                result = work(CheckpointWriter(uow, self.shelf, known))
                 if uow.changes:
                     uow.commit()
-                    self._recent.note(uow, known)
+                    self._recent.remember(uow, known)
                 return result
 
-        return insist(attempt, store.patience)
+        return retry(attempt, store.patience)
 
     def read(self, question: Callable[[Checkpoints], R]) -> R:
-        """Ask something in a read transaction of its own."""
-        store, space = self.found
-        asking = getattr(store, "asking", None)
+        """Run a query in a read transaction of its own."""
+        store, space = self.store_and_space
+        immediate_read = getattr(store, "immediate_read", None)
 
         def attempt() -> R:
-            with asking(space) if asking else store.transaction(space, write=False) as session:
+            with (
+                immediate_read(space)
+                if immediate_read
+                else store.transaction(space, write=False) as session
+            ):
                 return question(Checkpoints(session, self.shelf, store.url))
 
-        return insist(attempt, store.patience)
+        return retry(attempt, store.patience)
 
     def close(self) -> None:
-        """Close the store, if it was opened here."""
+        """Close the store if it was opened here."""
         with self._lock:
             self._closed, self._found = True, None
             self._stack.close()
 
 
-def home(place: str | Store | None, space: str | None, room: int) -> Home:
-    """The home that a place and a space stand for; what is not said is that of this folder."""
+def saver_store(place: str | Store | None, space: str | None, room: int) -> SaverStore:
+    """The saver store for a URL or store and a space; by default those of the current folder."""
     folder = Path.cwd()
 
-    def find(stack: ExitStack) -> Found:
+    def find(stack: ExitStack) -> StoreAndSpace:
         from herdbook.adapters.workspace import Whereabouts  # noqa: PLC0415 - if needed at all
 
         here = Whereabouts(folder, os.environ)
@@ -110,4 +114,4 @@ def home(place: str | Store | None, space: str | None, room: int) -> Home:
             here.pin()
         return store, space or here.space(Area.CHECKPOINTS)
 
-    return Home(find, room)
+    return SaverStore(find, room)

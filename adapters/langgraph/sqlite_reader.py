@@ -1,8 +1,8 @@
-"""The databases of LangGraph's `SqliteSaver`, read from a copy that is taken while they are in use.
+"""Reader of the databases of LangGraph's `SqliteSaver`, from a copy taken while they are in use.
 
-The copy is what SQLite would see: the database file first, then its write-ahead log. Whatever a
-writer moves from the log into the file meanwhile is still in the log, as long as that was not begun
-anew; if it was, the copy is taken again. Nothing is opened, locked or made beside the source.
+The copy is what SQLite would see: the database file first, then its write-ahead log. Pages that a
+writer moves from the log into the file meanwhile are still in the log, unless that was restarted;
+if it was, the copy is taken again. Nothing is opened, locked or created next to the source.
 """
 
 import json
@@ -17,14 +17,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from herdbook.adapters.langgraph.split_checkpoint import split
-from herdbook.adapters.msgpack_reader import Unreadable
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.adapters.msgpack_reader import UnreadableValue
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import StoreBusy, StoreUnavailable
-from herdbook.ports.repositories.checkpoints import Done
-from herdbook.ports.world.foreign_checkpoints import Foreign, Untold
+from herdbook.ports.repositories.checkpoints import TaskWrite
+from herdbook.ports.world.foreign_checkpoints import ForeignCheckpoint, ReadFailure
 
 HEADER = 32
-"""The bytes at the beginning of a log that change when it is begun anew."""
+"""The size of the header of a log, which changes when the log is restarted."""
 ATTEMPTS, PAUSE = 20, 0.1
 _IDS = ("thread_id", "checkpoint_ns", "checkpoint_id")
 COLUMNS = {
@@ -34,17 +34,21 @@ COLUMNS = {
 
 
 @contextmanager
-def opened(file: Path) -> Iterator["SqliteCheckpoints"]:
-    """A database as it is now; StoreUnavailable if there is none, or if it is another one."""
+def open_database(file: Path) -> Iterator["SqliteCheckpoints"]:
+    """Open a copy of a database as it is now.
+
+    Raises StoreUnavailable if there is no file, or if it is another kind of database, and StoreBusy
+    if no consistent copy could be taken.
+    """
     path = file.resolve()
     if not path.is_file():
         what = "it is no file" if path.exists() else "there is no such file"
         raise StoreUnavailable(str(file), what)
     try:
         with TemporaryDirectory(prefix="herdbook-") as folder:
-            size = _copied(path, Path(folder))
-            connection = _connected(Path(folder, path.name))
-        # The copy is open and has no name any more: it goes with this process, however that ends.
+            size = _copy(path, Path(folder))
+            connection = _connect(Path(folder, path.name))
+        # The copy is open and its file is unlinked: it disappears with this process in any case.
         with closing(connection):
             yield SqliteCheckpoints(file, connection, size)
     except OSError as error:
@@ -57,8 +61,8 @@ def opened(file: Path) -> Iterator["SqliteCheckpoints"]:
         raise StoreUnavailable(str(file), reason) from error
 
 
-def _copied(path: Path, folder: Path) -> int:
-    """Copy a database with its log or journal; how many bytes that are."""
+def _copy(path: Path, folder: Path) -> int:
+    """Copy a database with its log or journal; returns the number of bytes."""
     beside = [path.with_name(path.name + end) for end in ("", "-wal", "-journal")]
     start = time.monotonic()
     for _ in range(ATTEMPTS):
@@ -77,7 +81,7 @@ def _copied(path: Path, folder: Path) -> int:
 
 
 def _state(path: Path) -> Any:
-    """What must be the same before and after a copy for that to be whole."""
+    """What must be equal before and after a copy if the copy is consistent."""
     log, journal = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-journal")
     header = b""
     with suppress(FileNotFoundError), log.open("rb") as opened_log:
@@ -87,13 +91,13 @@ def _state(path: Path) -> Any:
     found = []
     for each in (path, journal):
         with suppress(FileNotFoundError):
-            told = each.stat()
-            found.append((each.name, told.st_ino, told.st_size, told.st_mtime_ns))
+            status = each.stat()
+            found.append((each.name, status.st_ino, status.st_size, status.st_mtime_ns))
     return found
 
 
-def _connected(copy: Path) -> sqlite3.Connection:
-    """Open a copy, the log put back into it, so that it needs no other file any more."""
+def _connect(copy: Path) -> sqlite3.Connection:
+    """Open a copy after merging its log into it, so that it needs no other file."""
     with closing(sqlite3.connect(copy)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         connection.execute("PRAGMA journal_mode=DELETE").fetchall()
@@ -144,66 +148,70 @@ class SqliteCheckpoints:
         )
         return int(count)
 
-    def checkpoints(self) -> Iterator[Foreign | Untold]:
-        """All checkpoints, thread by thread, in the order of their ids."""
+    def checkpoints(self) -> Iterator[ForeignCheckpoint | ReadFailure]:
+        """All checkpoints, by thread and namespace, in the order of their ids."""
         rows = self._connection.execute(
             "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, "
             "checkpoint, metadata FROM checkpoints ORDER BY thread_id, checkpoint_ns, checkpoint_id"
         )
         for row in rows:
             key = "checkpoint " + " ".join(repr(each) for each in row[:3])
-            untold: list[Untold] = []
+            untold: list[ReadFailure] = []
             try:
                 found = self._foreign(row, key, untold)
-            except Unreadable as error:
-                yield Untold(key, str(error))
+            except UnreadableValue as error:
+                yield ReadFailure(key, str(error))
                 continue
             yield found
             yield from untold
 
-    def _foreign(self, row: tuple[Any, ...], key: str, untold: list[Untold]) -> Foreign:
+    def _foreign(
+        self, row: tuple[Any, ...], key: str, untold: list[ReadFailure]
+    ) -> ForeignCheckpoint:
         *ids, parent, tag, data, metadata = row
         thread_id, namespace, checkpoint_id = (_text(each, "an id of it") for each in ids)
         state, values = split(_text(tag, "the word for how it is written"), _bytes(data))
-        said = _metadata(metadata)
-        run_id = json.loads(said.data).get("run_id")
+        found = _metadata(metadata)
+        run_id = json.loads(found.data).get("run_id")
         writes = list(self._writes((thread_id, namespace, checkpoint_id), key, untold))
-        return Foreign(
+        return ForeignCheckpoint(
             thread_id,
             namespace,
             checkpoint_id,
             _text(parent, "its parent's id") if parent else None,
             None if run_id is None else str(run_id),
-            said,
+            found,
             state,
             values,
             writes,
             len(data) + sum(len(done.value.data) for done in writes),
         )
 
-    def _writes(self, ids: tuple[str, str, str], key: str, untold: list[Untold]) -> Iterator[Done]:
+    def _writes(
+        self, ids: tuple[str, str, str], key: str, untold: list[ReadFailure]
+    ) -> Iterator[TaskWrite]:
         for task_id, path, number, channel, tag, data in self._connection.execute(
             self._writes_query, ids
         ):
             try:
-                yield Done(
+                yield TaskWrite(
                     _text(task_id, "its task"),
                     _text(path, "its path"),
                     _whole(number),
                     _text(channel, "its channel"),
-                    Typed(_text(tag, "the word for how it is written"), _bytes(data)),
+                    TaggedBytes(_text(tag, "the word for how it is written"), _bytes(data)),
                 )
-            except Unreadable as error:
-                untold.append(Untold(f"write {task_id!r} {number!r} of {key}", str(error)))
+            except UnreadableValue as error:
+                untold.append(ReadFailure(f"write {task_id!r} {number!r} of {key}", str(error)))
 
 
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
-        raise Unreadable(f"{what} is no text")
+        raise UnreadableValue(f"{what} is no text")
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise Unreadable(f"{what} is no Unicode") from error
+        raise UnreadableValue(f"{what} is no Unicode") from error
     return value
 
 
@@ -213,23 +221,23 @@ def _bytes(value: Any) -> bytes:
     if value is None:
         return b""
     if not isinstance(value, bytes):
-        raise Unreadable("what it holds are no bytes")
+        raise UnreadableValue("what it holds are no bytes")
     return value
 
 
 def _whole(value: Any) -> int:
     if not isinstance(value, int):
-        raise Unreadable("its number is none")
+        raise UnreadableValue("its number is none")
     return value
 
 
-def _metadata(value: Any) -> Typed:
-    """What is said of a checkpoint; SqliteSaver writes it as JSON, whatever the rest is."""
+def _metadata(value: Any) -> TaggedBytes:
+    """The metadata of a checkpoint, which SqliteSaver always writes as JSON."""
     data = _bytes(value) or b"{}"
     try:
-        said = json.loads(data)
+        found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Unreadable("what is said of it is no JSON") from error
-    if not isinstance(said, dict):
-        raise Unreadable("what is said of it is no JSON object")
-    return Typed("json", data)
+        raise UnreadableValue("what is said of it is no JSON") from error
+    if not isinstance(found, dict):
+        raise UnreadableValue("what is said of it is no JSON object")
+    return TaggedBytes("json", data)

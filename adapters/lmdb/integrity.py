@@ -8,7 +8,7 @@ from attrs import frozen
 from herdbook.adapters.lmdb.keys import entries, key_encoder, lookup_tag, prefix_end, row_prefix
 from herdbook.domain.errors import StoreDamaged
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.store import Finding
+from herdbook.ports.engine.store import IntegrityFinding
 
 _UNREADABLE = (StoreDamaged, ValueError, LookupError, TypeError)
 _MARK = slice(4, 8)
@@ -58,11 +58,11 @@ class IndexChecker:
             yield name.decode(errors="replace")
             there = cursor.set_range(prefix_end(self.space + name + b"\0"))
 
-    def sound(self, kind: Kind[Any]) -> Iterator[Any]:
+    def readable_rows(self, kind: Kind[Any]) -> Iterator[Any]:
         """The rows of a kind that can be read."""
         return (row for _, row in self.of_kind(kind) if row is not None)
 
-    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
+    def find_flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[IntegrityFinding]:
         """Find everything that differs from what writing the rows has left."""
         known = {kind.name: kind for kind in kinds}
         for name in self.names():
@@ -90,7 +90,7 @@ class IndexChecker:
         if sum(1 for _ in self.under(self.space, self.lookups)) > leading:
             yield from (finding for _, finding in self._stray_entries(known))
 
-    def mend(self, kinds: Iterable[Kind[Any]]) -> int:
+    def repair_lookups(self, kinds: Iterable[Kind[Any]]) -> int:
         """Write the missing lookup entries and delete the stray ones; how many there were.
 
         Entries that lead to a row that cannot be read stay: nobody knows which values that row has.
@@ -111,7 +111,9 @@ class IndexChecker:
             self.txn.put(entry, key, db=self.lookups)
         return len(strays | {entry for entry, _ in lacking})
 
-    def _stray_entries(self, known: dict[str, Kind[Any]]) -> Iterator[tuple[bytes, Finding]]:
+    def _stray_entries(
+        self, known: dict[str, Kind[Any]]
+    ) -> Iterator[tuple[bytes, IntegrityFinding]]:
         """The entries that should not exist, each with its finding."""
         marks = {
             lookup_tag(kind.name, each): kind

@@ -14,23 +14,23 @@ from herdbook.adapters.lmdb.spaces import META
 from herdbook.adapters.lmdb.writer_lock import FileCondition, judge_file, writer_lock
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.location.resolve import NOTHING_THERE, Sight
+from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 
 
-def probe(url: str, _: float) -> Sight:
+def probe(url: str, _: float) -> StoreProbe:
     """What the folder says of itself; creates nothing and waits for nobody.
 
     A data file that is not known to be whole is not read: opening the store verifies it.
     """
     folder = Path(os.path.realpath(path_of(url)))
     if is_free(folder):
-        return NOTHING_THERE
+        return NO_STORE
     size = None
     try:
         size = size_of(folder)
-        return Sight(exists=True, bytes=size, schema_version=_version(folder))
+        return StoreProbe(exists=True, bytes=size, schema_version=_version(folder))
     except (HerdbookError, lmdb.Error, OSError, ValueError, KeyError) as error:
-        return Sight(exists=True, bytes=size, problem=f"it cannot be read: {error}")
+        return StoreProbe(exists=True, bytes=size, problem=f"it cannot be read: {error}")
 
 
 def is_missing(url: str) -> bool:

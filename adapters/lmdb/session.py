@@ -20,11 +20,11 @@ from herdbook.adapters.lmdb.keys import (
 )
 from herdbook.domain.errors import AlreadyExists, NotFound, StoreDamaged, StoreUnavailable
 from herdbook.domain.journal import Head
-from herdbook.ports.engine.codec import decode, encode
+from herdbook.ports.engine.codec import decode_row, encode_row
 from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import Query, find
-from herdbook.ports.engine.store import Finding
+from herdbook.ports.engine.store import IntegrityFinding
 
 if TYPE_CHECKING:
     from herdbook.adapters.lmdb.integrity import IndexChecker
@@ -46,31 +46,31 @@ _read_json = json.JSONDecoder().raw_decode
 
 def _encode_row(kind: Kind[Any], row: Any) -> bytes:
     """A row with its checksum: JSON, and after a NUL the raw bytes whose lengths the JSON has."""
-    values = encode(kind, row, revealed=True)
-    if not kind.raw:
+    values = encode_row(kind, row, reveal=True)
+    if not kind.bytes_fields:
         text = write_json(values).encode()
         return zlib.crc32(text).to_bytes(4, "big") + text
-    raw = [values[name] for name in kind.raw if name in values]
-    values.update((name, len(values[name])) for name in kind.raw if name in values)
+    raw = [values[name] for name in kind.bytes_fields if name in values]
+    values.update((name, len(values[name])) for name in kind.bytes_fields if name in values)
     text = b"".join([write_json(values).encode(), b"\0", *raw])
     return zlib.crc32(text).to_bytes(4, "big") + text
 
 
 def _decode_row(kind: Kind[E], value: bytes, place: str) -> E:
-    text = memoryview(value)[4:] if kind.raw else value[4:]
+    text = memoryview(value)[4:] if kind.bytes_fields else value[4:]
     if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
         raise StoreDamaged(place, f"a row of {kind.name} does not match its checksum")
     try:
-        if not kind.raw:
-            row = decode(kind, _read_json(str(text, "utf-8"))[0])
+        if not kind.bytes_fields:
+            row = decode_row(kind, _read_json(str(text, "utf-8"))[0])
         else:
             end = value.index(b"\0", 4)
             values, start = _read_json(value[4:end].decode())[0], end + 1
-            for name in kind.raw:
+            for name in kind.bytes_fields:
                 if name in values:
                     end = start + values[name]
                     values[name], start = value[start:end], end
-            row = decode(kind, values)
+            row = decode_row(kind, values)
         if len(vars(row)) < len(kind.columns):
             raise LookupError("a field is missing")
     except _UNREADABLE as error:
@@ -123,7 +123,7 @@ class LmdbSession:
 
     def decode_row(self, kind: Kind[E], value: bytes) -> E:
         """The row that `_encode_row` encoded; StoreDamaged if it is not as it was written."""
-        if kind.raw and len(value) < SHORT:
+        if kind.bytes_fields and len(value) < SHORT:
             row: E = _decode_row_cached(kind, value, self._place)
             return row
         return _decode_row(kind, value, self._place)
@@ -264,7 +264,7 @@ class LmdbSession:
                 for entry in entries(kind, row, self._space):
                     self._txn.delete(entry, db=self._lookups)
 
-    def relookup(self, kind: Kind[Any], known: set[tuple[str, ...]]) -> None:
+    def update_lookups(self, kind: Kind[Any], known: set[tuple[str, ...]]) -> None:
         """Write entries of new lookups for the existing rows; delete those of dropped ones."""
         declared = {each: at for at, each in enumerate(kind.all_lookups)}
         cursor = self._txn.cursor(db=self._lookups)
@@ -281,14 +281,14 @@ class LmdbSession:
             found_by = encode_key(kind.key_of(row))
             self.put_entries([(fresh[at], found_by) for at in new])
 
-    def sound(self, kind: Kind[E]) -> Iterator[E]:
-        return self._index_checker().sound(kind)
+    def readable_rows(self, kind: Kind[E]) -> Iterator[E]:
+        return self._index_checker().readable_rows(kind)
 
-    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
-        return self._index_checker().flaws(kinds)
+    def find_flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[IntegrityFinding]:
+        return self._index_checker().find_flaws(kinds)
 
-    def mend(self, kinds: Iterable[Kind[Any]]) -> int:
-        return self._index_checker().mend(kinds)
+    def repair_lookups(self, kinds: Iterable[Kind[Any]]) -> int:
+        return self._index_checker().repair_lookups(kinds)
 
     def _index_checker(self) -> "IndexChecker":
         from herdbook.adapters.lmdb.integrity import IndexChecker  # noqa: PLC0415 - only checks need it

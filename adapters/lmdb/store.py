@@ -205,7 +205,7 @@ def _lay_out_store(
         session = LmdbSession(txn, databases, space, NEVER, place)
         for kind in dictionary:
             known = {tuple(each) for each in before["lookups"].get(kind.name, [])}
-            session.relookup(kind, known)
+            session.update_lookups(kind, known)
         head = session.head
         if head is not None:
             raised = {

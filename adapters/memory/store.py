@@ -1,7 +1,7 @@
 """A store in this process's memory: the reference that every other store must agree with.
 
-It keeps rows in dictionaries and answers queries by `admits` and `arrange` themselves. It is a real
-store, for tests and for tools that keep nothing, and ends with its process.
+It keeps rows in dictionaries and answers queries by `matches` and `sort_and_page` themselves. It is
+a real store, for tests and for tools that keep nothing, and ends with its process.
 """
 
 import os
@@ -16,10 +16,10 @@ from uuid import uuid4
 from herdbook.domain.errors import AlreadyExists, NotFound, StoreBusy, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.location.areas import area_of
-from herdbook.ports.engine.codec import revive
+from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Dictionary, Kind
-from herdbook.ports.engine.query import Query, admits, arrange
+from herdbook.ports.engine.query import Query, matches, sort_and_page
 from herdbook.ports.world.clock import Clock
 from herdbook.ports.world.ids import Ids
 
@@ -41,7 +41,7 @@ def _copy_documents(kind: Kind[E], row: E) -> E:
         return row
     values = dict(vars(row))
     values.update({name: deepcopy(values[name]) for name in documents})
-    return revive(kind, values)
+    return construct_unchecked(kind, values)
 
 
 class MemorySession:
@@ -69,11 +69,11 @@ class MemorySession:
 
     def select(self, query: Query[E]) -> list[E]:
         rows = self._rows(query.kind).values()
-        admitted = arrange(query, [row for row in rows if admits(query, row)])
+        admitted = sort_and_page(query, [row for row in rows if matches(query, row)])
         return [_copy_documents(query.kind, row) for row in admitted]
 
     def count(self, query: Query[Any]) -> int:
-        return sum(admits(query, row) for row in self._rows(query.kind).values())
+        return sum(matches(query, row) for row in self._rows(query.kind).values())
 
     def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
         table = self._writable(kind)

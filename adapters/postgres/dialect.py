@@ -3,7 +3,7 @@
 from typing import Any
 
 from herdbook.adapters.sql.dialect import Dialect
-from herdbook.ports.engine.codec import utc
+from herdbook.ports.engine.codec import as_utc
 
 TEXT = 'text COLLATE "C"'
 
@@ -26,7 +26,7 @@ POSTGRES = Dialect(
     types={name: TEXT if each == "text" else each for name, each in _TYPES.items()},
     array_types=_TYPES,
     moment_to_db=_as_is,
-    moment_from_db=utc,
+    moment_from_db=as_utc,
     among=lambda column, values: f"{column} = ANY({values})",
     hash_of=lambda text: f"md5({text})",
 )

@@ -4,7 +4,7 @@ from herdbook.adapters.postgres.connection_pool import ConnectionPool
 from herdbook.adapters.postgres.ownership import STORE
 from herdbook.adapters.postgres.schema import inspect_schema
 from herdbook.adapters.sql.dialect import quote_name
-from herdbook.domain.location.resolve import NOTHING_THERE, Sight
+from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 from herdbook.ports.engine.dictionary import DICTIONARY
 
 _SIZE = """
@@ -14,17 +14,17 @@ WHERE n.nspname = %s AND c.relkind IN ('r', 'm')
 """
 
 
-def probe(url: str, patience: float) -> Sight:
+def probe(url: str, patience: float) -> StoreProbe:
     """What the schema says of itself; raises at once what prevents that."""
     connections = ConnectionPool(url, patience=patience)
     try:
         with connections.borrow(keep_trying=False) as connection:
             if STORE not in inspect_schema(connection, connections, DICTIONARY).tables:
-                return NOTHING_THERE
+                return NO_STORE
             size = connection.execute(_SIZE, [connections.schema]).fetchone()
             table = f"{quote_name(connections.schema)}.{STORE}"
             row = connection.execute(f"SELECT schema_version FROM {table}").fetchone()
-            return Sight(
+            return StoreProbe(
                 exists=True,
                 bytes=size[0] if size else None,
                 schema_version=row[0] if row else None,

@@ -25,7 +25,7 @@ from herdbook.domain.errors import AlreadyExists, HerdbookError, StoreUnavailabl
 from herdbook.domain.journal import Head
 from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.store import Node, Step
+from herdbook.ports.engine.store import EdgeMapping, Node
 
 E = TypeVar("E")
 Statement = tuple[str, list[Any] | None]
@@ -229,7 +229,7 @@ class PostgresSession(SqlSession):
         except psycopg.Error as error:
             raise self._runner.translate_commit_error(error) from error
 
-    def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
+    def walk(self, steps: Sequence[EdgeMapping], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
         """Follow edges with one recursive statement."""
         branches = []
         for step in steps:

@@ -24,7 +24,7 @@ from herdbook.domain.journal import Head
 from herdbook.domain.location.areas import area_of
 from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Dictionary
-from herdbook.ports.unit_of_work.run import insist
+from herdbook.ports.unit_of_work.run import retry
 from herdbook.ports.world.ids import Ids
 
 
@@ -43,7 +43,7 @@ class PostgresStore:
         self._tables = Tables(POSTGRES, self._within)
         self._lock, self._moment = lock_sql(self._tables), moment_sql(self._tables)
         try:
-            self.uuid, self.schema_version = insist(
+            self.uuid, self.schema_version = retry(
                 partial(describe, self._connections, dictionary, create=create), patience
             )
         except BaseException:
@@ -70,7 +70,7 @@ class PostgresStore:
             yield PostgresSession(runner, self._tables, space, moment)
 
     @contextmanager
-    def asking(self, space: str) -> Iterator[PostgresSession]:
+    def immediate_read(self, space: str) -> Iterator[PostgresSession]:
         area_of(space)
         connections = self._pool()
         with connections.borrow() as connection:

@@ -9,7 +9,7 @@ from attrs import frozen
 
 from herdbook.domain.clock import Stamp
 from herdbook.domain.secret import Secret
-from herdbook.ports.engine.codec import members, utc, value_of
+from herdbook.ports.engine.codec import as_utc, choices_by_value, enum_value
 from herdbook.ports.engine.kinds import Column
 
 Convert = Callable[[Any], Any]
@@ -52,8 +52,8 @@ class Dialect:
         """The function that turns a value into a parameter; None if it is one already."""
         converters: dict[str, Convert] = {
             "moment": self.moment_to_db,
-            "choice": value_of,
-            "number choice": value_of,
+            "choice": enum_value,
+            "number choice": enum_value,
             "secret": Secret.reveal,
             "stamp": str,
             "document": _write_json,
@@ -62,7 +62,7 @@ class Dialect:
 
     def from_db(self, column: Column) -> Convert | None:
         """The function that turns a fetched value into the domain's; None if it is one already."""
-        choices = members(column).__getitem__
+        choices = choices_by_value(column).__getitem__
         converters: dict[str, Convert] = {
             "moment": self.moment_from_db,
             "choice": choices,
@@ -94,6 +94,6 @@ def default_literal(value: Any) -> str:
         case int():
             return str(value)
         case datetime():
-            return f"TIMESTAMP '{utc(value).strftime('%Y-%m-%d %H:%M:%S.%f')}'"
+            return f"TIMESTAMP '{as_utc(value).strftime('%Y-%m-%d %H:%M:%S.%f')}'"
         case _:
             return "'" + str(value).replace("'", "''") + "'"

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from herdbook.adapters.sql.dialect import Convert, Dialect, quote_name
-from herdbook.ports.engine.codec import revive
+from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.kinds import Column, Kind
 from herdbook.ports.engine.query import Query, Range
 
@@ -43,7 +43,7 @@ class SqlTable(Generic[E]):
         for at, convert in self._outgoing:
             if values[at] is not None and convert is not None:
                 values[at] = convert(values[at])
-        return revive(self.kind, dict(zip(self._names, values, strict=True)))
+        return construct_unchecked(self.kind, dict(zip(self._names, values, strict=True)))
 
     def parameter(self, column: Column, value: Any) -> Any:
         """One value as a parameter."""

@@ -15,7 +15,7 @@ from herdbook.adapters.sql_query.sandbox import NO_DUCKDB, Deadline, Tables, que
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.secret import HIDDEN
 from herdbook.ports.engine.kinds import Column, Dictionary, Kind
-from herdbook.ports.engine.paging import pages
+from herdbook.ports.engine.paging import select_pages
 from herdbook.ports.engine.store import Store
 
 WITHIN = "memory.main"
@@ -34,7 +34,7 @@ def query_copy(store: Store, _url: str, sql: str, *, deadline: Deadline, limit: 
         for space in store.spaces() if kinds else ():
             with store.transaction(space, write=False) as session:
                 for kind in kinds:
-                    for rows in pages(session, kind):
+                    for rows in select_pages(session, kind):
                         yield kind.name, _columns(kind, space, rows)
 
     if find_spec("duckdb") is None:

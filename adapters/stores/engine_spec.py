@@ -43,7 +43,7 @@ class EngineSpec(NamedTuple):
     data_file: str = ""
     """The file in its folder that is there exactly when a store is; a file engine's is the path."""
     probe: str = ""
-    """`probe(url, patience)`, which gives a Sight; an engine without one has nothing to see."""
+    """`probe(url, patience)`, which gives a StoreProbe; without it there never is a store."""
     is_missing: str = ""
     """`is_missing(url)`, which opens nothing; without it the probe answers."""
     query: str = COPY_QUERY

@@ -7,7 +7,7 @@ from herdbook.adapters.stores.engine_spec import EngineSpec, Medium, load
 from herdbook.adapters.stores.registry import find_spec, specs
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.system.clock import system_clock
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.location import areas
 from herdbook.domain.location.areas import Area
@@ -30,7 +30,7 @@ def open_store(
     verify: bool = False,
     dictionary: Dictionary = DICTIONARY,
     clock: Clock = system_clock,
-    ids: Ids = random_ids,
+    ids: Ids = random_id,
 ) -> Store:
     """Open the store at a URL; make one if there is none and `create` is set.
 

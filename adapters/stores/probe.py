@@ -3,25 +3,25 @@
 from herdbook.adapters.stores.engine_spec import load
 from herdbook.adapters.stores.registry import find_spec
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.location.resolve import NOTHING_THERE, Sight
+from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 
 PATIENCE = 3.0
 
 
-def probe(url: str, patience: float = PATIENCE) -> Sight:
+def probe(url: str, patience: float = PATIENCE) -> StoreProbe:
     """Say whether a store is at a URL, how large it is and which version its schema has.
 
     What prevents that is given in `problem` and not raised.
     """
     spec = find_spec(url)
     if spec is None or not spec.probe:
-        return NOTHING_THERE
+        return NO_STORE
     try:
-        sight: Sight = load(spec.probe)(url, patience)
+        sight: StoreProbe = load(spec.probe)(url, patience)
     except HerdbookError as error:
-        return Sight(exists=None, problem=str(error))
+        return StoreProbe(exists=None, problem=str(error))
     except ImportError as error:
-        return Sight(exists=None, problem=f"its driver is not installed ({error})")
+        return StoreProbe(exists=None, problem=f"its driver is not installed ({error})")
     return sight
 
 

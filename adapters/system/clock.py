@@ -6,9 +6,9 @@ from herdbook.domain.errors import StoreUnavailable
 
 
 def system_clock() -> datetime:
-    """What time it is, in UTC.
+    """The current time in UTC.
 
-    Raises StoreUnavailable where the machine's clock shows a time that Python cannot tell.
+    Raises StoreUnavailable if the machine's clock shows a time that Python cannot represent.
     """
     try:
         return datetime.now(UTC)

@@ -3,6 +3,6 @@
 import os
 
 
-def random_ids() -> str:
+def random_id() -> str:
     """Twenty characters of 0-9 and a-f: eighty random bits."""
     return os.urandom(10).hex()

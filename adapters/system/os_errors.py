@@ -11,7 +11,7 @@ NO_ROOM = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "no file may grow larger here",
 }
-"""The errors that say that a file or a folder could not grow."""
+"""The errors of a file or a folder that could not grow."""
 
 
 def translate_os_error(error: OSError, place: str) -> StoreFull | StoreUnavailable:

@@ -1,4 +1,4 @@
-"""When a process was started: from /proc where there is one, else from `ps`."""
+"""The start time of a process: from /proc if there is one, else from `ps`."""
 
 import os
 import sys
@@ -7,40 +7,40 @@ from typing import Final
 
 from herdbook.domain.errors import StoreUnavailable
 
-_GONE: Final = ("Z", "X", "x")
-"""The states of a process that has ended: nobody has asked how yet."""
-_START: Final = 19
-"""Where the kernel says when it began, counted from its state on."""
+_ENDED_STATES: Final = ("Z", "X", "x")
+"""The states of a process that has ended but was not waited for yet."""
+_START_FIELD: Final = 19
+"""The index of the start time in the kernel's fields, counted from the state."""
 
 
-def started_at(pid: int, /, *, platform: str = sys.platform) -> datetime | None:
-    """When the process with this number was started; None if there is none or it has ended."""
+def process_start(pid: int, /, *, platform: str = sys.platform) -> datetime | None:
+    """The start time of the process with this number; None if there is none or it has ended."""
     if pid < 1:
-        return None  # to the system, numbers below that stand for groups or for anybody
+        return None  # to the system, lower numbers stand for process groups or for all processes
     return _from_proc(pid) if platform == "linux" else _from_ps(pid)
 
 
 def _from_proc(pid: int) -> datetime | None:
     try:
-        said = _read(f"/proc/{pid}/stat")
+        text = _read(f"/proc/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError):
         return None
     except OSError as error:
         raise StoreUnavailable(f"/proc/{pid}/stat", error.strerror or "it was refused") from error
-    since_boot = ticks_in(said)
+    since_boot = parse_start_ticks(text)
     if since_boot is None:
         return None
-    return _boot() + timedelta(seconds=since_boot / os.sysconf("SC_CLK_TCK"))
+    return _boot_time() + timedelta(seconds=since_boot / os.sysconf("SC_CLK_TCK"))
 
 
-def ticks_in(said: str) -> int | None:
-    """The ticks from boot to start in what /proc says of a process; None of one that has ended."""
-    # Its name stands in brackets and may hold anything, brackets and spaces too.
-    fields = said.rpartition(")")[2].split()
-    return None if fields[0] in _GONE else int(fields[_START])
+def parse_start_ticks(text: str) -> int | None:
+    """The ticks from boot to start in the stat file of a process; None if it has ended."""
+    # The name of the process is in parentheses and may contain anything, also parentheses.
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in _ENDED_STATES else int(fields[_START_FIELD])
 
 
-def _boot() -> datetime:
+def _boot_time() -> datetime:
     for line in _read("/proc/stat").splitlines():
         name, _, value = line.partition(" ")
         if name == "btime":
@@ -54,7 +54,7 @@ def _read(path: str) -> str:
 
 
 def _from_ps(pid: int) -> datetime | None:
-    import subprocess  # noqa: PLC0415 - only where no file tells
+    import subprocess  # noqa: PLC0415 - only without /proc
 
     environment = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
     try:
@@ -67,15 +67,15 @@ def _from_ps(pid: int) -> datetime | None:
         )
     except OSError as error:
         raise StoreUnavailable("ps", f"it could not be started ({error.strerror})") from error
-    return start_in(ended.stdout.decode("utf-8", "replace"))
+    return parse_ps_start(ended.stdout.decode("utf-8", "replace"))
 
 
-def start_in(said: str) -> datetime | None:
-    """The time in what `ps` says of a process; None where it says nothing or that it has ended."""
-    state, *lstart = said.split()[:6] or [""]
-    if not state or state.startswith(_GONE):
+def parse_ps_start(text: str) -> datetime | None:
+    """The start time in the output of `ps`; None if it is empty or the process has ended."""
+    state, *lstart = text.split()[:6] or [""]
+    if not state or state.startswith(_ENDED_STATES):
         return None
     try:
         return datetime.strptime(" ".join(lstart), "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
     except ValueError as error:
-        raise StoreUnavailable("ps", f"it said {said.strip()!r}, which names no time") from error
+        raise StoreUnavailable("ps", f"it said {text.strip()!r}, which names no time") from error

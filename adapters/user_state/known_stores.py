@@ -1,13 +1,13 @@
-"""The stores this user has made, trusted or written to, one small file each in the state folder.
+"""The stores this user has created, trusted or written to, as small files in the state folder.
 
 Two kinds of marks, each named by its content, so that any number of processes may add to them
 without a lock:
 
-- `stores/`: that a space is kept in a store. `status --all` shows them all, and one that is gone
-  is noticed.
-- `own-stores/`: that a store in files was made by this user, or is trusted. It is known by the
-  device and number of a file that stays for as long as the store does, so that a store moved with
-  its repository stays known, and one that somebody put in its place does not.
+- `stores/`: a space is in a store. `status --all` shows them all, and a store that disappeared is
+  noticed.
+- `own-stores/`: a store in files was created by this user, or is trusted. It is identified by the
+  device and inode of a file that exists for as long as the store does, so that a store moved with
+  its repository stays known, and one that somebody put in its place is not.
 """
 
 import json
@@ -34,24 +34,24 @@ def data_file(scheme: str, path: Path) -> Path:
 
 
 def identity_of(scheme: str, path: Path) -> FileIdentity | None:
-    """By what the store at a real path is known; None where nothing stands for it yet.
+    """The identity of the store at a real path; None if there is none yet.
 
-    LMDB's folder and DuckDB's lock file stay where they are for as long as the store does, also
-    when its data is restored from a copy.
+    LMDB's folder and DuckDB's lock file stay for as long as the store does, also when its data is
+    restored from a copy.
     """
     return _identity(_standing_for(path, is_folder=_is_folder(scheme)))
 
 
 def identity_at(place: Path) -> FileIdentity | None:
-    """By what the store at a path is known, whichever engine it is of; links are followed."""
+    """The identity of the store at a path, of either engine; links are followed."""
     real = Path(os.path.realpath(place))
     return _identity(_standing_for(real, is_folder=real.is_dir()))
 
 
 def reserve(scheme: str, path: Path) -> FileIdentity:
-    """Make what a new store will be known by, for this user alone; its identity.
+    """Create the file or folder that identifies a new store, for this user alone.
 
-    Raises StoreUnavailable where that cannot be made.
+    Returns its identity. Raises StoreUnavailable if it cannot be created.
     """
     is_folder = _is_folder(scheme)
     standing = _standing_for(path, is_folder=is_folder)
@@ -71,12 +71,12 @@ def reserve(scheme: str, path: Path) -> FileIdentity:
 
 
 def is_own(identity: FileIdentity | None) -> bool:
-    """Whether this user made or trusted the store with that identity."""
+    """Whether this user created or trusted the store with that identity."""
     return identity is not None and _own_mark(identity).exists()
 
 
 def is_trusted(identity: FileIdentity | None) -> bool:
-    """Whether this user trusted the store with that identity, wherever it comes from."""
+    """Whether this user explicitly trusted the store with that identity."""
     if identity is None:
         return False
     try:
@@ -86,7 +86,7 @@ def is_trusted(identity: FileIdentity | None) -> bool:
 
 
 def add_own(identity: FileIdentity, url: str, *, trusted: bool = False) -> None:
-    """Remember a store as this user's own; a trusted one also where others may change it."""
+    """Mark a store as this user's own; a `trusted` one even if others may change it."""
     mark = _own_mark(identity)
     if trusted or not mark.exists():
         make_private(mark.parent)
@@ -94,12 +94,12 @@ def add_own(identity: FileIdentity, url: str, *, trusted: bool = False) -> None:
 
 
 def remove_own(identity: FileIdentity) -> None:
-    """Remember a store as this user's own no longer."""
+    """Remove the mark of a store as this user's own."""
     _own_mark(identity).unlink(missing_ok=True)
 
 
 def note_use(url: str, space: str) -> None:
-    """Remember that this user keeps a space in a store; once a day, that it is still in use."""
+    """Mark a space as used in a store; the time of the mark is updated once a day."""
     mark = _use_mark(url, space)
     try:
         if time.time() - mark.stat().st_mtime > DAY:
@@ -110,7 +110,7 @@ def note_use(url: str, space: str) -> None:
 
 
 def last_use(url: str, space: str) -> datetime | None:
-    """The day on which a space was last known to be in a store; None if it never was."""
+    """The time, to a day, at which a space was last used in a store; None if it never was."""
     try:
         seconds = _use_mark(url, space).stat().st_mtime
     except FileNotFoundError:
@@ -119,12 +119,12 @@ def last_use(url: str, space: str) -> datetime | None:
 
 
 def forget_use(url: str, space: str) -> None:
-    """Remember no longer that a space was in a store."""
+    """Remove the mark of a space in a store."""
     _use_mark(url, space).unlink(missing_ok=True)
 
 
 def list_uses() -> list[tuple[str, str]]:
-    """The stores and spaces this user has written to, as (url, space), in order."""
+    """The stores and spaces this user has written to, as sorted pairs (url, space)."""
     folder = state_folder() / "stores"
     marks = folder.iterdir() if folder.is_dir() else ()
     notes = [json.loads(mark.read_text()) for mark in marks if not mark.name.startswith(".")]

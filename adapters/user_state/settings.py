@@ -1,4 +1,4 @@
-"""Settings as people write them: variables, and TOML files with their lines."""
+"""Settings from arguments, environment variables, and TOML files with line numbers."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from herdbook.domain.location.settings import (
     Origin,
     Scope,
     Setting,
-    setting,
+    check_setting,
 )
 
 REPOSITORY_FILE, PROJECT_FILE = "herdbook.toml", "pyproject.toml"
@@ -24,18 +24,18 @@ _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
 
 def from_arguments(arguments: Mapping[str, str | None], base: str) -> Layer:
-    """What was typed, by key."""
+    """The settings given as command-line options, by key."""
     return {
-        key: _setting(key, value, Origin(f"--{key}"), base)
+        key: _check(key, value, Origin(f"--{key}"), base)
         for key, value in arguments.items()
         if value
     }
 
 
 def from_environment(variables: Mapping[str, str], base: str) -> list[Layer]:
-    """What the environment sets; an empty variable counts as unset."""
+    """The settings of the environment; an empty variable counts as unset."""
     ours = {
-        key: _setting(key, variables[name], Origin(name), base)
+        key: _check(key, variables[name], Origin(name), base)
         for name, key in VARIABLES.items()
         if variables.get(name)
     }
@@ -44,14 +44,14 @@ def from_environment(variables: Mapping[str, str], base: str) -> list[Layer]:
 
 
 def _workflow_layer(path: str, base: str) -> Layer:
-    """Another program's path: where nothing is, or a store of ours, it is the checkpoints' store.
+    """The checkpoints store at another program's path, if nothing or a store of ours is there.
 
-    A SQLite database that is there stays that program's own.
+    An existing SQLite database stays that program's own.
     """
     value, rule = path, WORKFLOW_VARIABLE
     if _is_sqlite(Path(base, Path(path).expanduser())):
         value, rule = Scope.WORKTREE, f"{WORKFLOW_VARIABLE} names a SQLite database, left as it is"
-    return {"checkpoints": _setting("checkpoints", value, Origin(rule), base)}
+    return {"checkpoints": _check("checkpoints", value, Origin(rule), base)}
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -62,16 +62,16 @@ def _is_sqlite(path: Path) -> bool:
 
 
 def repository_file(root: Path) -> Path | None:
-    """The file with the repository's settings: its own, else its pyproject.toml if it has any."""
+    """The file with the repository's settings: its own, else a pyproject.toml that has some."""
     own, project = root / REPOSITORY_FILE, root / PROJECT_FILE
     if own.exists():
         return own
-    # Most projects have the file and no table of ours in it, and reading TOML takes its time.
+    # Most projects have the file without a table of Herdbook, and parsing TOML takes time.
     return project if project.is_file() and b"herdbook" in read_bytes(project) else None
 
 
 def read_bytes(path: Path) -> bytes:
-    """What a settings file holds."""
+    """The content of a settings file; raises InvalidValue if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -79,8 +79,8 @@ def read_bytes(path: Path) -> bytes:
 
 
 def from_file(path: Path, base: str, name: str = "") -> Layer:
-    """The settings in a file, each with its line; every one of them is checked."""
-    import tomllib  # noqa: PLC0415 - 20 ms that only those wait for who have such a file
+    """The settings in a file, each with its line; raises InvalidValue for any that is invalid."""
+    import tomllib  # noqa: PLC0415 - 20 ms, only for users with such a file
 
     name = name or path.name
     try:
@@ -95,13 +95,12 @@ def from_file(path: Path, base: str, name: str = "") -> Layer:
         raise InvalidValue(name, f"[{'.'.join(within)}] must be a table of settings")
     lines = _lines(text, within)
     return {
-        key: _setting(key, value, Origin(name, lines.get(key)), base)
-        for key, value in table.items()
+        key: _check(key, value, Origin(name, lines.get(key)), base) for key, value in table.items()
     }
 
 
 def _lines(text: str, within: tuple[str, ...]) -> dict[str, int]:
-    """On which line each key of a table is set, as far as it is written plainly."""
+    """The line of each key of a table, for keys written in the usual form."""
     lines: dict[str, int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), start=1):
@@ -115,5 +114,5 @@ def _lines(text: str, within: tuple[str, ...]) -> dict[str, int]:
     return lines
 
 
-def _setting(key: str, value: object, origin: Origin, base: str) -> Setting:
-    return setting(key, value, origin, base, engines=engine_schemes())
+def _check(key: str, value: object, origin: Origin, base: str) -> Setting:
+    return check_setting(key, value, origin, base, engines=engine_schemes())

@@ -1,10 +1,10 @@
-"""The spool: where hooks leave events, one line of JSON each, until a flush has them in the store.
+"""The spool: files to which hooks append events, one line of JSON each, until a flush stores them.
 
-`hook.py` and the OpenCode plugin append to `events.jsonl`, each line in one write. A flush takes
-that file away under another name, reads it, and confirms when the store has committed. A hook that
-had the file open may still write to it, so it is kept and read on until it has been quiet for a
-while, and sealed before it goes. Whoever is killed, at whatever instant, loses nothing: the next
-reading gives the same events with the same ids again, and the flush drops those it knows.
+`hook.py` and the OpenCode plugin append to `events.jsonl`, each line in one write. A flush renames
+that file, reads it, and confirms after the store has committed. A hook that had the file open may
+still write to it, so it is kept and read again until it has been quiet for a while, and made
+read-only before it is removed. A process killed at any instant loses nothing: the next reading
+gives the same events with the same ids again, and the flush drops those it has stored.
 """
 
 import json
@@ -18,13 +18,13 @@ from herdbook.adapters.user_state.dirs import make_private, state_folder, write_
 from herdbook.domain.errors import StoreUnavailable
 
 EVENTS, ASIDE = "events.jsonl", "aside.jsonl"
-QUIET = 60.0
-"""After how many seconds nobody is expected to write to a file that was taken away."""
+QUIET_SECONDS = 60.0
+"""After how many seconds without a write nobody is expected to write to a renamed file."""
 _FIELDS = {"id": str, "at": int, "event": str, "cwd": str, "env": dict, "raw": object}
 
 
-class Event(NamedTuple):
-    """What a hook was told, when (in microseconds since 1970), where and by whom."""
+class SpooledEvent(NamedTuple):
+    """The event of a hook: its payload, time (microseconds since 1970), folder and environment."""
 
     id: str
     at: int
@@ -34,23 +34,23 @@ class Event(NamedTuple):
     raw: Any
 
 
-class Aside(NamedTuple):
-    """A line that is no event, where it stood, and why."""
+class RejectedLine(NamedTuple):
+    """A line that is no event, its position, and the reason."""
 
     place: str
     line: str
     reason: str
 
 
-class Waiting(NamedTuple):
-    """How much is in the spool, and since when (seconds since 1970; None if nothing is)."""
+class SpoolBacklog(NamedTuple):
+    """The bytes in the spool, and since when (seconds since 1970; None if it is empty)."""
 
     size: int
     since: float | None
 
 
 class _Part(NamedTuple):
-    """What was read of one file: from where to where, and whether it may go then."""
+    """The range that was read of one file, and whether the file may be removed after it."""
 
     path: Path
     begin: int
@@ -58,66 +58,73 @@ class _Part(NamedTuple):
     quiet: bool
 
 
-class Taken:
-    """What one reading found: its events in the order they were written, and what was no event."""
+class SpoolBatch:
+    """The result of one reading: events in the order they were written, and rejected lines."""
 
     def __init__(self, spool: Path, files: list[Path], now: float) -> None:
         self._spool = spool
         self._parts: list[_Part] = []
-        self.events: list[Event] = []
-        self.aside: list[Aside] = []
+        self.events: list[SpooledEvent] = []
+        self.aside: list[RejectedLine] = []
         for path in files:
             self._read(path, now)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[SpooledEvent]:
         return iter(self.events)
 
     def _read(self, path: Path, now: float) -> None:
-        begin = _confirmed(path)
+        begin = _confirmed_offset(path)
         try:
             with path.open("rb") as file:
                 file.seek(begin)
                 data = file.read()
-                quiet = path.name != EVENTS and now - max(_taken_at(path), _written(file)) > QUIET
+                quiet = (
+                    path.name != EVENTS
+                    and now - max(_taken_at(path), _modified_at(file)) > QUIET_SECONDS
+                )
         except FileNotFoundError:
             return  # another flush has confirmed it
-        # What follows the last newline may be still being written, until all is quiet.
+        # A line without a newline may be still being written, unless the file is quiet.
         end = len(data) if quiet else data.rfind(b"\n") + 1
         at = begin
         for line in data[:end].split(b"\n"):
             if line.strip():
-                self._sort(f"{path.name}:{at}", line)
+                self._parse_line(f"{path.name}:{at}", line)
             at += len(line) + 1
         self._parts.append(_Part(path, begin, begin + end, quiet))
 
-    def _sort(self, place: str, line: bytes) -> None:
+    def _parse_line(self, place: str, line: bytes) -> None:
         try:
-            self.events.append(_event(line))
+            self.events.append(_parse_event(line))
         except ValueError as error:
             text = line.decode("utf-8", "backslashreplace")
-            self.aside.append(Aside(place, text, str(error)))
+            self.aside.append(RejectedLine(place, text, str(error)))
 
     def confirm(self) -> None:
-        """Let go of what was read: the store has it. What is no event is kept in `aside.jsonl`."""
+        """Release what was read after the store has it; rejected lines go to `aside.jsonl`.
+
+        Raises StoreUnavailable if the spool cannot be written.
+        """
         try:
             if self.aside:
                 lines = [json.dumps(each._asdict()) for each in self.aside]
                 _append(self._spool / ASIDE, "".join(f"\n{line}\n" for line in lines).encode())
             for part in self._parts:
                 if part.path.name != EVENTS:
-                    self._let_go(part)
+                    self._release_file(part)
         except OSError as error:
-            raise _trouble(self._spool, error) from error
+            raise _unavailable(self._spool, error) from error
 
-    def _let_go(self, part: _Part) -> None:
+    def _release_file(self, part: _Part) -> None:
         if not part.quiet:
             if part.end > part.begin:
-                _confirm(part.path, part.end)
+                _write_offset(part.path, part.end)
             return
         try:
             with part.path.open("rb") as file:
-                # Sealed first, looked at then: a hook looks at the seal after it wrote, so its line
-                # is either seen here, or the hook sees the seal and writes it elsewhere once more.
+                # First made read-only, then compared: a hook checks the mode after its write, so
+                # its line is either seen here, or the hook sees the mode and writes it once more
+                # elsewhere.
                 os.fchmod(file.fileno(), 0o400)
                 if os.fstat(file.fileno()).st_size != part.end:
                     return
@@ -128,12 +135,12 @@ class Taken:
 
 
 def folder() -> Path:
-    """Where the spool is; `hook.py` finds the same folder without asking here."""
+    """The folder of the spool; `hook.py` computes the same path by itself."""
     return state_folder() / "spool"
 
 
-def taken() -> Taken:
-    """Take what the hooks have left so far; it stays in the spool until it is confirmed."""
+def take_batch() -> SpoolBatch:
+    """Read all events so far for a flush; they stay in the spool until they are confirmed."""
     spool = folder()
     now = time.time()
     name = f"taken-{int(now * 1_000_000):017}-{os.urandom(4).hex()}.jsonl"
@@ -143,56 +150,56 @@ def taken() -> Taken:
     except FileNotFoundError:
         pass  # another flush was quicker
     except OSError as error:
-        raise _trouble(spool, error) from error
-    return _reading(spool, now)
+        raise _unavailable(spool, error) from error
+    return _read_batch(spool, now)
 
 
-def buffered() -> Taken:
-    """Read what waits in the spool and leave it as it is; not to be confirmed."""
-    return _reading(folder(), time.time())
+def read_buffered() -> SpoolBatch:
+    """Read the spool and leave it as it is; the result must not be confirmed."""
+    return _read_batch(folder(), time.time())
 
 
-def waiting() -> Waiting:
-    """How much waits to be flushed, and since when, without reading it."""
+def backlog() -> SpoolBacklog:
+    """The size and age of what waits to be flushed, without reading it."""
     size, since = 0, None
     for path in _files(folder()):
         try:
             status = path.stat()
         except FileNotFoundError:
             continue
-        rest = status.st_size - _confirmed(path)
+        rest = status.st_size - _confirmed_offset(path)
         if rest > 0:
             size += rest
-            # A file is not older than its first line; of a taken one the name says when it ended.
+            # A file is not older than its first line; the name of a renamed one has its last time.
             begun = min(status.st_mtime, _taken_at(path) or status.st_mtime)
             since = begun if since is None else min(begun, since)
-    return Waiting(size, since)
+    return SpoolBacklog(size, since)
 
 
-def set_aside() -> list[Aside]:
-    """What was set aside so far; each line once, also where a flush was killed and came again."""
+def read_rejected() -> list[RejectedLine]:
+    """The rejected lines so far, each once, also if a killed flush was repeated."""
     try:
         lines = (folder() / ASIDE).read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise _trouble(folder(), error) from error
-    found: dict[Aside, None] = {}
+        raise _unavailable(folder(), error) from error
+    found: dict[RejectedLine, None] = {}
     for line in lines:
         if line.strip():
             try:
-                each = Aside(**json.loads(line))
+                each = RejectedLine(**json.loads(line))
             except (ValueError, TypeError):
-                each = Aside(ASIDE, line.decode("utf-8", "backslashreplace"), "was cut off")
+                each = RejectedLine(ASIDE, line.decode("utf-8", "backslashreplace"), "was cut off")
             found[each] = None
     return list(found)
 
 
-def _reading(spool: Path, now: float) -> Taken:
+def _read_batch(spool: Path, now: float) -> SpoolBatch:
     try:
-        return Taken(spool, _files(spool), now)
+        return SpoolBatch(spool, _files(spool), now)
     except OSError as error:
-        raise _trouble(spool, error) from error
+        raise _unavailable(spool, error) from error
 
 
 def _files(spool: Path) -> list[Path]:
@@ -200,9 +207,9 @@ def _files(spool: Path) -> list[Path]:
     return [*sorted(spool.glob("taken-*.jsonl")), *spool.glob(EVENTS)]
 
 
-def _event(line: bytes) -> Event:
+def _parse_event(line: bytes) -> SpooledEvent:
     try:
-        told = json.loads(line)
+        fields = json.loads(line)
     except json.JSONDecodeError as error:
         whole = line.rstrip().endswith(b"}")
         raise ValueError(f"is not JSON: {error}" if whole else "was cut off") from error
@@ -210,23 +217,23 @@ def _event(line: bytes) -> Event:
         raise ValueError("is not text in UTF-8") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
-    if not isinstance(told, dict) or told.keys() != _FIELDS.keys():
+    if not isinstance(fields, dict) or fields.keys() != _FIELDS.keys():
         raise ValueError("does not have the fields of an event")
     for name, kind in _FIELDS.items():
-        if not isinstance(told[name], kind):
+        if not isinstance(fields[name], kind):
             raise ValueError(f"{name} is not of its kind")  # noqa: TRY004 - of the line, not of ours
-    if not told["id"] or not all(isinstance(each, str) for each in told["env"].values()):
+    if not fields["id"] or not all(isinstance(each, str) for each in fields["env"].values()):
         raise ValueError("id or env is not of its kind")
-    return Event(**told)
+    return SpooledEvent(**fields)
 
 
 def _taken_at(path: Path) -> float:
-    """When a file was taken away, as its name says; 0 where it says nothing."""
+    """The time at which a file was renamed, from its name; 0 for `events.jsonl`."""
     digits = path.name.split("-")[1] if path.name.startswith("taken-") else ""
     return int(digits) / 1_000_000 if digits.isdecimal() else 0.0
 
 
-def _written(file: Any) -> float:
+def _modified_at(file: Any) -> float:
     return os.fstat(file.fileno()).st_mtime
 
 
@@ -234,8 +241,8 @@ def _mark(path: Path) -> Path:
     return path.with_suffix(".confirmed")
 
 
-def _confirmed(path: Path) -> int:
-    """Up to which byte the store has a file; a mark that cannot be read only costs time."""
+def _confirmed_offset(path: Path) -> int:
+    """The offset up to which the store has a file; 0 for an unreadable mark, which costs time."""
     try:
         text = _mark(path).read_text()
     except FileNotFoundError:
@@ -243,7 +250,7 @@ def _confirmed(path: Path) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _confirm(path: Path, end: int) -> None:
+def _write_offset(path: Path, end: int) -> None:
     write_private(_mark(path), str(end))
 
 
@@ -257,6 +264,6 @@ def _append(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _trouble(spool: Path, error: OSError) -> StoreUnavailable:
+def _unavailable(spool: Path, error: OSError) -> StoreUnavailable:
     reason = f"{error.strerror}. What the hooks left there is safe and will be read again"
     return StoreUnavailable(str(spool), reason)

@@ -1,7 +1,7 @@
-"""Which repositories' settings files this user has looked at and trusts.
+"""The repositories' settings files that this user has read and trusts.
 
-Each is remembered by its content: a changed file, and the same file in another repository, asks
-again. The copies of one repository's file in all its worktrees are trusted together.
+Each is identified by its content: a changed file, and the same file in another repository, must be
+trusted again. The copies of one repository's file in all its worktrees are trusted together.
 """
 
 import os
@@ -19,17 +19,17 @@ def _mark(file: Path, repository: str) -> Path:
 
 
 def is_trusted(file: Path, repository: str) -> bool:
-    """Whether the user has trusted this file, as it is now, in this repository."""
+    """Whether the user has trusted this file with its current content in this repository."""
     return _mark(file, repository).exists()
 
 
 def trust(file: Path, repository: str) -> None:
-    """Remember that the user trusts this file as it is now."""
+    """Trust this file with its current content."""
     mark = _mark(file, repository)
     make_private(mark.parent)
     mark.touch(mode=0o600)
 
 
 def revoke(file: Path, repository: str) -> None:
-    """Trust this file no longer."""
+    """Stop trusting this file."""
     _mark(file, repository).unlink(missing_ok=True)

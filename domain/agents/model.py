@@ -1,10 +1,10 @@
-"""The agents, the worktrees they work in, and the accounts they run on."""
+"""Agents, and the worktrees they work in."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from herdbook.domain.entity import Worked, entity
+from herdbook.domain.entity import WorkEntity, entity
 from herdbook.domain.values import Document, Id, Name, Text
 
 
@@ -16,13 +16,12 @@ class AgentStatus(StrEnum):
     CRASHED = "crashed"
 
 
-AT_WORK: Final = (AgentStatus.RUNNING, AgentStatus.WAITING_FOR_INPUT)
-"""How an agent stands that is not done."""
-SAME_START: Final = timedelta(seconds=5)
-"""How far two readings of one process's start may lie apart.
+ACTIVE_STATUSES: Final = (AgentStatus.RUNNING, AgentStatus.WAITING_FOR_INPUT)
+"""The statuses of an agent that has not finished."""
+START_TOLERANCE: Final = timedelta(seconds=5)
+"""How far apart two readings of the same process's start time may be.
 
-Systems count it from boot, so it moves when the machine's clock is set. No pid comes round again
-this soon.
+Systems count it from boot, so it moves when the machine's clock is set. No pid is reused this soon.
 """
 
 
@@ -35,8 +34,8 @@ class AgentMode(StrEnum):
 
 
 @entity
-class Worktree(Worked):
-    """A git worktree somebody has worked in; its id is the worktree's identity."""
+class Worktree(WorkEntity):
+    """A git worktree that somebody has worked in; its id is the worktree's identity."""
 
     path: Text
     branch: Name | None = None
@@ -45,8 +44,8 @@ class Worktree(Worked):
 
 
 @entity
-class Agent(Worked):
-    """A coding agent: what it runs as, what it works on, how it stands."""
+class Agent(WorkEntity):
+    """A coding agent: what it runs as, what it works on, and its status."""
 
     name: Name
     task_id: Id | None = None
@@ -69,14 +68,14 @@ class Agent(Worked):
 
 
 def has_crashed(agent: Agent, host: str, started_at: datetime | None) -> bool:
-    """Whether the process of an agent at work is gone.
+    """Whether the process of an active agent is gone.
 
-    `started_at` is when the process that now has the agent's pid was started, None if there is
-    none: a pid that another program was given since does not keep an agent alive. Of agents on
-    other hosts nothing can be said.
+    `started_at` is the start time of the process that has the agent's pid now, or None if there is
+    none: a pid that was reused by another program does not keep an agent alive. For agents on other
+    hosts the answer is always False, because nothing is known about them.
     """
-    if agent.status not in AT_WORK or agent.pid is None or agent.host != host:
+    if agent.status not in ACTIVE_STATUSES or agent.pid is None or agent.host != host:
         return False
     if started_at is None or agent.process_started_at is None:
         return started_at is None
-    return abs(started_at - agent.process_started_at) > SAME_START
+    return abs(started_at - agent.process_started_at) > START_TOLERANCE

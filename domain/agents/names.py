@@ -1,11 +1,11 @@
-"""Names for agents that people can say and remember: `quiet-otter`, `brave-heron-2`."""
+"""Generates agent names that people can say and remember: `quiet-otter`, `brave-heron-2`."""
 
 from collections.abc import Container, Iterator
 from itertools import count
 from random import Random
 from typing import Final
 
-# Past this many misses most names are taken, and a number finds a free one sooner.
+# After this many misses most names are taken, and a numbered name finds a free one sooner.
 _PLAIN_TRIES: Final = 20
 
 ADJECTIVES: Final = """
@@ -43,13 +43,13 @@ ANIMALS: Final = """
 """
 
 
-def propose(random: Random, taken: Container[str]) -> str:
-    """Propose a name that nobody in `taken` has: `adjective-animal`, numbered when few are left."""
+def propose_name(random: Random, taken: Container[str]) -> str:
+    """Propose a name that is not in `taken`: `adjective-animal`, numbered when few are left."""
     return next(name for name in _candidates(random) if name not in taken)
 
 
 def _candidates(random: Random) -> Iterator[str]:
-    """Give plain names, then numbered ones: numbers never repeat, so they outrun any `taken`."""
+    """Yield plain names, then numbered ones; numbers never repeat, so a free one always follows."""
     adjectives = ADJECTIVES.split()
     animals = ANIMALS.split()
     for attempt in count():

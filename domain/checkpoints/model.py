@@ -1,14 +1,14 @@
-"""Checkpoints of workflows: what a graph knew after each step, and what it was about to do.
+"""Checkpoints of workflows: the state of a graph after each step, and its pending writes.
 
-A thread is one run of a workflow, or a conversation; it has lanes, one per namespace (a graph's own
-is the empty one, each sub-graph's has a name), and a lane has checkpoints. The values of a
-checkpoint's channels lie in pieces that checkpoints share: each step adds a piece with what it
-changed, and a checkpoint says which parts of which pieces make up its values. Writes are what tasks
-have done since a checkpoint and no later one holds yet.
+A thread is one run of a workflow, or a conversation. It has lanes, one per namespace (the graph's
+own namespace is the empty one, each sub-graph has a named one), and a lane has checkpoints. The
+values of a checkpoint's channels are stored in pieces that checkpoints share: each step adds a
+piece with what it changed, and a checkpoint records which parts of which pieces make up its values.
+Writes are what tasks have written since a checkpoint and no later checkpoint contains yet.
 
-Ids of threads, namespaces, tasks and channels are any text whatever, of any length, NUL and half
-surrogate pairs included: rows are found by digests of them and keep the text itself as bytes. What
-a value is, nobody here knows: a tag and bytes.
+Ids of threads, namespaces, tasks and channels may be any text of any length, including NUL and lone
+surrogates: rows are looked up by digests of the ids and store the text itself as bytes. Values are
+opaque here: a tag and bytes.
 """
 
 from datetime import datetime
@@ -19,19 +19,19 @@ from herdbook.domain.entity import NEVER, entity
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.values import LONGEST_ID, Id, Key, Name
 
-DIGEST = 16
+DIGEST_SIZE = 16
 
 
-class Typed(NamedTuple):
-    """A value as it is kept: the word for how it was written, and the bytes."""
+class TaggedBytes(NamedTuple):
+    """A serialized value: a tag that names the serialization, and the bytes."""
 
     tag: str
     data: bytes
 
 
 @entity
-class Lane:
-    """One namespace of a thread: the names behind the digests."""
+class CheckpointLane:
+    """One namespace of a thread, with the names that its digests stand for."""
 
     id: Key = ""
     thread: Id
@@ -41,11 +41,12 @@ class Lane:
 
 @entity
 class Checkpoint:
-    """What a graph knew after a step.
+    """The state of a graph after a step.
 
-    `place` is its own id, written so that rows sort by it and no NUL is in it; `parent` is its
-    parent's. `state` and `metadata` are written by whoever keeps it, `state_packed` when that is
-    kept compressed; `channels` says which values it has and where they lie.
+    `place` is its own id, encoded so that rows sort by it and it contains no NUL; `parent` is the
+    parent's id in the same encoding. `state` and `metadata` are serialized by the writer;
+    `state_packed` is set when `state` is compressed. `channels` says which values the checkpoint
+    has and where they are stored.
     """
 
     id: Key = ""
@@ -65,7 +66,7 @@ class Checkpoint:
 
 @entity
 class Piece:
-    """Bytes that values are made of, written once; `packed` when they are kept compressed."""
+    """Bytes that values are made of, written once; `packed` is set when they are compressed."""
 
     id: Key = ""
     thread: Id
@@ -90,56 +91,57 @@ class Write:
     data: bytes
 
 
-def kept(text: str) -> bytes:
-    """Any text as bytes, half surrogate pairs too."""
+def encode_text(text: str) -> bytes:
+    """Encode any text as bytes, including lone surrogates."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def told(data: bytes) -> str:
-    """The text behind `kept`."""
+def decode_text(data: bytes) -> str:
+    """Decode what `encode_text` encoded."""
     return data.decode("utf-8", "surrogatepass")
 
 
-def digest_of(*parts: str) -> str:
-    """A short key for some texts, however long; different texts have different ones."""
-    from hashlib import blake2b  # noqa: PLC0415 - only who works with checkpoints needs it
+def digest_texts(*parts: str) -> str:
+    """A short key for texts of any length; different texts have different keys."""
+    from hashlib import blake2b  # noqa: PLC0415 - only checkpoints need it
 
-    data = [kept(part) for part in parts]
+    data = [encode_text(part) for part in parts]
     sizes = ",".join([str(len(each)) for each in data])
-    return blake2b(b"".join([sizes.encode(), b":", *data]), digest_size=DIGEST).hexdigest()
+    return blake2b(b"".join([sizes.encode(), b":", *data]), digest_size=DIGEST_SIZE).hexdigest()
 
 
 @lru_cache(maxsize=256)
 def thread_key(thread_id: str) -> str:
-    """Under which a thread is known."""
-    return digest_of("thread", thread_id)
+    """The key of a thread."""
+    return digest_texts("thread", thread_id)
 
 
 @lru_cache(maxsize=256)
 def lane_key(thread_id: str, namespace: str) -> str:
-    """Under which a lane is kept."""
-    return digest_of("lane", thread_id, namespace)
+    """The key of a lane."""
+    return digest_texts("lane", thread_id, namespace)
 
 
 def run_key(run_id: str) -> str:
-    """Under which a run is known."""
-    return digest_of("run", run_id)
+    """The key of a run."""
+    return digest_texts("run", run_id)
 
 
 def checkpoint_key(lane: str, checkpoint_id: str) -> str:
-    """Under which a checkpoint of a lane is kept."""
-    return digest_of("checkpoint", lane, checkpoint_id)
+    """The key of a checkpoint in a lane."""
+    return digest_texts("checkpoint", lane, checkpoint_id)
 
 
 def write_key(checkpoint: str, task_id: str, number: int) -> str:
-    """Under which a task's write is kept."""
-    return digest_of("write", checkpoint, task_id, str(number))
+    """The key of a task's write."""
+    return digest_texts("write", checkpoint, task_id, str(number))
 
 
-def place_of(checkpoint_id: str) -> str:
-    """A checkpoint's id as text without NUL that sorts as the ids do; `id_at` gives it back.
+def encode_checkpoint_id(checkpoint_id: str) -> str:
+    """Encode a checkpoint's id as text without NUL that sorts as the ids do.
 
-    InvalidValue for what no graph makes: an id that is empty, long or not Unicode.
+    `decode_checkpoint_id` reverses it. Raises InvalidValue for ids that no graph makes: empty ones,
+    ones longer than an id may be, and ones that are not Unicode.
     """
     place = checkpoint_id
     if "\0" in place or "\1" in place:
@@ -154,8 +156,8 @@ def place_of(checkpoint_id: str) -> str:
     return place
 
 
-def id_at(place: str) -> str:
-    """The checkpoint's id behind a place."""
+def decode_checkpoint_id(place: str) -> str:
+    """Decode what `encode_checkpoint_id` encoded."""
     if "\1" not in place:
         return place
     return place.replace("\1\1", "\0").replace("\1\2", "\1")

@@ -1,4 +1,4 @@
-"""Areas of data, the spaces they are kept in, and how large a store may grow."""
+"""Areas of data, the spaces they are stored in, and how large a store may grow."""
 
 from enum import StrEnum
 from functools import lru_cache
@@ -10,7 +10,7 @@ LONGEST_SPACE = 100
 
 
 class Area(StrEnum):
-    """What a store is asked to hold; each area may live in a store of its own."""
+    """An area of data; each area may have a store of its own."""
 
     WORK = "work"
     CHECKPOINTS = "checkpoints"
@@ -18,15 +18,18 @@ class Area(StrEnum):
 
 
 def space_of(area: Area, owner: str) -> str:
-    """The name of the space in which an owner's rows of an area live, apart from all others."""
+    """The name of the space that holds an owner's rows of an area, apart from all others.
+
+    Raises InvalidValue for an owner that is empty or cannot be stored.
+    """
     space = f"{area}/{owner}"
-    if not owner or not _fits(space):
+    if not owner or not _is_storable(space):
         raise InvalidValue("space", f"needs an owner, and at most {LONGEST_SPACE} bytes in all")
     return space
 
 
-def _fits(space: str) -> bool:
-    """Whether every store can write it down: lone surrogates have no bytes at all."""
+def _is_storable(space: str) -> bool:
+    """Whether every store can write the name; lone surrogates cannot be encoded."""
     try:
         return "\0" not in space and len(space.encode()) <= LONGEST_SPACE
     except UnicodeEncodeError:
@@ -35,19 +38,22 @@ def _fits(space: str) -> bool:
 
 @lru_cache(maxsize=256)
 def area_of(space: str) -> Area:
-    """The area a space belongs to; refuses what is not the name of a space."""
+    """The area a space belongs to; raises InvalidValue for anything that is not a space name."""
     area, slash, owner = space.partition("/")
     if not slash or not owner or area not in set(Area):
         raise InvalidValue(
             "space", f"{space!r} is not <area>/<owner> with one of {', '.join(Area)}"
         )
-    if not _fits(space):
+    if not _is_storable(space):
         raise InvalidValue("space", f"may have at most {LONGEST_SPACE} bytes of text without NUL")
     return Area(area)
 
 
 def size_limit(area: Area | None, wanted: int | None) -> int:
-    """How many bytes a store may take: the wish if it is allowed, else the area's default."""
+    """How many bytes a store may take: `wanted` if that is allowed, by default the area's limit.
+
+    Raises InvalidValue for a size outside the range of the area.
+    """
     default, most = (512 * MIB, 2 * GIB) if area is Area.RECORD else (8 * GIB, TIB)
     if wanted is None:
         return default

@@ -1,7 +1,7 @@
-"""Which repository, which worktree, which agent: pure functions of facts a port collects from git.
+"""Identities of repositories, worktrees and the acting agent, computed from facts about git.
 
-Ids computed here are pinned by whoever writes first, so a first commit or a new remote does not
-orphan what is kept under them. No credential of a remote's URL ever reaches an id.
+Computed ids are pinned by the first writer, so that a first commit or a new remote does not orphan
+rows stored under them. No credential in a remote's URL ever reaches an id.
 """
 
 import re
@@ -17,7 +17,7 @@ _SLUG_LENGTH: Final = 40
 _REPOSITORY_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORKTREE_ID: Final = re.compile(rf"[0-9a-f]{{{_HEX_DIGITS}}}")
 
-# Ways to reach one remote that a server usually offers side by side, with their usual ports.
+# Schemes by which a server usually offers the same remote, with their usual ports.
 _USUAL_PORTS: Final = {
     "http": "80",
     "https": "443",
@@ -31,12 +31,12 @@ _USUAL_PORTS: Final = {
 _WITH_QUERY: Final = ("http", "https", "ftp", "ftps")
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://(.*)", re.DOTALL)
 _HOST: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::(\d*))?")
-# Git reads it as host:path when a colon comes before the first slash.
+# Git parses it as host:path when a colon comes before the first slash.
 _SCP: Final = re.compile(r"(?=[^/]*:)(?:.*@)?(\[[^\]]*\]|[^/:@]+):(.*)", re.DOTALL)
 
 
 class GitFacts(NamedTuple):
-    """What git says about the place we are in; paths are real paths."""
+    """What git says about a folder; paths are real paths."""
 
     origin_url: str | None
     root_commits: tuple[str, ...]
@@ -51,14 +51,17 @@ class GitFacts(NamedTuple):
     pinned_worktree_id: str | None
 
     def __repr__(self) -> str:
-        # The origin may hold a password, and the machine's id is nobody else's business.
+        # The origin may contain a password, and the machine's id is private.
         hidden = ("origin_url", "machine_id")
-        said = ", ".join(f"{n}={v!r}" for n, v in self._asdict().items() if n not in hidden)
-        return f"GitFacts({said})"
+        parts = ", ".join(f"{n}={v!r}" for n, v in self._asdict().items() if n not in hidden)
+        return f"GitFacts({parts})"
 
 
 def repository_id(facts: GitFacts) -> str:
-    """Name the repository alike in all its worktrees and clones: `<slug>-<12 hex>`, or its pin."""
+    """The repository's id, the same in all its worktrees and clones: `<slug>-<12 hex>`, or its pin.
+
+    Raises InvalidValue for a pin that cannot be an id.
+    """
     if facts.pinned_repository_id is not None:
         if not _REPOSITORY_ID.fullmatch(facts.pinned_repository_id):
             reason = "the pinned id must be 1 to 64 letters, digits, dots, underscores or dashes"
@@ -75,9 +78,10 @@ def repository_id(facts: GitFacts) -> str:
 
 
 def worktree_id(facts: GitFacts) -> str:
-    """Name this worktree on this machine with 12 hex characters, or its pin.
+    """The id of this worktree on this machine: 12 hex digits, or its pin.
 
-    It comes from the worktree's own git directory, which `git worktree move` leaves in place.
+    It is computed from the worktree's own git directory, which `git worktree move` leaves in place.
+    Raises InvalidValue for a pin that cannot be an id.
     """
     if facts.pinned_worktree_id is not None:
         if not _WORKTREE_ID.fullmatch(facts.pinned_worktree_id):
@@ -91,39 +95,39 @@ def normalise_origin(url: str) -> str:
     """Reduce all spellings of one remote to one text without credentials: `host/path`.
 
     A path on this machine stays a path, beginning with a slash, a dot or a tilde. Schemes that are
-    not known to be ways to one place are kept. Empty when the URL says nothing.
+    not known to reach the same place are kept. Empty when the URL says nothing.
     """
     url = url.strip()
     if match := _URL.fullmatch(url):
         scheme, rest = match[1].lower(), match[2]
         if scheme == "file":
-            return _local(unquote(f"/{rest}", errors="surrogateescape"))
-        return _network(scheme, rest)
+            return _normalise_local_path(unquote(f"/{rest}", errors="surrogateescape"))
+        return _normalise_network_url(scheme, rest)
     if match := _SCP.fullmatch(url):
-        return _remote(match[1], match[2])
-    return _local(url)
+        return _join_host_path(match[1], match[2])
+    return _normalise_local_path(url)
 
 
-def who(
+def acting_agent(
     agent_variable: str | None, session_agent: str | None, running_here: Sequence[str]
 ) -> str | None:
-    """Tell which agent acts: the one named, the session's, the only one running here, or nobody."""
+    """The agent that acts: the named one, the session's, the only one running here, or None."""
     for named in (agent_variable, session_agent):
         if named and named.strip():
             return named.strip()
     return running_here[0] if len(set(running_here)) == 1 else None
 
 
-def _network(scheme: str, rest: str) -> str:
-    """Reduce what follows `scheme://`."""
+def _normalise_network_url(scheme: str, rest: str) -> str:
+    """Normalise what follows `scheme://`."""
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
     path = rest[len(authority) :]
     match = _HOST.fullmatch(authority.rpartition("@")[2])
     if match is None:
         if "@" in path:
-            # A password with a bare / ? or #: the true authority follows the last @.
-            return _network(scheme, path.rpartition("@")[2])
-        # Neither a host nor safe to quote: what stands there may be a password cut short.
+            # A password with an unescaped / ? or #: the real authority follows the last @.
+            return _normalise_network_url(scheme, path.rpartition("@")[2])
+        # Neither a host nor safe to quote: it may be part of a password.
         host, port = "", None
     else:
         host, port = match.groups()
@@ -131,38 +135,38 @@ def _network(scheme: str, rest: str) -> str:
         path = re.split(r"[?#]", path, maxsplit=1)[0]
     if port and port != _USUAL_PORTS.get(scheme):
         host = f"{host}:{port}"
-    origin = _remote(host, unquote(path, errors="surrogateescape"))
+    origin = _join_host_path(host, unquote(path, errors="surrogateescape"))
     return origin if scheme in _USUAL_PORTS else f"{scheme}://{origin}"
 
 
-def _remote(host: str, path: str) -> str:
-    """Join host and path, taking the root and the home of a server for the same place."""
-    path = _bare(path).lstrip("/").removeprefix("~/")
+def _join_host_path(host: str, path: str) -> str:
+    """Join host and path, treating the root and the home directory of a server as one place."""
+    path = _strip_git_suffix(path).lstrip("/").removeprefix("~/")
     return f"{host.lower()}/{path}" if path else host.lower()
 
 
-def _local(path: str) -> str:
-    """Keep a path, marked so that it cannot be taken for a host."""
-    path = _bare(path)
+def _normalise_local_path(path: str) -> str:
+    """Keep a local path, marked so that it cannot be read as a host."""
+    path = _strip_git_suffix(path)
     return path if not path or path.startswith(("/", ".", "~")) else f"./{path}"
 
 
-def _bare(path: str) -> str:
-    """Drop what git adds or forgives: doubled and trailing slashes and one `.git`."""
+def _strip_git_suffix(path: str) -> str:
+    """Drop what git adds or tolerates: doubled and trailing slashes and one `.git`."""
     path = re.sub(r"/+", "/", path).rstrip("/")
     return path.removesuffix(".git").rstrip("/")
 
 
 def _slug(origin: str) -> str:
-    """Make the readable part of a repository's id from the last component of its origin."""
+    """The readable part of a repository's id, from the last component of its origin."""
     last = origin.rpartition("/")[2].lower()
     return re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:_SLUG_LENGTH].rstrip("-") or "repo"
 
 
 def _digest(source: str, *parts: str) -> str:
-    """Hash parts under the name of their source, so that two sources never give one id by chance.
+    """Hash parts under the name of their source, so that two sources never give the same id.
 
-    Paths may hold bytes that are no text, which Python carries as lone surrogates.
+    Paths may contain bytes that are not text, which Python represents as lone surrogates.
     """
     text = "\0".join((source, *parts))
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HEX_DIGITS]

@@ -1,8 +1,8 @@
-"""What people may set, where they set it, and which setting counts.
+"""The settings, their sources, and which setting counts.
 
-Settings come in layers: what was typed, the environment, the repository's file, the user's file.
-The first layer that speaks of a key decides. A repository's file is somebody else's word: what in
-it reaches out of the repository counts only once the user has trusted the file.
+Settings come in layers: the command line, the environment, the repository's file, the user's file.
+The first layer that has a key decides. A repository's file was written by somebody else: a setting
+in it that reaches out of the repository counts only after the user has trusted the file.
 """
 
 import re
@@ -16,30 +16,30 @@ from herdbook.domain.location.areas import GIB, KIB, MIB, TIB, Area
 
 
 class Scope(StrEnum):
-    """Who shares a store: one worktree, all worktrees of a repository, all a user does."""
+    """Who shares a store: one worktree, all worktrees of a repository, or everything of a user."""
 
     WORKTREE = "worktree"
     REPO = "repo"
     GLOBAL = "global"
 
 
-SCOPES: Mapping[Area, Scope] = {
+DEFAULT_SCOPES: Mapping[Area, Scope] = {
     Area.WORK: Scope.REPO,
     Area.CHECKPOINTS: Scope.WORKTREE,
     Area.RECORD: Scope.GLOBAL,
 }
-USERS_OWN = frozenset({Area.RECORD})
+USER_AREAS = frozenset({Area.RECORD})
 """The areas that belong to the user alone, in whichever repository they are used."""
 VARIABLES = {
     "HERDBOOK_STORE": "store",
     **{f"HERDBOOK_{area.upper()}": str(area) for area in Area},
 }
-"""The variables of the environment, and the keys they set."""
+"""The environment variables, and the keys they set."""
 WORKFLOW_VARIABLE = "AGENTOS_WORKFLOW_DB"
 """Another program's variable for where workflows keep their checkpoints."""
 
 MOST_POINTS = 1_000_000
-"""No success is worth more, and no skill point takes more."""
+"""The most points a success may be worth, and the most a skill point may take."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.DOTALL)
 _SIZE = re.compile(r"(\d{1,15})\s*([KMGT]i?B?|B)?", re.IGNORECASE)
@@ -47,7 +47,7 @@ _UNITS = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB, "t": TIB}
 
 
 class Origin(NamedTuple):
-    """Where a setting was made: the rule, and for a file its name and line."""
+    """Where a setting was made: the source, and for a file its line."""
 
     rule: str
     line: int | None = None
@@ -60,10 +60,10 @@ DEFAULT = Origin("default")
 
 
 class Setting(NamedTuple):
-    """One value somebody set.
+    """One value that was set.
 
-    `base` is the folder from which a path in it is meant. A setting that comes with a repository
-    is `of_repository`, and not `trusted` until the user said so.
+    `base` is the folder that a path in it is relative to. A setting that comes with a repository is
+    `of_repository`, and not `trusted` until the user has said so.
     """
 
     key: str
@@ -75,7 +75,7 @@ class Setting(NamedTuple):
 
 
 Layer = Mapping[str, Setting]
-"""The settings of one source, by their keys."""
+"""The settings of one source, by key."""
 
 
 class EngineSchemes(NamedTuple):
@@ -86,7 +86,7 @@ class EngineSchemes(NamedTuple):
     memory: tuple[str, ...]
 
 
-def _place(engines: EngineSchemes, value: object) -> str:
+def _check_location(engines: EngineSchemes, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ValueError
     if (url := _URL.match(value)) and not any(url[1].lower() in known for known in engines):
@@ -94,14 +94,14 @@ def _place(engines: EngineSchemes, value: object) -> str:
     return value
 
 
-def _backend(engines: EngineSchemes, value: object) -> str:
+def _check_backend(engines: EngineSchemes, value: object) -> str:
     url = _URL.match(value) if isinstance(value, str) else None
     if value not in engines.files and (url is None or url[1].lower() not in engines.servers):
         raise ValueError
     return str(value)
 
 
-def _size(value: object) -> int:
+def _parse_size(value: object) -> int:
     if isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         return int(match[1]) * _UNITS[(match[2] or "")[:1].lower()]
     if type(value) is not int or value < 1:
@@ -109,52 +109,67 @@ def _size(value: object) -> int:
     return value
 
 
-def _seconds(value: object) -> float:
+def _check_seconds(value: object) -> float:
     if type(value) not in (int, float) or not 0 < float(str(value)) <= 86_400:  # noqa: PLR2004 - a day
         raise ValueError
     return float(str(value))
 
 
-def _points(value: object) -> int:
+def _check_points(value: object) -> int:
     if type(value) is not int or not 0 <= value <= MOST_POINTS:
         raise ValueError
     return value
 
 
-def _step(value: object) -> int:
+def _check_step(value: object) -> int:
     if value == 0:
         raise ValueError
-    return _points(value)
+    return _check_points(value)
 
 
-def _yes_or_no(value: object) -> bool:
+def _check_flag(value: object) -> bool:
     if type(value) is not bool:
         raise ValueError
     return value
 
 
 Check = tuple[Callable[[object], Any], str]
-"""How a value is checked, and what is allowed."""
+"""The check of a setting, and a description of what is allowed."""
 
 _CHECKS: Mapping[str, Check] = {
-    "size_limit": (_size, "how large an LMDB store may grow: bytes, or a text such as '16 GiB'"),
-    "patience": (_seconds, "how long to wait for a store that others hold: 0 to 86400 seconds"),
-    "exports": (_yes_or_no, "whether a flush writes .agent/ and .journal/: true or false"),
-    "enforce_halt": (_yes_or_no, "whether halted agents are kept from tools: true or false"),
-    "flush_after": (_seconds, "how old what hooks left may become: 0 to 86400 seconds"),
-    "flush_size": (_size, "how large it may become: bytes, or a text such as '1 MiB'"),
-    "message_limit": (_size, "how large a message to `herdbook rpc` may be: bytes, or '16 MiB'"),
-    "merge_legacy": (_yes_or_no, "whether an agent-tracker's database is merged: true or false"),
+    "size_limit": (
+        _parse_size,
+        "how large an LMDB store may grow: bytes, or a text such as '16 GiB'",
+    ),
+    "patience": (
+        _check_seconds,
+        "how long to wait for a store that others hold: 0 to 86400 seconds",
+    ),
+    "exports": (_check_flag, "whether a flush writes .agent/ and .journal/: true or false"),
+    "enforce_halt": (_check_flag, "whether halted agents are kept from tools: true or false"),
+    "flush_after": (_check_seconds, "how old what hooks left may become: 0 to 86400 seconds"),
+    "flush_size": (_parse_size, "how large it may become: bytes, or a text such as '1 MiB'"),
+    "message_limit": (
+        _parse_size,
+        "how large a message to `herdbook rpc` may be: bytes, or '16 MiB'",
+    ),
+    "merge_legacy": (_check_flag, "whether an agent-tracker's database is merged: true or false"),
     **{
-        f"experience_{what}": (_points, f"what a {what} that succeeds is worth: 0 to {MOST_POINTS}")
+        f"experience_{what}": (
+            _check_points,
+            f"what a {what} that succeeds is worth: 0 to {MOST_POINTS}",
+        )
         for what in ("tool", "command", "commit")
     },
-    "experience_per_skill_point": (_step, f"how much a skill point takes: 1 to {MOST_POINTS}"),
+    "experience_per_skill_point": (
+        _check_step,
+        f"how much a skill point takes: 1 to {MOST_POINTS}",
+    ),
 }
 KEYS = ("store", *map(str, Area), "backend", *_CHECKS)
-"""What can be set."""
+"""The keys of all settings."""
 DEFAULTS: Mapping[str, object] = {
-    **{str(area): str(scope) for area, scope in SCOPES.items()},
+    **{str(area): str(scope) for area, scope in DEFAULT_SCOPES.items()},
     "backend": "lmdb",
     "size_limit": None,
     "patience": 30.0,
@@ -169,47 +184,52 @@ DEFAULTS: Mapping[str, object] = {
     "experience_commit": 5,
     "experience_per_skill_point": 10_000,
 }
-PERSONAL = frozenset(
+USER_ONLY_KEYS = frozenset(
     {"enforce_halt", "merge_legacy", *(key for key in KEYS if key.startswith("experience_"))}
 )
-"""What holds for a user's whole record, and so no single repository has a say in."""
+"""The keys that apply to a user's whole record, so that no single repository may set them."""
 
 
 @lru_cache(maxsize=4)
-def checks(engines: EngineSchemes) -> Mapping[str, Check]:
-    """How each key is checked, where these engines can be named."""
+def setting_checks(engines: EngineSchemes) -> Mapping[str, Check]:
+    """The check of every setting, if these are the engines."""
     urls = ", ".join(f"{scheme}://" for schemes in engines for scheme in schemes)
-    place = partial(_place, engines), f"a scope ({', '.join(Scope)}), a path, or a URL ({urls})"
+    places = f"a scope ({', '.join(Scope)}), a path, or a URL ({urls})"
     names = " or ".join(map(repr, engines.files))
-    backend = partial(_backend, engines), f"{names}, or the URL of a PostgreSQL server"
-    places = dict.fromkeys(("store", *map(str, Area)), place)
-    return {**places, "backend": backend, **_CHECKS}
+    return {
+        **dict.fromkeys(("store", *map(str, Area)), (partial(_check_location, engines), places)),
+        "backend": (
+            partial(_check_backend, engines),
+            f"{names}, or the URL of a PostgreSQL server",
+        ),
+        **_CHECKS,
+    }
 
 
-def setting(
+def check_setting(
     key: str, value: object, origin: Origin, base: str = "", *, engines: EngineSchemes
 ) -> Setting:
-    """A checked setting; the error names its origin, its key and what is allowed.
+    """A validated setting; raises InvalidValue with its origin, its key and what is allowed.
 
-    The value itself is not repeated: it may hold a password.
+    The error does not repeat the value: it may contain a password.
     """
     if key not in KEYS:
         raise InvalidValue(str(origin), f"{key!r} is no setting; there are {', '.join(KEYS)}")
-    check, allowed = checks(engines)[key]
+    check, allowed = setting_checks(engines)[key]
     try:
         return Setting(key, check(value), origin, base)
     except ValueError:
         raise InvalidValue(f"{origin}: {key}", f"must be {allowed}") from None
 
 
-def chosen(layers: Sequence[Layer], *keys: str) -> Setting | None:
-    """The setting that counts: of the first layer that has any of the keys, the first key.
+def effective_setting(layers: Sequence[Layer], *keys: str) -> Setting | None:
+    """The setting that counts: the first of the keys in the first layer that has any of them.
 
-    What is personal is not a repository's to set.
+    Keys that are the user's own cannot be set by a repository.
     """
     for layer in layers:
         for key in keys:
-            if key in layer and not (key in PERSONAL and layer[key].of_repository):
+            if key in layer and not (key in USER_ONLY_KEYS and layer[key].of_repository):
                 return layer[key]
     return None
 

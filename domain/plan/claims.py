@@ -1,4 +1,4 @@
-"""How a task passes from hand to hand: claims, leases, fences, retries and reviews."""
+"""Claims on tasks: leases, fences, retries and reviews."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -6,10 +6,7 @@ from typing import NamedTuple
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, StaleFence
 from herdbook.domain.plan.model import (
-    ExecutionMode,
     Initiative,
-    Phase,
-    PhaseStatus,
     Task,
     TaskCategory,
     TaskStatus,
@@ -21,7 +18,7 @@ LEASE = timedelta(minutes=5)
 
 
 class Claim(NamedTuple):
-    """A task in somebody's hands: the task as it is now, its lease and what it builds on."""
+    """A claimed task: the task as it is now, its lease, and the summaries of what it builds on."""
 
     task: Task
     opening: Opening
@@ -29,12 +26,12 @@ class Claim(NamedTuple):
 
     @property
     def fence(self) -> int:
-        """The number to show with every write on behalf of this claim."""
+        """The fencing token to present with every write made under this claim."""
         return self.task.fence
 
 
 def lease_is_over(opening: Opening, now: datetime) -> bool:
-    """Whether a held task may be taken over."""
+    """Whether the lease of a held task has expired, so that it may be taken over."""
     return (
         opening.state is OpeningState.HELD
         and opening.lease_until is not None
@@ -43,12 +40,15 @@ def lease_is_over(opening: Opening, now: datetime) -> bool:
 
 
 def may_take(opening: Opening, task: Task, agent_id: str) -> bool:
-    """Whether this agent may have it: nobody reviews their own work."""
+    """Whether this agent may claim it: nobody reviews their own work."""
     return opening.kind is OpeningKind.WORK or task.assignee_id != agent_id
 
 
-def hold(opening: Opening, now: datetime, ttl: timedelta) -> Opening:
-    """The opening under a new or a longer lease."""
+def extend_lease(opening: Opening, now: datetime, ttl: timedelta) -> Opening:
+    """The opening under a new or a longer lease; a lease is never shortened.
+
+    Raises InvalidValue for a duration that is not positive or ends after the year 9999.
+    """
     if ttl <= timedelta(0):
         raise InvalidValue("ttl", f"must be longer than nothing, is {ttl}")
     try:
@@ -60,15 +60,15 @@ def hold(opening: Opening, now: datetime, ttl: timedelta) -> Opening:
     return evolve(opening, state=OpeningState.HELD, lease_until=until)
 
 
-def free(opening: Opening) -> Opening:
-    """The opening once its holder let go of it: anybody may have it at once."""
+def end_lease(opening: Opening) -> Opening:
+    """The opening after its holder gave it up: anybody may claim it at once."""
     return evolve(opening, state=OpeningState.READY, lease_until=None)
 
 
 def claim(task: Task, opening: Opening, agent_id: str) -> Task:
-    """The task once this agent has it; taking over an expired lease counts a retry.
+    """The task after this agent claimed it; taking over an expired lease counts as a retry.
 
-    A reviewer holds the opening only: the task stays with whoever did the work.
+    A reviewer holds the opening only: the task stays assigned to the agent that did the work.
     """
     expired = opening.state is OpeningState.HELD
     task = evolve(task, fence=task.fence + 1, retry_count=task.retry_count + expired)
@@ -78,7 +78,7 @@ def claim(task: Task, opening: Opening, agent_id: str) -> Task:
 
 
 def check_fence(task: Task, fence: int) -> None:
-    """Refuse a write on behalf of a claim that is no longer the last one."""
+    """Raise StaleFence for a write under a claim that is no longer the current one."""
     if fence != task.fence or task.status not in (
         TaskStatus.IN_PROGRESS,
         TaskStatus.QUALITY_REVIEW,
@@ -87,10 +87,10 @@ def check_fence(task: Task, fence: int) -> None:
 
 
 def complete(task: Task, summary: str | None, initiative: Initiative | None) -> Task:
-    """The task once its work is done, or once its review let it pass.
+    """The task after its work is done, or after its review accepted it.
 
-    Where a review follows, the fence moves on: whoever did the work has let go of the task, and
-    saying once more that it is done must not pass for the review.
+    Where a review follows, the fence increases: the agent that did the work no longer holds the
+    task, and reporting completion a second time must not count as the review.
     """
     needs_review = (
         task.status is TaskStatus.IN_PROGRESS
@@ -107,16 +107,16 @@ def complete(task: Task, summary: str | None, initiative: Initiative | None) -> 
 
 
 def fail(task: Task, max_retries: int = MAX_RETRIES) -> Task:
-    """The task once an attempt failed or a review sent it back; too often, and it is blocked."""
+    """The task after an attempt failed or a review sent it back; after too many it is blocked."""
     retries = task.retry_count + 1
     status = TaskStatus.BLOCKED if retries > max_retries else TaskStatus.PENDING
     return evolve(task, status=status, retry_count=retries, assignee_id=None)
 
 
 def release(task: Task) -> Task:
-    """The task once its holder gave it back untried; `free` its opening with it.
+    """The task after its holder gave it back without trying; call `end_lease` on its opening too.
 
-    A review leaves no other trace in the task than its fence, which moves on here.
+    A review leaves no other trace in the task than its fence, which increases here.
     """
     if task.status is TaskStatus.QUALITY_REVIEW:
         return evolve(task, fence=task.fence + 1)
@@ -124,25 +124,5 @@ def release(task: Task) -> Task:
 
 
 def retry(task: Task) -> Task:
-    """The task once a person lets it be tried again from the start."""
+    """The task after a person allows it to be tried again from the start."""
     return evolve(task, status=TaskStatus.PENDING, retry_count=0, assignee_id=None)
-
-
-def phase_after_claim(phase: Phase) -> Phase:
-    """The first claim in a phase begins it."""
-    if phase.status is PhaseStatus.IN_PROGRESS:
-        return phase
-    return evolve(phase, status=PhaseStatus.IN_PROGRESS)
-
-
-def phase_after_last_task(phase: Phase, initiative: Initiative | None) -> Phase:
-    """When its last task is completed, a phase waits for its review, or is done."""
-    yolo = initiative is not None and initiative.execution_mode is ExecutionMode.YOLO
-    return evolve(phase, status=PhaseStatus.COMPLETED if yolo else PhaseStatus.PENDING_REVIEW)
-
-
-def phase_after_new_task(phase: Phase) -> Phase:
-    """A task added to a finished phase takes it up again."""
-    if phase.status in (PhaseStatus.COMPLETED, PhaseStatus.PENDING_REVIEW):
-        return evolve(phase, status=PhaseStatus.IN_PROGRESS)
-    return phase

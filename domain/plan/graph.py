@@ -1,7 +1,7 @@
-"""What waits for what: cycles, a stable order, waves that can run at once, the critical path.
+"""The dependency graph: cycles, a stable order, parallel waves, the critical path.
 
-There is one graph over opaque ids. Nodes that are not items of the question (gates of phases, tasks
-of somewhere else) are passed through: what waits for them waits for what they wait for.
+There is one graph over opaque ids. Nodes that are not items of the call (gates of phases, tasks
+from elsewhere) are passed through: what waits for them waits for what they wait for.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ SortKey = tuple[int, int, datetime, str]
 
 @frozen(kw_only=True)
 class Item:
-    """Something to be put in order, with what decides when the graph leaves a choice."""
+    """Something to be ordered, with the fields that decide where the graph leaves a choice."""
 
     id: str
     rank: int
@@ -31,13 +31,13 @@ class Item:
 
     @property
     def sort_key(self) -> SortKey:
-        """What comes first among items that are free at the same time."""
+        """The order among items that are free at the same time."""
         return (self.rank, self.order, self.created_at, self.id)
 
 
 @frozen(kw_only=True)
-class Node:
-    """A task as the graph sees it: where it stands in the plan."""
+class TaskNode:
+    """A task as the graph sees it: its phase and its parent."""
 
     id: str
     phase_id: str | None = None
@@ -45,11 +45,11 @@ class Node:
 
 
 def plan_edges(
-    tasks: Iterable[Node],
+    tasks: Iterable[TaskNode],
     task_dependencies: Iterable[tuple[str, str]],
     phase_dependencies: Iterable[tuple[str, str]],
 ) -> dict[str, list[str]]:
-    """Make the one graph of a plan from (waiting, waited for) pairs and its tasks.
+    """Build the graph of a plan from its tasks and (waiting, waited for) pairs.
 
     A task waits for its dependencies, a parent for its children, and every task of a phase for
     every task of the phases its phase depends on. The last goes through two nodes per phase,
@@ -72,28 +72,28 @@ def plan_edges(
         if node.phase_id in awaited:
             edges[f"done:{node.phase_id}"].append(node.id)
     for phase in gated & awaited:
-        # Without a task to lead from done to gate, empty phases could close a cycle unseen.
+        # Without a task that leads from done to gate, empty phases could close an undetected cycle.
         edges.setdefault(f"done:{phase}", [f"gate:{phase}"])
     return dict(edges)
 
 
 def find_cycle(waits_for: Edges) -> tuple[str, ...] | None:
-    """Name nodes that wait for one another as (a, b, c, a), or None when there are none.
+    """Return nodes that wait for one another as (a, b, c, a), or None when there is no cycle.
 
     The answer depends on the graph alone, not on the order its nodes or edges are listed in.
     """
-    _, stuck = _settle((), waits_for)
+    _, stuck = _split_by_cycles((), waits_for)
     return _cycle_among(stuck, waits_for) if stuck else None
 
 
-def order(items: Sequence[Item], waits_for: Edges) -> list[str]:
-    """List all items so that each comes after what it waits for, by sort key where free to choose.
+def topological_order(items: Sequence[Item], waits_for: Edges) -> list[str]:
+    """List all items so that each comes after what it waits for, by sort key among free ones.
 
     Raises CycleRefused when anything in the graph waits for itself.
     """
-    blockers, dependents = _blockers([item.id for item in items], waits_for)
+    blockers, dependents = _count_blockers([item.id for item in items], waits_for)
     keys = {item.id: item.sort_key for item in items}
-    # An empty key sorts before every other, so a node passed through lets go before a choice.
+    # An empty key sorts before every other, so pass-through nodes are released before a choice.
     free = [(keys.get(node, ()), node) for node, count in blockers.items() if not count]
     heapify(free)
     ordered: list[str] = []
@@ -115,7 +115,7 @@ def waves(items: Sequence[Item], waits_for: Edges) -> list[list[str]]:
     An item is in the first wave after those of all unfinished items it waits for; each wave is
     sorted by sort key. Raises CycleRefused when anything in the graph waits for itself.
     """
-    depth, _ = _chains(items, waits_for)
+    depth, _ = _longest_chains(items, waits_for)
     result: list[list[str]] = [[] for _ in range(max(depth.values(), default=0))]
     for item in sorted(items, key=lambda item: item.sort_key):
         if not item.finished:
@@ -124,12 +124,12 @@ def waves(items: Sequence[Item], waits_for: Edges) -> list[list[str]]:
 
 
 def critical_path(items: Sequence[Item], waits_for: Edges) -> list[str]:
-    """Give the longest chain of unfinished items, the first to run first.
+    """The longest chain of unfinished items, the first to run first.
 
-    Of equally long ones it is that whose last item sorts first, then its last but one, and so on.
-    Raises CycleRefused when anything in the graph waits for itself.
+    Of equally long chains it is the one whose last item sorts first, then its last but one, and so
+    on. Raises CycleRefused when anything in the graph waits for itself.
     """
-    depth, before = _chains(items, waits_for)
+    depth, before = _longest_chains(items, waits_for)
     keys = {item.id: item.sort_key for item in items}
     path: list[str] = []
     node = min(depth, key=lambda node: (-depth[node], keys[node]), default=None)
@@ -139,11 +139,13 @@ def critical_path(items: Sequence[Item], waits_for: Edges) -> list[str]:
     return path[::-1]
 
 
-def _chains(items: Sequence[Item], waits_for: Edges) -> tuple[dict[str, int], dict[str, str]]:
+def _longest_chains(
+    items: Sequence[Item], waits_for: Edges
+) -> tuple[dict[str, int], dict[str, str]]:
     """Measure the longest chain that ends at each unfinished item, and find the item before it."""
     finished = {item.id for item in items if item.finished}
     keys = {item.id: item.sort_key for item in items if not item.finished}
-    settled, stuck = _settle([item.id for item in items], waits_for)
+    settled, stuck = _split_by_cycles([item.id for item in items], waits_for)
     if stuck:
         raise CycleRefused(_cycle_among(stuck, waits_for))
     depth: dict[str, int] = {}
@@ -151,7 +153,7 @@ def _chains(items: Sequence[Item], waits_for: Edges) -> tuple[dict[str, int], di
     tail: dict[str, str] = {}  # per node, the last item of the longest chain that leads through it
     for node in settled:
         if node in finished:
-            continue  # whoever waits for it waits no longer, whatever it waited for itself
+            continue  # nothing waits for it any more, whatever it waited for itself
         tails = [tail[other] for other in waits_for.get(node, ()) if other in tail]
         best = min(tails, key=lambda end: (-depth[end], keys[end]), default=None)
         if node in keys:
@@ -167,7 +169,7 @@ def _chains(items: Sequence[Item], waits_for: Edges) -> tuple[dict[str, int], di
 def _cycle_among(stuck: Collection[str], waits_for: Edges) -> tuple[str, ...]:
     """Walk from the smallest id to the smallest it waits for, until the walk meets itself.
 
-    It must, because everything stuck waits for something stuck.
+    It must, because every stuck node waits for a stuck node.
     """
     node = min(stuck)
     walked: dict[str, None] = {}
@@ -178,20 +180,22 @@ def _cycle_among(stuck: Collection[str], waits_for: Edges) -> tuple[str, ...]:
     return (*path[path.index(node) :], node)
 
 
-def _settle(ids: Iterable[str], waits_for: Edges) -> tuple[list[str], set[str]]:
-    """Split all nodes into those that can be settled, each after what it waits for, and the rest.
+def _split_by_cycles(ids: Iterable[str], waits_for: Edges) -> tuple[list[str], set[str]]:
+    """Split all nodes into those in topological order and those that are stuck.
 
-    The rest are the nodes on a cycle and those that wait for one.
+    Stuck are the nodes on a cycle and those that wait for one.
     """
-    blockers, dependents = _blockers(ids, waits_for)
+    blockers, dependents = _count_blockers(ids, waits_for)
     settled = [node for node, count in blockers.items() if not count]
     for node in settled:  # grows as it goes
         settled.extend(_release(node, blockers, dependents))
     return settled, {node for node, count in blockers.items() if count}
 
 
-def _blockers(ids: Iterable[str], waits_for: Edges) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """Count what each node waits for, and list who waits for each node."""
+def _count_blockers(
+    ids: Iterable[str], waits_for: Edges
+) -> tuple[dict[str, int], dict[str, list[str]]]:
+    """Count what each node waits for, and list what waits for each node."""
     blockers = dict.fromkeys(ids, 0)
     dependents: dict[str, list[str]] = {}
     for node, others in waits_for.items():
@@ -205,7 +209,7 @@ def _blockers(ids: Iterable[str], waits_for: Edges) -> tuple[dict[str, int], dic
 def _release(
     node: str, blockers: dict[str, int], dependents: Mapping[str, list[str]]
 ) -> Iterator[str]:
-    """Count `node` as done and give those who waited for nothing else."""
+    """Count `node` as done and yield the nodes that waited for nothing else."""
     for dependent in dependents.get(node, ()):
         blockers[dependent] -= 1
         if not blockers[dependent]:

@@ -1,10 +1,10 @@
-"""The plan: initiatives, their phases and tasks, and all that hangs on them."""
+"""The plan: initiatives, their phases and tasks, and everything that belongs to them."""
 
 from datetime import datetime
 from enum import StrEnum
 
-from herdbook.domain.entity import Worked, entity
-from herdbook.domain.values import Count, Id, Line, Mapped, Name, Text
+from herdbook.domain.entity import WorkEntity, entity
+from herdbook.domain.values import Count, Id, JsonObject, Name, PositiveInt, Text
 
 
 class InitiativeStatus(StrEnum):
@@ -51,7 +51,7 @@ class Priority(StrEnum):
 
     @property
     def rank(self) -> int:
-        """The place in a queue: what is urgent stands first."""
+        """The position in a queue: the most urgent comes first."""
         return {Priority.HIGH: 0, Priority.MEDIUM: 1, Priority.LOW: 2}[self]
 
 
@@ -95,8 +95,8 @@ class ErrandStatus(StrEnum):
 
 
 @entity
-class Initiative(Worked):
-    """A goal that several agents work towards, in phases or in loose tasks."""
+class Initiative(WorkEntity):
+    """A goal that several agents work towards, in phases or in tasks without a phase."""
 
     name: Name
     status: InitiativeStatus = InitiativeStatus.ACTIVE
@@ -106,8 +106,8 @@ class Initiative(Worked):
 
 
 @entity
-class Phase(Worked):
-    """A stretch of an initiative that opens, is worked on and is reviewed as a whole."""
+class Phase(WorkEntity):
+    """A part of an initiative that is opened, worked on and reviewed as a whole."""
 
     initiative_id: Id
     name: Name
@@ -117,7 +117,7 @@ class Phase(Worked):
 
 
 @entity
-class PhaseDependency(Worked):
+class PhaseDependency(WorkEntity):
     """One phase waits until another is completed."""
 
     phase_id: Id
@@ -125,7 +125,7 @@ class PhaseDependency(Worked):
 
 
 @entity
-class Task(Worked):
+class Task(WorkEntity):
     """A piece of work that one agent can hold at a time."""
 
     phase_id: Id | None = None
@@ -145,12 +145,12 @@ class Task(Worked):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing waits for this task any more."""
+        """Whether the task is completed, so that nothing waits for it any more."""
         return self.status is TaskStatus.COMPLETED
 
 
 @entity
-class TaskDependency(Worked):
+class TaskDependency(WorkEntity):
     """One task waits until another is completed."""
 
     task_id: Id
@@ -158,7 +158,7 @@ class TaskDependency(Worked):
 
 
 @entity
-class Project(Worked):
+class Project(WorkEntity):
     """A repository that initiatives and errands work on."""
 
     name: Name
@@ -168,7 +168,7 @@ class Project(Worked):
 
 
 @entity
-class InitiativeProject(Worked):
+class InitiativeProject(WorkEntity):
     """An initiative touches a project."""
 
     initiative_id: Id
@@ -176,7 +176,7 @@ class InitiativeProject(Worked):
 
 
 @entity
-class Page(Worked):
+class Page(WorkEntity):
     """A page of an initiative's notes; the one without a parent is the root."""
 
     initiative_id: Id
@@ -187,8 +187,8 @@ class Page(Worked):
 
 
 @entity
-class Proposal(Worked):
-    """What an agent would like to add to or change in the plan."""
+class Proposal(WorkEntity):
+    """A change or an addition to the plan that an agent suggests."""
 
     agent_id: Id
     initiative_id: Id
@@ -197,14 +197,14 @@ class Proposal(Worked):
     title: Name
     summary: Text
     content: Text
-    metadata: Mapped | None = None
+    metadata: JsonObject | None = None
     status: ProposalStatus = ProposalStatus.PENDING
     sort_order: int = 0
 
 
 @entity
-class ChangeSet(Worked):
-    """What one journal transaction did to an initiative, so that it can be taken back whole."""
+class ChangeSet(WorkEntity):
+    """What one journal transaction did to an initiative, so that it can be reverted as a whole."""
 
     initiative_id: Id
     agent_id: Id | None = None
@@ -214,13 +214,13 @@ class ChangeSet(Worked):
 
 
 @entity
-class ReviewComment(Worked):
-    """A remark on one line of a phase's diff; removed lines are counted on the old side."""
+class ReviewComment(WorkEntity):
+    """A comment on one line of a phase's diff; removed lines are counted on the old side."""
 
     phase_id: Id
     parent_comment_id: Id | None = None
     file_path: Text
-    line_number: Line
+    line_number: PositiveInt
     line_type: LineType
     body: Text
     author: Name = "you"
@@ -228,7 +228,7 @@ class ReviewComment(Worked):
 
 
 @entity
-class Errand(Worked):
+class Errand(WorkEntity):
     """A small change to a project outside any initiative."""
 
     description: Text

@@ -1,7 +1,7 @@
-"""When a task can be worked on, and the two rows that keep the answer at hand.
+"""When a task can be worked on, and the two projections that store the answer.
 
-Every unfinished task stands in exactly one of two queues: `Waiting` while something blocks it,
-`Opening` once it can be claimed or while somebody holds it.
+Every unfinished task has exactly one row in one of two queues: `WaitingTask` while something blocks
+it, `Opening` once it can be claimed or while somebody holds it.
 """
 
 from collections.abc import Collection, Iterable
@@ -32,8 +32,8 @@ class OpeningState(StrEnum):
 
 
 @entity
-class Waiting:
-    """A task that something stands in the way of, and how many somethings."""
+class WaitingTask:
+    """A blocked task, and how many things block it."""
 
     task_id: Id
     phase_id: Id | None = None
@@ -45,7 +45,7 @@ class Opening:
     """A task that can be claimed, or that is held under a lease.
 
     `blockers` is above zero only where a held task was blocked after its claim: its holder may
-    finish it, but nobody takes it over when the lease runs out.
+    finish it, but nobody takes it over when the lease expires.
     """
 
     task_id: Id
@@ -61,7 +61,7 @@ class Opening:
 
 
 def phase_is_open(phase: Phase, initiative: Initiative | None) -> bool:
-    """Whether work may start in a phase, as far as the phase itself goes."""
+    """Whether work may start in a phase, by the state of the phase itself."""
     if phase.status in (PhaseStatus.APPROVED, PhaseStatus.IN_PROGRESS):
         return True
     yolo = initiative is not None and initiative.execution_mode is ExecutionMode.YOLO
@@ -71,7 +71,7 @@ def phase_is_open(phase: Phase, initiative: Initiative | None) -> bool:
 def gate_is_open(
     initiative: Initiative | None, phase: Phase | None, phase_waits_for: Iterable[Phase] = ()
 ) -> bool:
-    """Whether what a task belongs to lets it be worked on."""
+    """Whether the initiative and the phase of a task allow work on it."""
     if initiative is not None and initiative.status is not InitiativeStatus.ACTIVE:
         return False
     if phase is None:
@@ -81,10 +81,10 @@ def gate_is_open(
     )
 
 
-def blockers(
+def count_blockers(
     task: Task, *, gate_open: bool, depends_on: Iterable[Task], children: Iterable[Task]
 ) -> int:
-    """How many things stand in the way of a task."""
+    """How many things block a task."""
     return (
         sum(not each.finished for each in depends_on)
         + sum(not each.finished for each in children)
@@ -93,14 +93,14 @@ def blockers(
     )
 
 
-def standing_row(
+def queue_row(
     task: Task, phase: Phase | None, blocked_by: int, before: Opening | None
-) -> Waiting | Opening | None:
-    """The one row an unfinished task has; a finished one has none.
+) -> WaitingTask | Opening | None:
+    """The one queue row of an unfinished task; None for a finished one.
 
-    A lease lives in the row only, so it is taken over from the row that was there `before`. A held
-    task whose row was lost counts as held until its last change: whoever holds it can renew it
-    with a heartbeat, and nobody waits for it forever.
+    A lease is stored in the row only, so it is copied from the row that was there `before`. A held
+    task whose row was lost counts as held until its last change: its holder can renew it with a
+    heartbeat, and nobody waits for it forever.
     """
     if task.finished:
         return None
@@ -111,7 +111,7 @@ def standing_row(
         and before.state is OpeningState.HELD
     )
     if blocked_by and not held:
-        return Waiting(task_id=task.id, phase_id=task.phase_id, blockers=blocked_by)
+        return WaitingTask(task_id=task.id, phase_id=task.phase_id, blockers=blocked_by)
     lease_until = None
     if held:
         was_held = before is not None and before.state is OpeningState.HELD
@@ -140,7 +140,7 @@ def is_ready(
     lease_until: datetime | None,
     now: datetime,
 ) -> bool:
-    """The rule itself, as a person would check it by hand."""
+    """The readiness rule itself, as a person would check it by hand."""
     claimable: Collection[TaskStatus] = (TaskStatus.PENDING, TaskStatus.QUALITY_REVIEW)
     if task.status is TaskStatus.IN_PROGRESS or lease_until is not None:
         free = lease_until is not None and lease_until <= now
@@ -149,5 +149,5 @@ def is_ready(
     return (
         free
         and not task.finished
-        and not blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
+        and not count_blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
     )

@@ -1,7 +1,7 @@
-"""What a plan that was read may change in the plan that is kept.
+"""What a plan text may change in the stored plan.
 
-A text is a snapshot: while somebody edited it, agents went on. So it moves statuses onwards and
-never takes back what an agent has begun or finished since.
+A text is a snapshot: while somebody edited it, agents went on working. So it moves statuses forward
+and never reverts what an agent has started or finished since.
 """
 
 from bisect import bisect_left
@@ -14,11 +14,11 @@ from herdbook.domain.plan import claims
 from herdbook.domain.plan.model import Phase, PhaseStatus, Task, TaskStatus
 
 STEP: Final = 1_000
-"""How far apart tasks are put, so that others fit in between later."""
-Place = tuple[int, datetime, str]
-"""What decides the order of tasks that stand together: `order`, then their age, then their id."""
+"""The distance between the `order` numbers of new tasks, so that others fit in between later."""
+SortPosition = tuple[int, datetime, str]
+"""What orders sibling tasks: `order`, then creation time, then id."""
 
-_ONWARDS: Final = (
+_PROGRESSION: Final = (
     PhaseStatus.PENDING,
     PhaseStatus.APPROVED,
     PhaseStatus.IN_PROGRESS,
@@ -27,8 +27,8 @@ _ONWARDS: Final = (
 )
 
 
-def why_task_stays(task: Task, status: TaskStatus, *, held: bool) -> str | None:
-    """Why a text cannot give a task this status, None if it can."""
+def task_status_refusal(task: Task, status: TaskStatus, *, held: bool) -> str | None:
+    """Why a text cannot give a task this status; None if it can."""
     if held:
         return "somebody holds it"
     if status in (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW):
@@ -40,8 +40,8 @@ def why_task_stays(task: Task, status: TaskStatus, *, held: bool) -> str | None:
     return None
 
 
-def restated(task: Task, status: TaskStatus) -> Task:
-    """The task once a person has said what its status is."""
+def apply_status(task: Task, status: TaskStatus) -> Task:
+    """The task after a person has stated its status."""
     match status:
         case TaskStatus.COMPLETED:
             return evolve(task, status=status)
@@ -53,30 +53,30 @@ def restated(task: Task, status: TaskStatus) -> Task:
             return claims.release(task)
 
 
-def why_phase_stays(phase: Phase, status: PhaseStatus) -> str | None:
-    """Why a text cannot give a phase this status, None if it can."""
+def phase_status_refusal(phase: Phase, status: PhaseStatus) -> str | None:
+    """Why a text cannot give a phase this status; None if it can."""
     if phase.status is PhaseStatus.BLOCKED:
         return None
     if phase.status is PhaseStatus.COMPLETED:
         return "what is completed stays completed"
-    if status in _ONWARDS and _ONWARDS.index(status) < _ONWARDS.index(phase.status):
+    if status in _PROGRESSION and _PROGRESSION.index(status) < _PROGRESSION.index(phase.status):
         return f"it has come as far as {phase.status}"
     return None
 
 
-def orders(siblings: Sequence[Place | None], positions: Sequence[int]) -> list[int]:
-    """The `order` of tasks that stand together, in the order they are to have.
+def assign_orders(siblings: Sequence[SortPosition | None], positions: Sequence[int]) -> list[int]:
+    """The `order` numbers of sibling tasks, given in the order they shall have.
 
-    As many as can keep theirs do. The others, and those that have no place among them yet, are put
-    in between; where there is no room, what follows moves on. Where none has a place, their
-    positions in the whole text decide.
+    As many as possible keep their number. The others, and those without a number, are put in
+    between; where there is no room, what follows moves on. Where none has a number, their positions
+    in the whole text decide.
     """
-    kept = _longest_rising(siblings)
+    kept = _longest_increasing(siblings)
     numbers: list[int] = []
     at = 0
     while at < len(siblings):
         if at in kept:
-            numbers.append(_pushed(siblings, numbers, at, kept))
+            numbers.append(_order_after_previous(siblings, numbers, at, kept))
             at += 1
             continue
         end = at
@@ -85,29 +85,29 @@ def orders(siblings: Sequence[Place | None], positions: Sequence[int]) -> list[i
         following = siblings[end] if end < len(siblings) else None
         left = numbers[-1] if numbers else None
         right = following[0] if following else None
-        numbers += _between(left, right, positions[at:end])
+        numbers += _orders_between(left, right, positions[at:end])
         at = end
     return numbers
 
 
-def _pushed(
-    siblings: Sequence[Place | None], numbers: Sequence[int], at: int, kept: set[int]
+def _order_after_previous(
+    siblings: Sequence[SortPosition | None], numbers: Sequence[int], at: int, kept: set[int]
 ) -> int:
-    """Its own number, or one behind the one before where that has been put too far."""
+    """The task's own number, or one after the previous task where that was moved past it."""
     place = siblings[at]
     number = place[0] if place else 0
     if not numbers:
         return number
     before = siblings[at - 1]
     unmoved = at - 1 in kept and before is not None and before[0] == numbers[-1]
-    # Of two that were there with the same number the older one is first; a new one is younger.
+    # Of two stored tasks with the same number the older one is first; a new one is younger.
     if number > numbers[-1] or (number == numbers[-1] and unmoved):
         return number
     kept.discard(at)
     return numbers[-1] + STEP
 
 
-def _between(left: int | None, right: int | None, positions: Sequence[int]) -> list[int]:
+def _orders_between(left: int | None, right: int | None, positions: Sequence[int]) -> list[int]:
     count = len(positions)
     steps = range(1, count + 1)
     if left is None and right is None:
@@ -120,9 +120,9 @@ def _between(left: int | None, right: int | None, positions: Sequence[int]) -> l
     return [start + STEP * step for step in steps]
 
 
-def _longest_rising(siblings: Sequence[Place | None]) -> set[int]:
-    """Which of them already stand in the right order, as many as possible."""
-    ends: list[Place] = []
+def _longest_increasing(siblings: Sequence[SortPosition | None]) -> set[int]:
+    """The longest subsequence that is already in the right order, as indexes."""
+    ends: list[SortPosition] = []
     last: list[int] = []
     before: dict[int, int | None] = {}
     for at, place in enumerate(siblings):

@@ -1,4 +1,4 @@
-"""From items as a reader found them, one by one, to the plan they make up together."""
+"""Assembles items, as a reader found them one by one, into a plan."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,23 +9,23 @@ from herdbook.domain.plan_text.problems import Problems
 from herdbook.domain.plan_text.tree import (
     DEEPEST,
     INITIATIVE,
+    ITEM_KINDS,
     PHASE,
-    SORTS,
     TASK,
     InitiativeText,
+    ItemKind,
     PhaseText,
     PlanText,
-    Sort,
     TaskText,
-    rules_of,
+    field_rules,
 )
 from herdbook.domain.values import KEY
 
 _ID: Final = re.compile(r"(ini|pha|tsk)_\S+")
 
 
-class Awaited(NamedTuple):
-    """What an item is to wait for, as the text has it: a ref, or else perhaps a name."""
+class DependencyRef(NamedTuple):
+    """A dependency as it is written in the text: a ref, or possibly a name."""
 
     line: int
     text: str
@@ -35,84 +35,86 @@ class Awaited(NamedTuple):
 class Draft:
     """An item while a text is being read."""
 
-    def __init__(self, sort: Sort, line: int, under: "Draft | None" = None) -> None:
-        self.sort = sort
+    def __init__(self, kind: ItemKind, line: int, parent: "Draft | None" = None) -> None:
+        self.kind = kind
         self.line = line
-        self.under = under
+        self.parent = parent
         self.ref = ""
-        self.values: dict[str, Any] = {}  # each has passed the rule of its field
-        self.after: list[Awaited] = []
-        self.inside: list[Draft] = []
+        self.values: dict[str, Any] = {}  # each was validated by the rule of its field
+        self.after: list[DependencyRef] = []
+        self.children: list[Draft] = []
 
     @property
     def name(self) -> str:
-        """The name, or nothing where it has none that could be one."""
+        """The name; empty if there is none or it is not valid."""
         name = self.values.get("name")
         return name if isinstance(name, str) else ""
 
     @property
     def path(self) -> tuple[int, ...]:
-        """The lines of the items it stands in, the outermost first."""
+        """The line numbers of its ancestors, the outermost first."""
         lines: list[int] = []
-        draft = self.under
+        draft = self.parent
         while draft is not None and len(lines) <= DEEPEST + 2:
             lines.append(draft.line)
-            draft = draft.under
+            draft = draft.parent
         return tuple(reversed(lines))
 
 
-def put(draft: Draft, field: str, value: object, line: int, problems: Problems) -> None:
-    """Give a field its value, unless the domain refuses it or it has one."""
+def set_field(draft: Draft, field: str, value: object, line: int, problems: Problems) -> None:
+    """Set a field; adds a problem if the value is invalid or the field is already set."""
     if field in draft.values:
         problems.add(line, f"{field} is given twice")
         return
     try:
-        draft.values[field] = rules_of(draft.sort)[field].check(field, value)
+        draft.values[field] = field_rules(draft.kind)[field].check(field, value)
     except InvalidValue as error:
         problems.add(line, str(error))
         draft.values[field] = None
 
 
 def assemble(drafts: Sequence[Draft], problems: Problems) -> PlanText:
-    """Make a plan of all items of a text, or raise InvalidValue with all that is wrong."""
-    by_ref = _refs(drafts, problems)
-    names: dict[tuple[Sort, str], list[Draft]] = {}
+    """Build the plan from all items of a text; raises InvalidValue with all that is wrong."""
+    by_ref = _index_refs(drafts, problems)
+    names: dict[tuple[ItemKind, str], list[Draft]] = {}
     for draft in drafts:
-        if "name" not in draft.values and not draft.ref.startswith(draft.sort.prefix):
-            problems.add(draft.line, f"the {draft.sort.title} has no name")
-        names.setdefault((draft.sort, plain_name(draft.name)), []).append(draft)
-        if _nesting(draft) > DEEPEST:
+        if "name" not in draft.values and not draft.ref.startswith(draft.kind.prefix):
+            problems.add(draft.line, f"the {draft.kind.title} has no name")
+        names.setdefault((draft.kind, normalise_name(draft.name)), []).append(draft)
+        if _nesting_depth(draft) > DEEPEST:
             problems.add(draft.line, f"tasks are nested deeper than {DEEPEST} levels")
     after = {
-        draft.ref: _resolved(draft, by_ref, names, problems) for draft in drafts if draft.after
+        draft.ref: _resolve_dependencies(draft, by_ref, names, problems)
+        for draft in drafts
+        if draft.after
     }
     problems.check()
     for draft in drafts:
-        if draft.under is not None:
-            draft.under.inside.append(draft)
-    top = [draft for draft in drafts if draft.under is None]
+        if draft.parent is not None:
+            draft.parent.children.append(draft)
+    top = [draft for draft in drafts if draft.parent is None]
     return PlanText(
-        tuple(_task(each, after) for each in top if each.sort is TASK),
-        tuple(_initiative(each, after) for each in top if each.sort is INITIATIVE),
+        tuple(_task(each, after) for each in top if each.kind is TASK),
+        tuple(_initiative(each, after) for each in top if each.kind is INITIATIVE),
     )
 
 
-def plain_name(name: str) -> str:
-    """A name as it is looked for: how much white space is in it does not count."""
+def normalise_name(name: str) -> str:
+    """A name for lookup: runs of white space count as one space."""
     return " ".join(name.split())
 
 
-def _nesting(draft: Draft) -> int:
+def _nesting_depth(draft: Draft) -> int:
     depth = 0
     each: Draft | None = draft
-    while each is not None and each.sort is TASK and depth <= DEEPEST:
+    while each is not None and each.kind is TASK and depth <= DEEPEST:
         depth += 1
-        each = each.under
+        each = each.parent
     return depth
 
 
-def _refs(drafts: Sequence[Draft], problems: Problems) -> dict[str, Draft]:
-    """Every item by its ref; one that has none is called after its line."""
+def _index_refs(drafts: Sequence[Draft], problems: Problems) -> dict[str, Draft]:
+    """Every item by its ref; an item without one is labelled by its line number."""
     by_ref: dict[str, Draft] = {}
     for draft in drafts:
         if not draft.ref:
@@ -121,8 +123,8 @@ def _refs(drafts: Sequence[Draft], problems: Problems) -> dict[str, Draft]:
             KEY.check("the id", draft.ref)
         except InvalidValue as error:
             problems.add(draft.line, str(error))
-        other = next((s for s in SORTS if draft.ref.startswith(s.prefix)), draft.sort)
-        if other is not draft.sort:
+        other = next((s for s in ITEM_KINDS if draft.ref.startswith(s.prefix)), draft.kind)
+        if other is not draft.kind:
             problems.add(draft.line, f"{draft.ref} is the id of a {other.title}")
         first = by_ref.setdefault(draft.ref, draft)
         if first is not draft:
@@ -137,57 +139,57 @@ def _refs(drafts: Sequence[Draft], problems: Problems) -> dict[str, Draft]:
     return by_ref
 
 
-def _resolved(
+def _resolve_dependencies(
     draft: Draft,
     by_ref: dict[str, Draft],
-    names: dict[tuple[Sort, str], list[Draft]],
+    names: dict[tuple[ItemKind, str], list[Draft]],
     problems: Problems,
 ) -> tuple[str, ...]:
     """The refs of what an item waits for, each once."""
-    if not draft.sort.may_wait:
-        problems.add(draft.after[0].line, f"an {draft.sort.title} cannot wait for another")
+    if not draft.kind.may_wait:
+        problems.add(draft.after[0].line, f"an {draft.kind.title} cannot wait for another")
         return ()
     found: dict[str, None] = {}
     for awaited in draft.after:
         if not awaited.is_ref:
-            called = names.get((draft.sort, plain_name(awaited.text)), [])
+            called = names.get((draft.kind, normalise_name(awaited.text)), [])
             nearest = _nearest(draft, called) or called
             if len(nearest) > 1:
-                problems.add(awaited.line, _ambiguous(awaited.text, nearest))
+                problems.add(awaited.line, _ambiguous_name(awaited.text, nearest))
             if nearest:
                 found[nearest[0].ref] = None
                 continue
         target = by_ref.get(awaited.text)
-        if target is None and not _may_be_stored(awaited.text, draft.sort):
-            problems.add(awaited.line, _unknown(awaited, draft.sort))
-        elif target is not None and target.sort is not draft.sort:
-            reason = f"a {draft.sort.title} cannot wait for an item of another sort"
+        if target is None and not _may_be_stored(awaited.text, draft.kind):
+            problems.add(awaited.line, _unknown_dependency(awaited, draft.kind))
+        elif target is not None and target.kind is not draft.kind:
+            reason = f"a {draft.kind.title} cannot wait for an item of another sort"
             problems.add(awaited.line, f"{reason}: {awaited.text} is of line {target.line}")
         found[awaited.text] = None
     return tuple(found)
 
 
-def _ambiguous(name: str, nearest: Sequence[Draft]) -> str:
+def _ambiguous_name(name: str, nearest: Sequence[Draft]) -> str:
     lines = " or ".join(str(each.line) for each in nearest[:3])
     return (
-        f"{name!r} can be the {nearest[0].sort.title} of line {lines}: give the one you mean an "
+        f"{name!r} can be the {nearest[0].kind.title} of line {lines}: give the one you mean an "
         "id, as in ^a1, and wait for ^a1"
     )
 
 
-def _unknown(awaited: Awaited, sort: Sort) -> str:
+def _unknown_dependency(awaited: DependencyRef, kind: ItemKind) -> str:
     if awaited.is_ref:
-        return f"no {sort.title} has the id {awaited.text!r}"
-    return f"no {sort.title} is called {awaited.text!r} (a comma in a name is written \\,)"
+        return f"no {kind.title} has the id {awaited.text!r}"
+    return f"no {kind.title} is called {awaited.text!r} (a comma in a name is written \\,)"
 
 
-def _may_be_stored(ref: str, sort: Sort) -> bool:
-    """Whether this can be the id of something that is in the store and not in the text."""
-    return bool(_ID.fullmatch(ref)) and ref.startswith(sort.prefix)
+def _may_be_stored(ref: str, kind: ItemKind) -> bool:
+    """Whether this can be the id of an item that is in the store and not in the text."""
+    return bool(_ID.fullmatch(ref)) and ref.startswith(kind.prefix)
 
 
 def _nearest(draft: Draft, called: Iterable[Draft]) -> list[Draft]:
-    """Those that are nearest: first among what stands together, then further out."""
+    """The nearest of the named items: siblings first, then farther out."""
     own = draft.path
     best: tuple[int, int] | None = None
     nearest: list[Draft] = []
@@ -211,7 +213,7 @@ After = dict[str, tuple[str, ...]]
 
 
 def _task(draft: Draft, after: After) -> TaskText:
-    tasks = tuple(_task(each, after) for each in draft.inside)
+    tasks = tuple(_task(each, after) for each in draft.children)
     return TaskText(
         ref=draft.ref,
         after=after.get(draft.ref, ()),
@@ -221,7 +223,7 @@ def _task(draft: Draft, after: After) -> TaskText:
 
 
 def _phase(draft: Draft, after: After) -> PhaseText:
-    tasks = tuple(_task(each, after) for each in draft.inside)
+    tasks = tuple(_task(each, after) for each in draft.children)
     return PhaseText(
         ref=draft.ref,
         after=after.get(draft.ref, ()),
@@ -233,7 +235,7 @@ def _phase(draft: Draft, after: After) -> PhaseText:
 def _initiative(draft: Draft, after: After) -> InitiativeText:
     return InitiativeText(
         ref=draft.ref,
-        tasks=tuple(_task(each, after) for each in draft.inside if each.sort is TASK),
-        phases=tuple(_phase(each, after) for each in draft.inside if each.sort is PHASE),
+        tasks=tuple(_task(each, after) for each in draft.children if each.kind is TASK),
+        phases=tuple(_phase(each, after) for each in draft.children if each.kind is PHASE),
         **({"name": ""} | draft.values),
     )

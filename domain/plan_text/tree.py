@@ -1,9 +1,9 @@
-"""A whole plan as a tree of plain values, the form it has between a text and a store.
+"""A whole plan as a tree of plain values, the form between a text and a store.
 
-`plan_markdown` and `plan_lines` read and write it. An item has a `ref` that no other item of the
-plan has: the id it has in a store, or any label. `after` holds the refs of what an item waits for.
-The order of the items is the order of the plan. An item whose name is empty is one that the store
-has under its ref; it says no more of it than what is not as by default.
+`markdown` and `json_lines` read and write it. An item has a `ref` that no other item of the plan
+has: its id in a store, or any label. `after` holds the refs of what an item waits for. The order of
+the items is the order of the plan. An item with an empty name is one that the store has under its
+ref; it states only the fields that differ from their defaults.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ from herdbook.domain.plan.model import (
 from herdbook.domain.values import Rule, rule_of
 
 DEEPEST: Final = 100
-"""How deep tasks may be nested in one another."""
+"""How deep tasks may be nested."""
 
 
 class TaskText(NamedTuple):
@@ -57,7 +57,7 @@ class PhaseText(NamedTuple):
 
 
 class InitiativeText(NamedTuple):
-    """An initiative of a plan: the tasks that are in none of its phases, and its phases."""
+    """An initiative of a plan: its phases, and its tasks that are in none of them."""
 
     name: str
     ref: str
@@ -70,7 +70,7 @@ class InitiativeText(NamedTuple):
 
 
 class PlanText(NamedTuple):
-    """A plan: the tasks of no initiative, and the initiatives."""
+    """A plan: the initiatives, and the tasks of no initiative."""
 
     tasks: tuple[TaskText, ...] = ()
     initiatives: tuple[InitiativeText, ...] = ()
@@ -79,18 +79,18 @@ class PlanText(NamedTuple):
 Item = InitiativeText | PhaseText | TaskText
 
 
-class Sort(NamedTuple):
-    """One of the three sorts of items a plan has."""
+class ItemKind(NamedTuple):
+    """One of the three kinds of items a plan has."""
 
     title: str
     entity: type
-    made: type[Item]
+    text_class: type[Item]
     prefix: str
     fields: tuple[str, ...]
     may_wait: bool
 
 
-INITIATIVE: Final = Sort(
+INITIATIVE: Final = ItemKind(
     "initiative",
     Initiative,
     InitiativeText,
@@ -98,7 +98,7 @@ INITIATIVE: Final = Sort(
     ("name", "status", "branch", "execution_mode", "quality_review"),
     may_wait=False,
 )
-PHASE: Final = Sort(
+PHASE: Final = ItemKind(
     "phase",
     Phase,
     PhaseText,
@@ -106,7 +106,7 @@ PHASE: Final = Sort(
     ("name", "content", "status", "merge_base"),
     may_wait=True,
 )
-TASK: Final = Sort(
+TASK: Final = ItemKind(
     "task",
     Task,
     TaskText,
@@ -114,50 +114,50 @@ TASK: Final = Sort(
     ("name", "description", "type", "category", "priority", "status", "summary"),
     may_wait=True,
 )
-SORTS: Final = (INITIATIVE, PHASE, TASK)
+ITEM_KINDS: Final = (INITIATIVE, PHASE, TASK)
 
 
-def sort_of(item: Item) -> Sort:
-    """What sort of item this is."""
-    return next(sort for sort in SORTS if isinstance(item, sort.made))
+def item_kind(item: Item) -> ItemKind:
+    """The kind of an item."""
+    return next(kind for kind in ITEM_KINDS if isinstance(item, kind.text_class))
 
 
 @cache
-def rules_of(sort: Sort) -> Mapping[str, Rule]:
-    """What the fields of an item may hold: what they may hold in a store."""
-    declared = {field.name: field.annotation for field in fields_of(sort.entity)}
-    return {name: rule_of(declared[name])[0] for name in sort.fields}
+def field_rules(kind: ItemKind) -> Mapping[str, Rule]:
+    """The validation rules of an item's fields: those of the stored entity."""
+    declared = {field.name: field.annotation for field in fields_of(kind.entity)}
+    return {name: rule_of(declared[name])[0] for name in kind.fields}
 
 
-def said_of(item: Item) -> dict[str, object]:
-    """The fields of an item that are not as they are by default."""
+def non_default_fields(item: Item) -> dict[str, object]:
+    """The fields of an item that differ from their defaults."""
     values = item._asdict()
     defaults = {"name": "", **item._field_defaults}
-    return {name: values[name] for name in sort_of(item).fields if values[name] != defaults[name]}
+    return {name: values[name] for name in item_kind(item).fields if values[name] != defaults[name]}
 
 
-class Placed(NamedTuple):
-    """An item and the one it stands directly under, None for the plan itself."""
+class ItemWithParent(NamedTuple):
+    """An item and its parent, None for the plan itself."""
 
     item: Item
-    under: Item | None
+    parent: Item | None
 
 
-def walk(plan: PlanText) -> Iterator[Placed]:
-    """All items from the first to the last, each before those that stand under it."""
+def walk_items(plan: PlanText) -> Iterator[ItemWithParent]:
+    """All items from the first to the last, each before its children."""
     yield from _walk_tasks(plan.tasks, None)
     for initiative in plan.initiatives:
-        yield Placed(initiative, None)
+        yield ItemWithParent(initiative, None)
         yield from _walk_tasks(initiative.tasks, initiative)
         for phase in initiative.phases:
-            yield Placed(phase, initiative)
+            yield ItemWithParent(phase, initiative)
             yield from _walk_tasks(phase.tasks, phase)
 
 
-def _walk_tasks(tasks: tuple[TaskText, ...], under: Item | None) -> Iterator[Placed]:
-    # A stack of our own: a generator for every level would hand each task up a hundred times.
-    ahead: list[Placed] = [Placed(task, under) for task in reversed(tasks)]
+def _walk_tasks(tasks: tuple[TaskText, ...], under: Item | None) -> Iterator[ItemWithParent]:
+    # An explicit stack: nested generators would pass each task up through a hundred levels.
+    ahead: list[ItemWithParent] = [ItemWithParent(task, under) for task in reversed(tasks)]
     while ahead:
         placed = ahead.pop()
         yield placed
-        ahead += [Placed(task, placed.item) for task in reversed(placed.item.tasks)]
+        ahead += [ItemWithParent(task, placed.item) for task in reversed(placed.item.tasks)]

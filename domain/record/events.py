@@ -1,127 +1,120 @@
-"""What the hooks of coding agents and of git tell, and what it means for the record.
+"""Host-neutral hook events, and the rules that turn them into entries of the record.
 
-A hook writes down what it was given and leaves; only here is it read. What is said more than the
-record needs is no fault: hosts add events and fields as they like.
+`adapters/hosts` parses what each host sends.
 """
 
-import re
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from enum import StrEnum
+from typing import NamedTuple
 
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience
 from herdbook.domain.record.model import Commit, ScoreEvent
-from herdbook.domain.record.standing import DEFAULTS, Occasion, command_done, commit_done, tool_used
-from herdbook.domain.values import NAME
+from herdbook.domain.record.standing import (
+    DEFAULTS,
+    EntryContext,
+    command_entry,
+    commit_entry,
+    tool_entry,
+)
 
-AGENT, SESSION = "HERDBOOK_AGENT", "HERDBOOK_SESSION"
-TOOL, COMMAND, COMMITTED = "tool", "command", "commit"
-UNCOUNTED = "uncounted"
-"""What is understood and counts for nothing: that something begins, ends, fails or is asked for."""
-
-PROVIDERS = {"claude": "claude", "claude-code": "claude", "codex": "codex", "opencode": "opencode"}
-"""How a host is named before the colon of an event, and the provider it stands for."""
-MEANINGS: Mapping[str, str] = {
-    **dict.fromkeys(("PostToolUse", "tool.execute.after"), TOOL),
-    "command.executed": COMMAND,
-    "post-commit": COMMITTED,
-    **dict.fromkeys(
-        (
-            "SessionStart",
-            "UserPromptSubmit",
-            "PreToolUse",
-            "PostToolUseFailure",
-            "SubagentStop",
-            "Stop",
-            "SessionEnd",
-            "session.created",
-            "session.idle",
-            "session.deleted",
-            "message.part.updated",
-            "post-rewrite",
-            "pre-push",
-        ),
-        UNCOUNTED,
-    ),
-}
-SHORT = 8
-"""How much of a session's id names an agent that has no other name."""
 LONGEST_EVENT_ID = 56
 """So that ids of rows can be made of it."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_HASH = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
-_TIMED = re.compile(r"ses_|[0-9a-f]{8}-[0-9a-f]{4}-7")
-_GIT = ("post-commit", "post-rewrite", "pre-push")
 
 
-class Event(NamedTuple):
-    """What a hook wrote down, and what was found out about it since.
+class Meaning(StrEnum):
+    """What an event stands for.
 
-    `at` counts microseconds. The project, and the hash and subject of a commit, follow from `cwd`
-    and are known to nobody but git.
+    `UNCOUNTED` events are understood and count for nothing: something begins, ends, fails or is
+    asked for.
     """
 
-    id: str
-    at: int
-    event: str
-    cwd: str = ""
-    env: Mapping[str, str] = {}
-    raw: Any = None
-    project: str | None = None
-    commit_hash: str | None = None
-    subject: str = ""
+    TOOL = "tool"
+    COMMAND = "command"
+    COMMIT = "commit"
+    UNCOUNTED = "uncounted"
 
 
-class Setup(NamedTuple):
-    """What a session runs as, as far as it was told."""
+class SessionSetup(NamedTuple):
+    """What a session runs as, as far as it is known."""
 
     provider: str | None = None
     model: str | None = None
     mode: AgentMode | None = None
 
 
-class Meaning(NamedTuple):
-    """What an event stands for: at most an entry of the ledger and a commit, and whose it is."""
+class HookEvent(NamedTuple):
+    """An event of a hook, and what was found out about it since.
+
+    `at` counts microseconds. `name` is what the hook called it; `meaning` is None for an event that
+    no host is known to send. `agent` is the named agent, else one named after the session.
+    `environment_session` is the session of the hook's environment, where the host may name its own.
+    `project`, and `commit_hash` and `subject` of a commit, are looked up in git from `cwd`; a hook
+    may have told the hash itself.
+    """
+
+    id: str
+    at: int
+    name: str
+    meaning: Meaning | None
+    cwd: str = ""
+    agent: str | None = None
+    session_id: str | None = None
+    environment_session: str | None = None
+    setup: SessionSetup = SessionSetup()
+    project: str | None = None
+    commit_hash: str | None = None
+    subject: str = ""
+
+
+class Interpretation(NamedTuple):
+    """The result of an event: at most a ledger entry and a commit, and whose they are."""
 
     agent: str | None
     session_id: str | None
-    setup: Setup
+    setup: SessionSetup
     entry: ScoreEvent | None = None
     commit: Commit | None = None
 
 
 def entry_id(event_id: str) -> str:
-    """The id of the ledger entry that comes of an event: the same each time it is read."""
+    """The id of the ledger entry of an event: the same each time the event is read."""
     return f"sco_{event_id}"
 
 
-def interpret(event: Event, known: Setup = Setup(), rules: Experience = DEFAULTS) -> Meaning:  # noqa: B008 - a constant
-    """Say what an event means; `known` is what earlier events told of its session.
+def interpret(
+    event: HookEvent,
+    known: SessionSetup = SessionSetup(),  # noqa: B008 - a constant
+    rules: Experience = DEFAULTS,
+) -> Interpretation:
+    """Interpret an event; `known` is what earlier events told about its session.
 
-    InvalidValue gives the reason why it cannot be applied, now or ever: it depends on nothing else.
+    Raises InvalidValue with the reason if it cannot be applied, now or ever: the answer depends on
+    the arguments alone.
     """
-    _check(event)
-    name, provider = _named(event.event)
-    session = session_of(event)
-    agent = _text(event.env.get(AGENT)) or (None if session is None else _short(session))
-    setup = Setup(
-        provider or _host(event) or known.provider,
-        _model(event) or known.model,
-        _mode(event) or known.mode,
+    _check_id(event)
+    at = event_time(event)
+    if event.meaning is None:
+        raise InvalidValue("event", f"{event.name!r} is not known; it is kept as it is")
+    agent, session = event.agent, event.session_id
+    setup = SessionSetup(
+        event.setup.provider or known.provider,
+        event.setup.model or known.model,
+        event.setup.mode or known.mode,
     )
-    meaning = Meaning(agent, session, setup)
-    if name not in MEANINGS:
-        raise InvalidValue("event", f"{event.event!r} is not known; it is kept as it is")
-    if MEANINGS[name] == UNCOUNTED or _failed(event) or (agent is None and name in _GIT):
-        return meaning
+    result = Interpretation(agent, session, setup)
+    # People commit too: a commit without an agent is no fault and counts for nobody.
+    by_person = agent is None and event.meaning is Meaning.COMMIT
+    if event.meaning is Meaning.UNCOUNTED or by_person:
+        return result
     if agent is None:
-        raise InvalidValue("agent", f"{event.event} names neither an agent nor a session")
-    on = Occasion(
+        raise InvalidValue("agent", f"{event.name} names neither an agent nor a session")
+    context = EntryContext(
         agent=agent,
-        at=moment(event),
+        at=at,
         id=entry_id(event.id),
         session_id=session,
         project=event.project,
@@ -129,117 +122,39 @@ def interpret(event: Event, known: Setup = Setup(), rules: Experience = DEFAULTS
         model=setup.model,
         mode=setup.mode,
     )
-    if MEANINGS[name] == TOOL:
-        return meaning._replace(entry=tool_used(on, rules=rules))
-    if MEANINGS[name] == COMMAND:
-        return meaning._replace(entry=command_done(on, rules=rules))
+    if event.meaning is Meaning.TOOL:
+        return result._replace(entry=tool_entry(context, rules=rules))
+    if event.meaning is Meaning.COMMAND:
+        return result._replace(entry=command_entry(context, rules=rules))
     commit = _commit(event, agent, rules)
-    entry = commit_done(on._replace(project=commit.project), rules=rules)
-    return meaning._replace(entry=entry, commit=commit)
+    entry = commit_entry(context._replace(project=commit.project), rules=rules)
+    return result._replace(entry=entry, commit=commit)
 
 
-def moment(event: Event) -> datetime:
-    """When it happened."""
+def event_time(event: HookEvent) -> datetime:
+    """When it happened; raises InvalidValue for a time after the year 9999."""
     try:
         return _EPOCH + timedelta(microseconds=event.at)
     except OverflowError as error:
         raise InvalidValue("at", f"{event.at} is no time this side of the year 9999") from error
 
 
-def session_of(event: Event) -> str | None:
-    """The session in which it happened: as the host says, else as the environment does."""
-    raw = _fields(event.raw)
-    for holder in (raw, _fields(raw.get("properties")), _fields(raw.get("input"))):
-        for key in ("session_id", "sessionID", "sessionId"):
-            if found := _text(holder.get(key)):
-                return found
-    return _text(event.env.get(SESSION))
-
-
-def is_commit(event: Event) -> bool:
-    """Whether it tells of a commit, so that git has to be asked for its hash."""
-    return _named(event.event)[0] == "post-commit"
-
-
-def told_hash(event: Event) -> str | None:
-    """The hash of the commit, if the hook has written it down."""
-    told = event.raw
-    if isinstance(told, Mapping):
-        keys = ("commit_hash", "commit", "arguments", "input")
-        told = " ".join(str(told[key]) for key in keys if key in told)
-    found = _HASH.search(told) if isinstance(told, str) else None
-    return None if found is None else found[0]
-
-
-def _check(event: Event) -> None:
+def _check_id(event: HookEvent) -> None:
     if not 0 < len(event.id) <= LONGEST_EVENT_ID:
         raise InvalidValue("id", f"must have 1 to {LONGEST_EVENT_ID} characters")
     if not event.id.isascii() or not event.id.isprintable():
         raise InvalidValue("id", "must be of printable ASCII characters")
-    moment(event)
 
 
-def _named(text: str) -> tuple[str, str | None]:
-    """The name of the event, and the provider of the host that tells it, if that is plain."""
-    host, colon, name = text.partition(":")
-    if colon and host in PROVIDERS:
-        return name, PROVIDERS[host]
-    if colon and host == "git":
-        return name, None
-    return text, "opencode" if "." in text else None
-
-
-def _commit(event: Event, agent: str, rules: Experience) -> Commit:
-    commit_hash = event.commit_hash or told_hash(event)
-    if commit_hash is None:
+def _commit(event: HookEvent, agent: str, rules: Experience) -> Commit:
+    if event.commit_hash is None:
         raise InvalidValue("commit", "git no longer tells which commit it was")
     return Commit(
         id=f"com_{event.id}",
         agent=agent,
         project=event.project or event.cwd,
-        commit_hash=commit_hash,
+        commit_hash=event.commit_hash,
         task=event.subject,
         experience_gained=rules.commit,
-        at=moment(event),
+        at=event_time(event),
     )
-
-
-def _short(session: str) -> str:
-    # The ids of Codex and OpenCode begin with the time: what tells them apart is their end.
-    short = session[-SHORT:] if _TIMED.match(session) else session[:SHORT]
-    return f"session-{short}"
-
-
-def _host(event: Event) -> str | None:
-    """Claude Code and Codex tell the same events; what tells them apart is where they keep them."""
-    transcript = _fields(event.raw).get("transcript_path")
-    parts = transcript.split("/") if isinstance(transcript, str) else []
-    return next((name for name in ("codex", "claude") if f".{name}" in parts), None)
-
-
-def _model(event: Event) -> str | None:
-    told = _fields(event.raw).get("model")
-    return _text(told) or _text(_fields(told).get("id"))
-
-
-def _mode(event: Event) -> AgentMode | None:
-    raw = _fields(event.raw)
-    return AgentMode.PLAN if "plan" in (raw.get("permission_mode"), raw.get("agent")) else None
-
-
-def _failed(event: Event) -> bool:
-    """OpenCode tells of a command that went wrong as of any other, with its exit code beside."""
-    code = _fields(event.raw).get("exit")
-    return isinstance(code, int) and code != 0
-
-
-def _fields(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(value: object) -> str | None:
-    """What can be a name; hosts tell all kinds of things."""
-    try:
-        return None if value is None else str(NAME.check("name", value))
-    except InvalidValue:
-        return None

@@ -1,4 +1,4 @@
-"""How far a number can be trusted: 95 % intervals for rates, mean grades and trends."""
+"""95 % confidence intervals for rates, mean grades and trends."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -10,7 +10,7 @@ from herdbook.domain.grading import Grade
 
 CONFIDENCE = 0.95
 SCALE_VARIANCE = 4.6875
-"""The variance of the four grades, each as likely as the others."""
+"""The variance of the four grades if all are equally likely."""
 
 _Z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
 _FIRST_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -19,7 +19,7 @@ _FEWEST_FOR_TREND = 3
 
 @frozen
 class Interval:
-    """An estimate, and between which numbers the truth lies with 95 % confidence."""
+    """An estimate, and the 95 % confidence interval around it."""
 
     low: float
     estimate: float
@@ -40,41 +40,42 @@ def rate_interval(hits: int, trials: int) -> Interval:
 
 
 def mean_interval(grades: Sequence[float]) -> Interval | None:
-    """A t-interval whose variance counts one more grade, as uncertain as the whole scale is wide.
+    """A t-interval whose variance includes one more grade, as uncertain as the whole scale.
 
-    So two equal grades do not pass for certainty. It ends where the scale of grades ends.
+    So two equal grades do not count as certainty. It is clipped to the scale of grades. None
+    without grades.
     """
     count = len(grades)
     if not count:
         return None
     mean = fmean(grades)
-    reach = student_t(count) * sqrt((SCALE_VARIANCE + squares(grades, mean)) / count / count)
+    reach = student_t(count) * sqrt((SCALE_VARIANCE + sum_of_squares(grades, mean)) / count / count)
     return Interval(max(float(Grade.BAD), mean - reach), mean, min(Grade.EXCELLENCE, mean + reach))
 
 
 def trend_interval(grades: Sequence[float]) -> Interval | None:
     """How much grades rise over ten commits: the least-squares slope and its t-interval.
 
-    The variance counts one more grade, as for the mean. Fewer than three grades have no trend.
+    The variance includes one more grade, as for the mean. None for fewer than three grades.
     """
     count = len(grades)
     if count < _FEWEST_FOR_TREND:
         return None
     middle, width = (count - 1) / 2, count * (count**2 - 1) / 12
     slope = sum((place - middle) * grade for place, grade in enumerate(grades)) / width
-    unexplained = max(0.0, squares(grades, fmean(grades)) - slope**2 * width)
+    unexplained = max(0.0, sum_of_squares(grades, fmean(grades)) - slope**2 * width)
     variance = (SCALE_VARIANCE + unexplained) / (count - 1)
     reach = student_t(count - 1) * sqrt(variance / width)
     return Interval(10 * (slope - reach), 10 * slope, 10 * (slope + reach))
 
 
-def squares(numbers: Sequence[float], mean: float) -> float:
+def sum_of_squares(numbers: Sequence[float], mean: float) -> float:
     """The sum of the squared distances from the mean."""
     return sum((number - mean) ** 2 for number in numbers)
 
 
 def student_t(degrees: int) -> float:
-    """How many standard errors a 95 % t-interval reaches to each side."""
+    """How many standard errors a 95 % t-interval extends to each side."""
     if degrees <= len(_FIRST_T):
         return _FIRST_T[degrees - 1]
     z = _Z

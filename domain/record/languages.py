@@ -1,4 +1,4 @@
-"""In which language a project is written, as far as names of files and words about it tell."""
+"""Detects the programming language of a project from file names and words in texts."""
 
 import re
 from collections import Counter
@@ -40,29 +40,29 @@ _SUFFIXES = {
     "zig": "zig",
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
-_ALSO = {"bash": "shell", "cpp": "c++", "csharp": "c#", "fsharp": "f#", "golang": "go"}
-# These names are words of English too, or letters, and prove nothing in a sentence.
+_ALIASES = {"bash": "shell", "cpp": "c++", "csharp": "c#", "fsharp": "f#", "golang": "go"}
+# These names are also English words, or letters, and prove nothing in a sentence.
 _AMBIGUOUS = {"c", "dart", "elm", "go", "julia", "r", "shell", "swift"}
-_NAMED = {name: name for name in _SUFFIXES if name not in _AMBIGUOUS} | _ALSO
+_BY_WORD = {name: name for name in _SUFFIXES if name not in _AMBIGUOUS} | _ALIASES
 _FILE = re.compile(r"[\w)\]*-]\.([A-Za-z]{1,5})(?!\w|\.\w)")
 _WORD = re.compile(r"(?<![\w.])[a-z]+(?:\+\+|#)?(?!\w)")
 
 LANGUAGES = tuple(_SUFFIXES)
 
 
-def language_named(text: str) -> str | None:
-    """The language somebody means by its name, another name or a suffix of its files."""
+def find_language(text: str) -> str | None:
+    """The language with this name, alias or file suffix; None if there is none."""
     name = text.strip().casefold().removeprefix(".")
     if name in _SUFFIXES:
         return name
-    return _ALSO.get(name) or _BY_SUFFIX.get(name)
+    return _ALIASES.get(name) or _BY_SUFFIX.get(name)
 
 
 def main_language(texts: Iterable[str]) -> str | None:
-    """The language most files and words in some texts speak of; None where none is named."""
+    """The language named most often in some texts, by files and words; None if there is none."""
     found: Counter[str] = Counter()
     for text in texts:
         lowered = text.casefold()
         found.update(_BY_SUFFIX[each] for each in _FILE.findall(lowered) if each in _BY_SUFFIX)
-        found.update(_NAMED[each] for each in _WORD.findall(lowered) if each in _NAMED)
+        found.update(_BY_WORD[each] for each in _WORD.findall(lowered) if each in _BY_WORD)
     return min(found, key=lambda name: (-found[name], name)) if found else None

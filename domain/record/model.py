@@ -1,13 +1,13 @@
-"""The record of a user's agents over all projects: accounts, the ledger, and what came of it."""
+"""The record of a user's agents over all projects: accounts, the ledger, and its results."""
 
 from datetime import datetime
 from enum import StrEnum
 
 from herdbook.domain.agents.model import AgentMode
-from herdbook.domain.entity import Kept, entity
+from herdbook.domain.entity import VersionedEntity, entity
 from herdbook.domain.grading import Grade
 from herdbook.domain.secret import Secret
-from herdbook.domain.values import Count, Id, Key, Line, Name, Text
+from herdbook.domain.values import Count, Id, Key, Name, PositiveInt, Text
 
 
 class EventKind(StrEnum):
@@ -21,8 +21,8 @@ class EventKind(StrEnum):
 
 
 @entity
-class Account(Kept):
-    """A login that agents run on, taken in turn."""
+class Account(VersionedEntity):
+    """A login that agents run on, used in rotation."""
 
     email: Name
     provider: Name = "claude"
@@ -36,16 +36,16 @@ class Account(Kept):
 
 @entity
 class ScoreEvent:
-    """An entry of the ledger: something an agent did or was given, never changed again.
+    """A ledger entry: something an agent did or was given; it is never changed.
 
-    `count` equal happenings make one entry with their `points` in sum. The setup the agent ran
-    with (provider, model, mode) is written down with it, because nothing else in the record knows.
+    `count` equal events make one entry with the sum of their `points`. The setup the agent ran with
+    (provider, model, mode) is stored with it, because nothing else in the record knows it.
     """
 
     id: Key = ""
     agent: Name
     kind: EventKind
-    count: Line = 1
+    count: PositiveInt = 1
     points: int
     session_id: Name | None = None
     project: Name | None = None
@@ -57,7 +57,7 @@ class ScoreEvent:
 
 @entity
 class Standing:
-    """Where an agent stands: the fold of its ledger in the order (at, id)."""
+    """The current numbers of an agent: the fold of its ledger in the order (at, id)."""
 
     id: Key
     agent: Name

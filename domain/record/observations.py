@@ -12,7 +12,7 @@ from herdbook.domain.record.model import Commit, EventKind, Retrospective, Score
 
 @frozen
 class Setup:
-    """What an agent runs as, and what can be chosen anew for the next project."""
+    """What an agent runs as, which can be chosen again for the next project."""
 
     provider: str
     model: str | None = None
@@ -24,7 +24,7 @@ class Setup:
 
 @frozen(kw_only=True)
 class Observation:
-    """A piece of work a setup did: whether it had a bug, its mean grade, and words about it."""
+    """A piece of work by a setup: whether it had a bug, its mean grade, and a note about it."""
 
     setup: Setup
     at: datetime
@@ -40,31 +40,31 @@ def observe(
     retrospectives: Iterable[Retrospective],
     events: Iterable[ScoreEvent],
 ) -> list[Observation]:
-    """Read the record: each commit with the grades it was given, and the bugs found in it.
+    """Read the record: each commit with its grades and whether bugs were found in it.
 
-    A commit counts for the setup that the ledger knew of its agent at that time; where it knows
-    none, the commit is left out. A bug counts against the agent's last commit before it that has
-    none yet (in its project, if it names one); without such a commit it stands for itself.
+    A commit counts for the setup that the ledger has for its agent at that time; where it has none,
+    the commit is left out. A bug counts against the agent's last commit before it that has none yet
+    (in its project, if it names one); without such a commit it is an observation of its own.
     """
     ledger = sorted(events, key=lambda each: (each.at, each.id))
-    setups = _setups(ledger)
+    setups = _setup_history(ledger)
     works: dict[str, list[Observation]] = defaultdict(list)
-    for agent, work in _commits(commits, retrospectives, setups):
+    for agent, work in _observe_commits(commits, retrospectives, setups):
         works[agent].append(work)
     for its in works.values():
         its.sort(key=lambda each: each.at)
     for event in ledger:
         if event.kind is EventKind.BUG:
-            works[event.agent] = _with_bug(works[event.agent], event, setups)
+            works[event.agent] = _assign_bug(works[event.agent], event, setups)
     return sorted((each for its in works.values() for each in its), key=lambda each: each.at)
 
 
-def _setups(ledger: Iterable[ScoreEvent]) -> dict[str, list[tuple[datetime, Setup]]]:
+def _setup_history(ledger: Iterable[ScoreEvent]) -> dict[str, list[tuple[datetime, Setup]]]:
     known: dict[str, list[tuple[datetime, Setup]]] = defaultdict(list)
     for event in ledger:
         setup = Setup(event.provider, event.model, event.mode)
         before = known[event.agent][-1][1] if known[event.agent] else setup
-        # What an entry leaves open is as it was, but a model of another provider is no answer.
+        # An entry without a model or mode keeps the previous one, unless the provider changed.
         if before.provider == setup.provider:
             setup = evolve(setup, model=setup.model or before.model, mode=setup.mode or before.mode)
         if not known[event.agent] or setup != before:
@@ -73,14 +73,14 @@ def _setups(ledger: Iterable[ScoreEvent]) -> dict[str, list[tuple[datetime, Setu
 
 
 def _setup_at(known: Sequence[tuple[datetime, Setup]], at: datetime) -> Setup | None:
-    """Find what the agent ran as then, or first of all where the ledger begins later."""
+    """The setup of the agent at that time, or its first one where the ledger starts later."""
     earlier = [setup for since, setup in known if since <= at]
     if earlier:
         return earlier[-1]
     return known[0][1] if known else None
 
 
-def _commits(
+def _observe_commits(
     commits: Iterable[Commit],
     retrospectives: Iterable[Retrospective],
     setups: dict[str, list[tuple[datetime, Setup]]],
@@ -101,7 +101,7 @@ def _commits(
         yield agent, work
 
 
-def _with_bug(
+def _assign_bug(
     works: Sequence[Observation],
     event: ScoreEvent,
     setups: dict[str, list[tuple[datetime, Setup]]],

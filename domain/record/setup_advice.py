@@ -1,7 +1,7 @@
-"""Which setup of agents to use next: what the record says of each, and how sure it is.
+"""Which setup of agents to use next: what the record says of each, and how certain it is.
 
-Every number comes with the interval it lies in, and nothing is called better that chance alone
-could have put first.
+Every number comes with its interval, and nothing is called better that chance alone could have put
+first.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from herdbook.domain.record.intervals import (
     Interval,
     mean_interval,
     rate_interval,
-    squares,
+    sum_of_squares,
     trend_interval,
 )
 from herdbook.domain.record.observations import Observation, Setup
@@ -27,9 +27,9 @@ from herdbook.domain.record.observations import Observation, Setup
 ENOUGH = 10
 """How many observations a setup needs to be compared with others."""
 AVERAGE_COMMITS = 10
-"""How many more commits, as good as the average of all setups, each setup is ranked with."""
+"""How many additional commits, as good as the average of all setups, each setup is ranked with."""
 BUG_COST = Grade.EXCELLENCE - Grade.BAD
-"""How many grades a bug takes from the merit: as many as the whole scale is wide."""
+"""How many grades a bug subtracts from the merit: the width of the whole scale."""
 
 
 class Verdict(StrEnum):
@@ -44,9 +44,9 @@ class Verdict(StrEnum):
 class TrackRecord:
     """What is known of one setup.
 
-    `merit`, in grades, is what it is ranked by: its mean grade less what its bugs cost, both as if
-    it had made some average commits more, so that a lucky few do not come first. `uncertainty` is
-    the standard error of that. `praise` and `blame` are the strongest words for and against it.
+    `merit`, in grades, is what it is ranked by: its mean grade minus the cost of its bugs, both
+    computed with some average commits added, so that a lucky few do not come first. `uncertainty`
+    is the standard error of that. `praise` and `blame` are the strongest notes for and against it.
     """
 
     setup: Setup
@@ -64,15 +64,15 @@ class TrackRecord:
 
     @property
     def enough(self) -> bool:
-        """Whether there is enough of it to be compared with others."""
+        """Whether it has enough observations to be compared with others."""
         return self.observations >= ENOUGH
 
 
 @frozen(kw_only=True)
 class Advice:
-    """All setups, the most promising first, and how much that order is worth.
+    """All setups, the most promising first, and how reliable that order is.
 
-    `leaders` are the first and all that nothing tells apart from it; none where there is too
+    `leaders` are the first and all that cannot be told apart from it; empty where there is too
     little data.
     """
 
@@ -106,7 +106,7 @@ def advise(observations: Iterable[Observation]) -> Advice:
         verdict, leaders = Verdict.TOO_LITTLE_DATA, []
     return Advice(
         verdict=verdict,
-        words=_words(verdict, leaders, compared, ranked),
+        words=_summary(verdict, leaders, compared, ranked),
         leaders=tuple(each.setup for each in leaders),
         ranked=tuple(ranked),
     )
@@ -115,7 +115,7 @@ def advise(observations: Iterable[Observation]) -> Advice:
 def _average(observations: Sequence[Observation]) -> _Average:
     bugs = sum(each.bug for each in observations)
     grades = [each.grade for each in observations if each.grade is not None]
-    # Half a bug more: none in a few commits does not mean that there never will be one.
+    # Half a bug more: none in a few commits does not mean that there will never be one.
     bug_rate = (bugs + 0.5) / (len(observations) + 1)
     return _Average(bug_rate, fmean(grades) if grades else float(Grade.NEUTRAL))
 
@@ -137,13 +137,13 @@ def _track_record(
         trend=trend_interval(grades),
         merit=merit,
         uncertainty=uncertainty,
-        praise=_strongest(observations, favourable=True),
-        blame=_strongest(observations, favourable=False),
+        praise=_strongest_note(observations, favourable=True),
+        blame=_strongest_note(observations, favourable=False),
     )
 
 
 def _merit(observations: Sequence[Observation], average: _Average) -> tuple[float, float]:
-    """Give the merit of a setup, shrunk towards the average, and its standard error."""
+    """The merit of a setup, shrunk towards the average, and its standard error."""
     graded = [(each.grade, each.bug) for each in observations if each.grade is not None]
     grades = [grade for grade, _ in graded]
     done, judged = len(observations) + AVERAGE_COMMITS, len(grades) + AVERAGE_COMMITS
@@ -151,8 +151,8 @@ def _merit(observations: Sequence[Observation], average: _Average) -> tuple[floa
     bug_rate = (bugs + AVERAGE_COMMITS * average.bug_rate) / done
     mean_grade = (sum(grades) + AVERAGE_COMMITS * average.grade) / judged
     mean = fmean(grades) if grades else average.grade
-    spread = (SCALE_VARIANCE + squares(grades, mean)) / max(1, len(grades))
-    # Where commits with a bug get worse grades too, chance moves both to the same side.
+    spread = (SCALE_VARIANCE + sum_of_squares(grades, mean)) / max(1, len(grades))
+    # Where commits with a bug get worse grades too, chance moves both in the same direction.
     shared = sum((mean - grade) * (bug - bug_rate) for grade, bug in graded) / max(1, len(grades))
     variance = (
         spread / judged
@@ -162,7 +162,7 @@ def _merit(observations: Sequence[Observation], average: _Average) -> tuple[floa
     return mean_grade - BUG_COST * bug_rate, sqrt(variance)
 
 
-def _strongest(observations: Iterable[Observation], *, favourable: bool) -> Observation | None:
+def _strongest_note(observations: Iterable[Observation], *, favourable: bool) -> Observation | None:
     quotes = [
         (abs(each.grade - Grade.NEUTRAL), each.at, each)
         for each in observations
@@ -174,7 +174,7 @@ def _strongest(observations: Iterable[Observation], *, favourable: bool) -> Obse
 def _leaders(compared: Sequence[TrackRecord]) -> list[TrackRecord]:
     if not compared[1:]:
         return list(compared)
-    # All pairs together may be told apart wrongly once in twenty times, so each pair less often.
+    # The 5 % error rate is for all pairs together, so each pair gets less (Bonferroni).
     apart = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / comb(len(compared), 2))
     first = compared[0]
     return [
@@ -184,7 +184,7 @@ def _leaders(compared: Sequence[TrackRecord]) -> list[TrackRecord]:
     ]
 
 
-def _words(
+def _summary(
     verdict: Verdict,
     leaders: Sequence[TrackRecord],
     compared: Sequence[TrackRecord],

@@ -1,4 +1,4 @@
-"""Where agents stand: the entries of the ledger, and the fold that makes a standing of them."""
+"""Ledger entries, and the fold that computes an agent's standing from them."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -7,19 +7,19 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from herdbook.domain.agents.model import AgentMode
-from herdbook.domain.entity import evolve, of_defaults
+from herdbook.domain.entity import default_instance, evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience, Grade, grow_by_many, is_halted
 from herdbook.domain.record.model import EventKind, ScoreEvent, Standing
 
-DEFAULTS = of_defaults(Experience)
+DEFAULTS = default_instance(Experience)
 
 _PER_UNIT = (EventKind.TOOL, EventKind.COMMAND, EventKind.COMMIT)
 _COLLAPSED = (EventKind.TOOL, EventKind.COMMAND)
 
 
-class Occasion(NamedTuple):
-    """Who did something, when, where and with which setup: what every ledger entry says."""
+class EntryContext(NamedTuple):
+    """What every ledger entry records: the agent, the time, the place and the setup."""
 
     agent: str
     at: datetime
@@ -31,7 +31,7 @@ class Occasion(NamedTuple):
     mode: AgentMode | None = None
 
 
-def _entry(on: Occasion, kind: EventKind, count: int, points: int) -> ScoreEvent:
+def _make_entry(on: EntryContext, kind: EventKind, count: int, points: int) -> ScoreEvent:
     return ScoreEvent(
         id=on.id,
         agent=on.agent,
@@ -47,56 +47,59 @@ def _entry(on: Occasion, kind: EventKind, count: int, points: int) -> ScoreEvent
     )
 
 
-def tool_used(on: Occasion, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
-    """The entry for tools that were used with success."""
-    return _entry(on, EventKind.TOOL, count, count * rules.tool)
+def tool_entry(on: EntryContext, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
+    """The entry for tools used successfully."""
+    return _make_entry(on, EventKind.TOOL, count, count * rules.tool)
 
 
-def command_done(on: Occasion, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
-    """The entry for commands that ended with success."""
-    return _entry(on, EventKind.COMMAND, count, count * rules.command)
+def command_entry(on: EntryContext, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
+    """The entry for commands that ended successfully."""
+    return _make_entry(on, EventKind.COMMAND, count, count * rules.command)
 
 
-def commit_done(on: Occasion, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
+def commit_entry(on: EntryContext, count: int = 1, rules: Experience = DEFAULTS) -> ScoreEvent:
     """The entry for commits."""
-    return _entry(on, EventKind.COMMIT, count, count * rules.commit)
+    return _make_entry(on, EventKind.COMMIT, count, count * rules.commit)
 
 
-def graded(on: Occasion, agent_grade: Grade, user_grade: Grade) -> ScoreEvent:
+def grade_entry(on: EntryContext, agent_grade: Grade, user_grade: Grade) -> ScoreEvent:
     """The entry for a commit that both parties graded."""
-    return _entry(on, EventKind.GRADE, 1, int(agent_grade) + int(user_grade))
+    return _make_entry(on, EventKind.GRADE, 1, int(agent_grade) + int(user_grade))
 
 
-def communicated(on: Occasion, grade: Grade) -> ScoreEvent:
+def communication_entry(on: EntryContext, grade: Grade) -> ScoreEvent:
     """The entry for a grade that one party gave alone."""
-    return _entry(on, EventKind.COMMUNICATION, 1, int(grade))
+    return _make_entry(on, EventKind.COMMUNICATION, 1, int(grade))
 
 
-def bug_found(on: Occasion, count: int = 1) -> ScoreEvent:
+def bug_entry(on: EntryContext, count: int = 1) -> ScoreEvent:
     """The entry for bugs in an agent's work; its points are the skill points they cost."""
-    return _entry(on, EventKind.BUG, count, -count)
+    return _make_entry(on, EventKind.BUG, count, -count)
 
 
-def reinstated(on: Occasion, skill_points: int = 1) -> ScoreEvent:
-    """The entry for a person's decision to give an agent these skill points to go on with."""
-    event = _entry(on, EventKind.REINSTATE, 1, skill_points)
-    _check(event)
+def reinstatement_entry(on: EntryContext, skill_points: int = 1) -> ScoreEvent:
+    """The entry for a person's decision to give an agent these skill points to continue with.
+
+    Raises InvalidValue for fewer than one.
+    """
+    event = _make_entry(on, EventKind.REINSTATE, 1, skill_points)
+    _check_points(event)
     return event
 
 
 def standing_id(agent: str) -> str:
     """The id of an agent's standing: the same in every record that knows the agent's name."""
-    # A name typed in another encoding reaches us with lone surrogates: it has an id that no row
-    # has, so that asking for it finds nothing instead of failing.
+    # A name typed in another encoding arrives with lone surrogates: it gets an id that no row
+    # has, so that a lookup finds nothing instead of failing.
     return "std_" + sha256(agent.encode(errors="surrogatepass")).hexdigest()[:20]
 
 
 def first_standing(agent: str) -> Standing:
-    """Where an agent stands before anything is known of it."""
+    """The standing of an agent without ledger entries."""
     return Standing(id=standing_id(agent), agent=agent)
 
 
-def _check(event: ScoreEvent) -> None:
+def _check_points(event: ScoreEvent) -> None:
     if event.kind in _PER_UNIT and (event.points < 0 or event.points % event.count):
         raise InvalidValue(
             "points", f"{event.points} is not worth the same for each of {event.count} {event.kind}"
@@ -106,10 +109,13 @@ def _check(event: ScoreEvent) -> None:
 
 
 def apply(standing: Standing, event: ScoreEvent, rules: Experience = DEFAULTS) -> Standing:
-    """The standing once this entry counts too; an entry that `is_late` needs a `fold` instead."""
+    """The standing after this entry; an entry that `is_late` needs a `fold` instead.
+
+    Raises InvalidValue for an entry of another agent, and for points that do not fit its kind.
+    """
     if event.agent != standing.agent:
         raise InvalidValue("agent", f"{event.agent!r} does not stand as {standing.agent!r}")
-    _check(event)
+    _check_points(event)
     skill, experience = standing.skill_points, standing.experience_points
     score, commits, bugs = standing.communication_score, standing.commits, standing.bugs
     step = rules.per_skill_point
@@ -142,36 +148,37 @@ def apply(standing: Standing, event: ScoreEvent, rules: Experience = DEFAULTS) -
     )
 
 
-def _place(event: ScoreEvent) -> tuple[datetime, str]:
+def entry_order(event: ScoreEvent) -> tuple[datetime, str]:
+    """Sort key of the ledger: by time, then by id."""
     return event.at, event.id
 
 
 def fold(agent: str, events: Iterable[ScoreEvent], rules: Experience = DEFAULTS) -> Standing:
-    """Where the agent stands after all these entries, in whichever order they are given."""
+    """The standing of an agent after all these entries, in whichever order they are given."""
     return reduce(
         lambda standing, event: apply(standing, event, rules),
-        sorted(events, key=_place),
+        sorted(events, key=entry_order),
         first_standing(agent),
     )
 
 
 def is_late(standing: Standing, event: ScoreEvent) -> bool:
-    """Whether the entry belongs before the last one that counts (or is that one)."""
+    """Whether the entry belongs before the last one that was applied (or is that one)."""
     if standing.last_event_at is None or standing.last_event_id is None:
         return False
-    return _place(event) <= (standing.last_event_at, standing.last_event_id)
+    return entry_order(event) <= (standing.last_event_at, standing.last_event_id)
 
 
 def collapse(events: Iterable[ScoreEvent]) -> list[ScoreEvent]:
-    """One entry for all equal tools or commands of one session, in place of the last of them.
+    """Merge equal tool or command entries of one session into one, in place of the last of them.
 
-    Two are equal that differ in nothing but their id, time and count, and are worth the same each.
-    The fold stays exactly the same where no entry of another kind stood between them; otherwise
-    only the moment of a promotion may shift.
+    Two are equal if they differ only in id, time and count, and each unit is worth the same. The
+    fold stays exactly the same where no entry of another kind was between them; otherwise only the
+    moment of a promotion may shift.
     """
     together: dict[tuple[object, ...], ScoreEvent] = {}
     alone = []
-    for event in sorted(events, key=_place):
+    for event in sorted(events, key=entry_order):
         if event.kind not in _COLLAPSED or event.points % event.count:
             alone.append(event)
             continue
@@ -180,4 +187,4 @@ def collapse(events: Iterable[ScoreEvent]) -> list[ScoreEvent]:
         like = (event.agent, event.session_id, event.kind, event.project, unit, *setup)
         count = event.count + (together[like].count if like in together else 0)
         together[like] = evolve(event, count=count, points=count * unit)
-    return sorted([*together.values(), *alone], key=_place)
+    return sorted([*together.values(), *alone], key=entry_order)

@@ -1,8 +1,8 @@
-"""Finding texts that resemble another one: words as people and programs write them, and BM25.
+"""Finds similar texts: tokenization of prose and identifiers, ranked by BM25.
 
-A text is taken apart into terms: words of any script in one case and without accents, the parts of
-names such as `parseJsonFile` and `parse_json_file` beside the names themselves, English plurals as
-their singulars, and pairs of characters where a script has no spaces between words.
+A text is split into terms: words of any script, in one case and without accents; the parts of
+identifiers such as `parseJsonFile` and `parse_json_file` beside the identifiers themselves; English
+plurals as their singulars; and pairs of characters where a script has no spaces between words.
 """
 
 import re
@@ -17,14 +17,14 @@ from typing import Generic, NamedTuple, TypeVar
 K = TypeVar("K")
 
 SATURATION = 1.2
-"""BM25's k1: how soon saying a term once more adds nothing."""
+"""BM25's k1: how soon repeating a term adds nothing."""
 LENGTH_WEIGHT = 0.75
-"""BM25's b: how much a long text must say more than a short one to count the same."""
+"""BM25's b: how much more a long text must repeat a term than a short one to score the same."""
 STOP_WORDS = frozenset(
     {"a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it"}
     | {"its", "of", "on", "or", "that", "the", "this", "to", "was", "with"}
 )
-"""What nobody looks for; not `not` and its kin, because they turn the sense around."""
+"""Words that are not searched for; not `not` and its kin, because they invert the meaning."""
 
 _LONGEST_WORD = 64
 _SHORTEST_PLURAL = 4
@@ -40,22 +40,22 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _NUMBERED = re.compile(r"(\D+)(\d+)")
 
 
-class _Letters(dict[int, int]):
-    """For `str.translate`: whatever belongs to no word becomes a space."""
+class _WordCharacters(dict[int, int]):
+    """For `str.translate`: every character that belongs to no word becomes a space."""
 
     def __missing__(self, code: int) -> int:
         character = chr(code)
-        # A vowel sign is a mark to Unicode, and still a part of its word.
+        # Unicode calls a vowel sign a mark, and it is still a part of its word.
         belongs = character.isalnum() or unicodedata.category(character)[0] == "M"
         self[code] = code if belongs or character == "_" else ord(" ")
         return self[code]
 
 
-_LETTERS = _Letters()
+_WORD_CHARACTERS = _WordCharacters()
 
 
 class Match(NamedTuple, Generic[K]):
-    """A text that shares terms with the one looked for; those that tell most come first."""
+    """A text that shares terms with the query; the terms with the highest scores come first."""
 
     key: K
     score: float
@@ -63,23 +63,23 @@ class Match(NamedTuple, Generic[K]):
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text in their order, doubles included."""
+    """The terms of a text in order, duplicates included."""
     return list(chain.from_iterable(map(_terms_of, _words(text))))
 
 
-def sought(text: str) -> tuple[str, ...]:
-    """The terms worth looking for, each once; stop words only where there is nothing else."""
+def search_terms(text: str) -> tuple[str, ...]:
+    """The terms to search for, each once; stop words only where there is nothing else."""
     found = tuple(dict.fromkeys(terms(text)))
     return tuple(term for term in found if term not in STOP_WORDS) or found
 
 
-def rank(text: str, documents: Iterable[tuple[K, str]]) -> list[Match[K]]:
-    """The documents that share a term with the text by their BM25 score, the best first.
+def rank_documents(text: str, documents: Iterable[tuple[K, str]]) -> list[Match[K]]:
+    """The documents that share a term with the text, by descending BM25 score.
 
-    What is rare among all of them counts most. Equal ones stay in the order they came in. Each
-    document is looked at once, and only those that match are kept.
+    Terms that are rare among all documents count most. Equal scores stay in input order. Each
+    document is read once, and only matching ones are held in memory.
     """
-    wanted = frozenset(sought(text))
+    wanted = frozenset(search_terms(text))
     held: list[tuple[K, int, dict[str, int]]] = []
     known: Counter[str] = Counter()
     count = total = 0
@@ -112,11 +112,11 @@ def _words(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORDS.findall(text)
     bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text.replace("\u2019", "")))
-    runs = _WORDS.findall(unicodedata.normalize("NFC", bare).translate(_LETTERS))
-    return [word for run in runs for word in _spaced(run)]
+    runs = _WORDS.findall(unicodedata.normalize("NFC", bare).translate(_WORD_CHARACTERS))
+    return [word for run in runs for word in _split_unspaced(run)]
 
 
-def _spaced(run: str) -> Iterator[str]:
+def _split_unspaced(run: str) -> Iterator[str]:
     if len(run) > 1 and _IS_UNSPACED.match(run):
         yield from (first + second for first, second in pairwise(run))
     else:
@@ -125,16 +125,16 @@ def _spaced(run: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1 << 16)
 def _terms_of(word: str) -> tuple[str, ...]:
-    """A word as a term, and its parts behind it if it is a name made of several."""
-    parts = [part for piece in word.split("_") for part in _humps(piece)]
-    parts = [each for part in parts for each in _numbered(part)]
+    """A word as a term, followed by its parts if it is an identifier of several."""
+    parts = [part for piece in word.split("_") for part in _split_camel_case(piece)]
+    parts = [each for part in parts for each in _split_number(part)]
     whole = _singular("".join(parts).casefold())
     if len(parts) == 1:
         return (whole,)
     return (whole, *(_singular(part.casefold()) for part in parts)) if parts else ()
 
 
-def _humps(piece: str) -> Iterator[str]:
+def _split_camel_case(piece: str) -> Iterator[str]:
     """Split `parseJSONFile` into parse, JSON and File."""
     start = 0
     for at in range(1, len(piece)):
@@ -147,7 +147,7 @@ def _humps(piece: str) -> Iterator[str]:
         yield piece[start:]
 
 
-def _numbered(part: str) -> tuple[str, ...]:
+def _split_number(part: str) -> tuple[str, ...]:
     """Split `utf8`, which others write `utf-8`, but nothing like `a1b2c3`."""
     match = _NUMBERED.fullmatch(part)
     return (part,) if match is None else (match[1], match[2])

@@ -16,13 +16,13 @@ from herdbook.adapters.sql_query.native_shell import (
 )
 from herdbook.adapters.stores.open_store import PATIENCE, open_store
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.cli.sql_prompt import converse
+from herdbook.entrypoints.cli.sql_prompt import run_prompt
 
 UNJOURNALLED = (
     "What is changed here is not in the journal; "
     "`herdbook check` tells what does not fit afterwards.\n"
 )
-_PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 _KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
@@ -44,7 +44,7 @@ def shell(url: str, *, write: bool = False, patience: float = PATIENCE) -> int:
     if write:
         raise InvalidValue("write", f"{why_no_native_shell(url)}; Herdbook's own prompt only reads")
     with open_store(url, create=False, patience=patience) as store:
-        return converse(store, url)
+        return run_prompt(store, url)
 
 
 def run_program(program: Program) -> int:
@@ -53,7 +53,7 @@ def run_program(program: Program) -> int:
     What is typed to interrupt goes to the program alone; what asks this process to end is passed
     on, and the program's end is waited for.
     """
-    with _terminal_restored(), _signals_for_the_child() as children:
+    with _restore_terminal(), _forward_signals() as children:
         child = subprocess.Popen(  # noqa: S603 - a program that `open_native_shell` has named
             program.command,
             env={**os.environ, **program.environment},
@@ -65,7 +65,7 @@ def run_program(program: Program) -> int:
 
 
 @contextmanager
-def _signals_for_the_child() -> Iterator[list[subprocess.Popen[bytes]]]:
+def _forward_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
     """Do not end before the child. A handler, unlike ignoring, is not handed down to it."""
     children: list[subprocess.Popen[bytes]] = []
 
@@ -77,7 +77,7 @@ def _signals_for_the_child() -> Iterator[list[subprocess.Popen[bytes]]]:
             child.send_signal(number)
 
     before = {number: signal.signal(number, leave_it) for number in _KEYBOARD}
-    before |= {number: signal.signal(number, pass_on) for number in _PASSED_ON}
+    before |= {number: signal.signal(number, pass_on) for number in _FORWARDED}
     try:
         yield children
     finally:
@@ -86,7 +86,7 @@ def _signals_for_the_child() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 @contextmanager
-def _terminal_restored() -> Iterator[None]:
+def _restore_terminal() -> Iterator[None]:
     """Leave the terminal as it was, also when the program was killed in the midst of a line."""
     if not sys.stdin.isatty():
         yield

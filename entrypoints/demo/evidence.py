@@ -82,7 +82,7 @@ def _of_work(uow: UnitOfWork) -> dict[str, Any]:
         },
         "agents": tuple(uow.agents.page()),
         "conversations": tuple(uow.conversations.page()),
-        "journal": tuple(uow.journal.whole()),
+        "journal": tuple(uow.journal.all_entries()),
     }
 
 

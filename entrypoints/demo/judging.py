@@ -4,7 +4,13 @@ from typing import NamedTuple
 
 from herdbook.domain.grading import is_halted, score_after
 from herdbook.domain.record.model import Commit, Retrospective, Standing
-from herdbook.domain.record.standing import Occasion, bug_found, commit_done, graded, tool_used
+from herdbook.domain.record.standing import (
+    EntryContext,
+    bug_entry,
+    commit_entry,
+    grade_entry,
+    tool_entry,
+)
 from herdbook.entrypoints.demo.plot import Fate, Member
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -27,10 +33,10 @@ def judge(uow: UnitOfWork, delivery: Delivery, member: Member) -> Standing:
 
     All in one transaction: whoever sees the grade sees the bugs.
     """
-    on = Occasion(delivery.agent, uow.now, project=PROJECT, provider=PROVIDER)
+    on = EntryContext(delivery.agent, uow.now, project=PROJECT, provider=PROVIDER)
     before = uow.standings.of_agent(delivery.agent)
-    commit = commit_done(on)
-    uow.ledger.add_all([tool_used(on, TOOLS), commit, graded(on, *member.grades)])
+    commit = commit_entry(on)
+    uow.ledger.add_all([tool_entry(on, TOOLS), commit, grade_entry(on, *member.grades)])
     uow.commits.add(
         Commit(
             agent=delivery.agent,
@@ -56,5 +62,5 @@ def judge(uow: UnitOfWork, delivery: Delivery, member: Member) -> Standing:
     )
     if member.fate is Fate.HALTED:
         while not is_halted(uow.standings.of_agent(delivery.agent).skill_points):
-            uow.ledger.add(bug_found(on))
+            uow.ledger.add(bug_entry(on))
     return uow.standings.of_agent(delivery.agent)

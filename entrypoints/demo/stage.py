@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from herdbook.adapters.git.git_process import refuse, run_git
+from herdbook.adapters.git.git_process import raise_complaint, run_git
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state import known_stores
 from herdbook.domain.errors import StoreUnavailable
@@ -114,5 +114,5 @@ def git(folder: Path, *words: str) -> str:
     """Run git in a folder and read what it prints; InvalidValue if it complains."""
     status, told, complaint = run_git(["-C", str(folder), *words], os.environ)
     if status != 0:
-        refuse("git", status, complaint)
+        raise_complaint("git", status, complaint)
     return os.fsdecode(told)

@@ -13,7 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from herdbook.adapters.git import find, folder_for_git
-from herdbook.adapters.git.git_process import HOOKS_PATH, ask_git, elsewhere, refuse
+from herdbook.adapters.git.git_process import (
+    HOOKS_PATH,
+    ask_git,
+    raise_complaint,
+    without_repository_variables,
+)
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.hooks import hook
 from herdbook.entrypoints.hooks.file_changes import Change, Plan, content
@@ -32,7 +37,7 @@ _GIVES = {
 
 def folder_of(folder: Path, variables: Mapping[str, str]) -> tuple[Path, bool]:
     """Where git looks for the hooks of a repository, and whether that is inside its worktree."""
-    environment = elsewhere(variables)
+    environment = without_repository_variables(variables)
     found = find(folder, environment=environment)
     if found.facts is None:
         raise InvalidValue("folder", found.doubt or "not a git repository (or any above it)")
@@ -42,7 +47,7 @@ def folder_of(folder: Path, variables: Mapping[str, str]) -> tuple[Path, bool]:
     # Where the hooks are is what is asked here; none is run by that.
     status, told, complaint = ask_git(git, environment, except_for={HOOKS_PATH})
     if status != 0:
-        refuse("folder", status, complaint)
+        raise_complaint("folder", status, complaint)
     hooks = Path(os.path.realpath(top / os.fsdecode(told).removesuffix("\n")))
     inside = hooks.is_relative_to(top) and not hooks.is_relative_to(common)
     if not inside and not hooks.is_relative_to(common):

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from herdbook.adapters.git import folder_for_git, history
-from herdbook.adapters.git.config import Unsure
-from herdbook.adapters.git.discovery import holder_above
-from herdbook.adapters.git.git_process import elsewhere
+from herdbook.adapters.git.config import NeedsGit
+from herdbook.adapters.git.discovery import repository_above
+from herdbook.adapters.git.git_process import without_repository_variables
+from herdbook.adapters.hosts import parse_event
 from herdbook.adapters.user_state import dirs, spool
 from herdbook.adapters.workspace import Whereabouts
 from herdbook.domain.errors import HerdbookError
-from herdbook.domain.record.events import Event, is_commit, told_hash
+from herdbook.domain.record.events import HookEvent, Meaning
 
 MOST_NOTES = 50
 TROUBLE = (HerdbookError, OSError, ValueError)
@@ -29,7 +30,7 @@ TROUBLE = (HerdbookError, OSError, ValueError)
 class Located(NamedTuple):
     """Events with their places; the folders that were understood, and why others were not."""
 
-    events: list[Event]
+    events: list[HookEvent]
     understood: set[str]
     troubles: dict[str, str]
 
@@ -43,14 +44,14 @@ class Note(NamedTuple):
     at: float
 
 
-def locate(variables: Mapping[str, str], events: Sequence[spool.Event]) -> Located:
+def locate(variables: Mapping[str, str], events: Sequence[spool.SpooledEvent]) -> Located:
     """The events with what git knows of the places where they happened; raises nothing for them."""
-    search = _Search(elsewhere(variables))
-    found = [search.place(Event(*each)) for each in events]
+    search = _Search(without_repository_variables(variables))
+    found = [search.place(parse_event(*each)) for each in events]
     waiting: dict[str, list[int]] = defaultdict(list)
     for number, event in enumerate(found):
-        if is_commit(event) and event.project is not None:
-            known = told_hash(event)
+        if event.meaning is Meaning.COMMIT and event.project is not None:
+            known = event.commit_hash
             if known is None:
                 waiting[search.folder_for_git(event.cwd)].append(number)
             else:
@@ -70,7 +71,7 @@ class _Search:
         self.troubles: dict[str, str] = {}
         self._broken: dict[str, str] = {}
 
-    def place(self, event: Event) -> Event:
+    def place(self, event: HookEvent) -> HookEvent:
         """The event with its project, where that can be told."""
         if event.cwd not in self.known:
             self.known[event.cwd] = self._look(event.cwd)
@@ -81,25 +82,27 @@ class _Search:
         there = self.known[cwd]
         return cwd if there is None or there.facts is None else folder_for_git(there.facts)
 
-    def name_commit(self, event: Event, commit_hash: str) -> Event:
+    def name_commit(self, event: HookEvent, commit_hash: str) -> HookEvent:
         """The event with the commit that its hook has told of."""
         try:
-            named = history.named(self.folder_for_git(event.cwd), commit_hash, self.variables)
+            named = history.find_revision(
+                self.folder_for_git(event.cwd), commit_hash, self.variables
+            )
         except TROUBLE as error:
             self.troubles[event.cwd] = str(error)
             return event
         return _with_commit(event, named)
 
-    def find_commits(self, folder: str, events: list[Event], numbers: list[int]) -> None:
+    def find_commits(self, folder: str, events: list[HookEvent], numbers: list[int]) -> None:
         """Put the commits that hooks told of without naming them to these events of a folder."""
         numbers.sort(key=lambda number: events[number].at)
         seconds = [events[number].at // 1_000_000 for number in numbers]
         try:
-            moves = history.moves(folder, self.variables)
+            moves = history.head_moves(folder, self.variables)
         except TROUBLE as error:
             self.troubles.update({events[number].cwd: str(error) for number in numbers})
             return
-        for number, commit in zip(numbers, history.told_of(moves, seconds), strict=True):
+        for number, commit in zip(numbers, history.match_commits(moves, seconds), strict=True):
             events[number] = _with_commit(events[number], commit)
 
     def _look(self, cwd: str) -> Whereabouts | None:
@@ -125,12 +128,12 @@ class _Search:
 def _holder(cwd: str) -> str | None:
     """The folder with the `.git` that a folder lies in."""
     try:
-        return holder_above(os.path.join(os.path.realpath(cwd), "."))  # noqa: PTH118
-    except Unsure:
+        return repository_above(os.path.join(os.path.realpath(cwd), "."))  # noqa: PTH118
+    except NeedsGit:
         return None
 
 
-def _with_commit(event: Event, commit: history.Revision | None) -> Event:
+def _with_commit(event: HookEvent, commit: history.Revision | None) -> HookEvent:
     if commit is None:
         return event
     return event._replace(commit_hash=commit.commit_hash, subject=commit.subject)

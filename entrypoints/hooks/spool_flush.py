@@ -13,7 +13,7 @@ from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.user_state import dirs, halt_markers, spool
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.domain.record.events import Event
+from herdbook.domain.record.events import HookEvent
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.hooks import locate_events
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -23,9 +23,9 @@ from herdbook.services.record.record_ingest import FlushReport
 REASON = "this agent is halted: it has no skill points left. A person may reinstate it"
 
 
-def buffered(here: Here) -> list[Event]:
+def buffered(here: Here) -> list[HookEvent]:
     """What waits to be flushed; it stays where it is."""
-    return locate_events.locate(here.variables, spool.buffered().events).events
+    return locate_events.locate(here.variables, spool.read_buffered().events).events
 
 
 def flush(here: Here) -> tuple[FlushReport, set[str]]:
@@ -36,7 +36,7 @@ def flush(here: Here) -> tuple[FlushReport, set[str]]:
     """
     if is_in_memory(here.place(Area.RECORD).url):
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
-    taken = spool.taken()
+    taken = spool.take_batch()
     located = locate_events.locate(here.variables, taken.events)
     events = located.events
     try:
@@ -47,7 +47,7 @@ def flush(here: Here) -> tuple[FlushReport, set[str]]:
     lines = {each.id: each for each in taken}
     for event_id, reason in report.aside:
         line = json.dumps(lines[event_id]._asdict(), ensure_ascii=False)
-        taken.aside.append(spool.Aside(event_id, line, reason))
+        taken.aside.append(spool.RejectedLine(event_id, line, reason))
     mark_halted(here, report.sessions.items())
     taken.confirm()
     _note_failure(None)
@@ -61,7 +61,7 @@ EMPTY = FlushReport(0, 0, 0, [], {})
 
 def is_due(here: Here) -> bool:
     """Whether the spool is larger or older than the settings allow."""
-    waiting = spool.waiting()
+    waiting = spool.backlog()
     if waiting.since is None:
         return False
     age = time.time() - waiting.since
@@ -76,7 +76,7 @@ def flush_if_due(here: Here) -> None:
 
 def flush_if_any(here: Here) -> None:
     """Flush whatever waits, for who is about to learn from the whole record."""
-    if spool.waiting().since is not None:
+    if spool.backlog().since is not None:
         flush_gently(here)
 
 
@@ -95,11 +95,11 @@ def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
     def question(uow: UnitOfWork) -> tuple[str, dict[str, str], list[str]]:
         if not enforced:
             return uow.node, {}, []
-        agents = [each.agent for each in record_ingest.standing_with(uow) if not each.active]
+        agents = [each.agent for each in record_ingest.standings_with(uow) if not each.active]
         return uow.node, record_ingest.halted_sessions(uow, list(sessions)), agents
 
     record, found, agents = here.read(Area.RECORD, question)
-    halt_markers.halt_only(
+    halt_markers.set_halts(
         record,
         {session: f"{agent}: {REASON}" for session, agent in found.items()},
         {agent: f"{agent}: {REASON}" for agent in agents},

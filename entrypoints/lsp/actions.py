@@ -12,11 +12,11 @@ from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.lsp.comment_positions import Mark
 from herdbook.entrypoints.lsp.lenses import SHOW, short
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
-from herdbook.services.agents.editor_comments import Remark, hands
+from herdbook.services.agents.editor_comments import PhaseThread, agent_assignments
 
 QUICK_FIX = "quickfix"
 RESOLVE, UNRESOLVE, REPLY = "herdbook.resolve", "herdbook.unresolve", "herdbook.reply"
@@ -32,7 +32,7 @@ COMMANDS = (*OPERATIONS, DISMISS, REPLY, SHOW)
 
 
 def actions(
-    pairs: Iterable[tuple[Remark, Mark]], first: int, last: int, context: Any
+    pairs: Iterable[tuple[PhaseThread, Mark]], first: int, last: int, context: Any
 ) -> list[dict[str, Any]]:
     """What can be done to the remarks at some lines, as far as the editor asks for such things."""
     only = context.get("only") if isinstance(context, dict) else None
@@ -53,7 +53,7 @@ def _covers(kind: Any) -> bool:
     return isinstance(kind, str) and (kind in ("", QUICK_FIX))
 
 
-def _of_thread(remark: Remark, about: list[Any]) -> list[dict[str, Any]]:
+def _of_thread(remark: PhaseThread, about: list[Any]) -> list[dict[str, Any]]:
     first = remark.thread.first
     what = f"{first.author}: {short(first.body, 40)}"
     words = {UNRESOLVE: "Unresolve"} if first.resolved else {RESOLVE: "Resolve", REPLY: "Reply to"}
@@ -157,13 +157,15 @@ def _about(here: Here, params: Any) -> tuple[Any, str]:
         raise InvalidValue("agent", "is needed")
 
     def look(uow: UnitOfWork) -> tuple[Any, list[Any]]:
-        agent = crud.named(uow, AGENTS, named)
-        held = [task for hand in hands(uow) if hand.agent == agent for task in hand.tasks]
+        agent = crud.find_row(uow, AGENTS, named)
+        held = [
+            task for hand in agent_assignments(uow) if hand.agent == agent for task in hand.tasks
+        ]
         return agent, held
 
     agent, tasks = here.read(Area.WORK, look)
     at = "; ".join(f"{short(task.name)} ({task.id})" for task in tasks) or "no task"
-    answer = {"agent": plain(agent), "tasks": plain(tasks)}
+    answer = {"agent": to_data(agent), "tasks": to_data(tasks)}
     return answer, f"{agent.name} ({agent.status}): {at}"
 
 

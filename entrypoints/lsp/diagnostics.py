@@ -6,7 +6,7 @@ from typing import Any
 from herdbook.domain.plan.model import LineType, ReviewComment
 from herdbook.entrypoints.lsp.comment_positions import Mark
 from herdbook.entrypoints.lsp.positions import Encoding, content, units
-from herdbook.services.agents.editor_comments import Remark
+from herdbook.services.agents.editor_comments import PhaseThread
 
 SOURCE = "herdbook"
 INFORMATION = 3
@@ -15,7 +15,7 @@ WAS_GONE = "made on a line that the change removes; this is the line that follow
 
 
 def diagnostic(
-    remark: Remark, mark: Mark, lines: Sequence[str], encoding: Encoding
+    remark: PhaseThread, mark: Mark, lines: Sequence[str], encoding: Encoding
 ) -> dict[str, Any]:
     """A thread at its line, the first remark and its replies one below the other."""
     first = remark.thread.first

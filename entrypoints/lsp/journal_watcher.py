@@ -74,7 +74,7 @@ class Follower:
             if now != last:
                 # What came before we looked, or is another store's, may be anything.
                 self._changed(remarks=True, lenses=True)
-            for entry in watch.follow(
+            for entry in watch.follow_journal(
                 store,
                 space,
                 now,

@@ -19,7 +19,7 @@ from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.lsp.workspace import Look
 from herdbook.ports.world.git import GitWorktree
 from herdbook.services.agents import editor_comments
-from herdbook.services.agents.editor_comments import Hand
+from herdbook.services.agents.editor_comments import AgentAssignment
 
 WAITS = 1.0
 """For so many seconds an editor waits for git."""
@@ -37,7 +37,7 @@ _TOP = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}
 class At(NamedTuple):
     """An agent and the files that its worktree changes."""
 
-    hand: Hand
+    hand: AgentAssignment
     paths: frozenset[str]
 
 
@@ -116,10 +116,10 @@ class Lenses:
         return found
 
     def _at_work(self, here: Here) -> list[At]:
-        hands = here.read(Area.WORK, editor_comments.hands)
+        hands = here.read(Area.WORK, editor_comments.agent_assignments)
         if here.facts is None or not hands:
             return []
-        listed = [each for each in worktrees.listed(here.facts) if each.prunable is None]
+        listed = [each for each in worktrees.list_worktrees(here.facts) if each.prunable is None]
         known = [each for each in listed if each.worktree_id is not None]
         trees = {each.worktree_id: each for each in known if each.head and not each.is_bare}
         trunk = _trunk(here, listed)
@@ -142,7 +142,9 @@ class Lenses:
         committed = self._diffs.get((base or "", head))
         if committed is None:
             began = None if base is None else changes.merge_base(tree.path, base, head, variables)
-            told = None if began is None else changes.between(tree.path, began, head, variables)
+            told = (
+                None if began is None else changes.changed_paths(tree.path, began, head, variables)
+            )
             committed = told or frozenset()
             if len(self._diffs) >= MOST_DIFFS:
                 self._diffs.clear()
@@ -155,7 +157,7 @@ class Lenses:
             until, known = self._unsaved.get(tree.path, (0.0, frozenset()))
         if time.monotonic() < until:
             return known
-        found = changes.uncommitted(tree.path, variables) or frozenset()
+        found = changes.uncommitted_paths(tree.path, variables) or frozenset()
         with self._mutex:
             # A save that came while git looked may be one that it has not seen.
             if saves == self._saves:
@@ -163,7 +165,7 @@ class Lenses:
         return found
 
 
-def _base(here: Here, tree: GitWorktree, hand: Hand) -> str | None:
+def _base(here: Here, tree: GitWorktree, hand: AgentAssignment) -> str | None:
     """The commit of the branch that the agent's initiative gathers its work on."""
     branch = None if hand.initiative is None else hand.initiative.branch
     if branch is None or branch == tree.branch:
@@ -183,7 +185,7 @@ def _trunk(here: Here, listed: list[GitWorktree]) -> str | None:
     return None
 
 
-def lens(hand: Hand) -> dict[str, Any]:
+def lens(hand: AgentAssignment) -> dict[str, Any]:
     """An agent above a file: its name, and what it is at."""
     agent, tasks = hand.agent, hand.tasks
     title = f"{agent.name}: {_told(tasks[0])}" if tasks else f"{agent.name} ({agent.status})"

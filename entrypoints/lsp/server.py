@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from herdbook.adapters.git.git_process import elsewhere
+from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.lsp import actions, initialize, lsp_types
@@ -244,7 +244,7 @@ class Language:
             return own
         from herdbook.entrypoints.rpc.workspace_cache import Premises  # noqa: PLC0415 - other folders only
 
-        variables = elsewhere(self._here.variables)
+        variables = without_repository_variables(self._here.variables)
         premises = Premises(Path(folder), variables, self._here.arguments)
         room = Room(premises.here, self._buffers, self._late, premises.close)
         if room.workspace.root != own.workspace.root:

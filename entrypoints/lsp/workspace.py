@@ -15,7 +15,7 @@ from herdbook.entrypoints.lsp.buffers import Buffers, Sheet, carried
 from herdbook.entrypoints.lsp.comment_positions import Mark, moved, rewritten
 from herdbook.entrypoints.lsp.positions import numbered, split
 from herdbook.services.agents import editor_comments
-from herdbook.services.agents.editor_comments import Remark
+from herdbook.services.agents.editor_comments import PhaseThread
 
 LARGEST = 4 * 2**20
 """Larger files are not read to find a line in them."""
@@ -31,7 +31,7 @@ class Placed(NamedTuple):
     uri: str | None
     version: int | None
     lines: Sequence[str]
-    remarks: tuple[tuple[Remark, Mark], ...]
+    remarks: tuple[tuple[PhaseThread, Mark], ...]
 
 
 class Workspace:
@@ -44,7 +44,7 @@ class Workspace:
         self.root = os.path.realpath(top_level or here.folder)
         self._buffers = buffers
         self._loading = threading.Lock()
-        self._known: tuple[str | None, Mapping[str, list[Remark]]] | None = None
+        self._known: tuple[str | None, Mapping[str, list[PhaseThread]]] | None = None
         self._bases: dict[tuple[str, str], list[str] | None] = {}
 
     def name_of(self, path: str) -> str | None:
@@ -68,7 +68,7 @@ class Workspace:
         """Ask the store again the next time."""
         self._known = None
 
-    def remarks(self) -> Mapping[str, list[Remark]]:
+    def remarks(self) -> Mapping[str, list[PhaseThread]]:
         """All remarks on the initiative at hand, by the names of their files."""
         here = self.look()
         branch = None if here.facts is None else here.facts.branch
@@ -77,14 +77,16 @@ class Workspace:
             if known is not None and known[0] == branch:
                 return known[1]
             # A change that comes while we read makes us read again.
-            marker: tuple[str | None, Mapping[str, list[Remark]]] = (branch, {})
+            marker: tuple[str | None, Mapping[str, list[PhaseThread]]] = (branch, {})
             self._known = marker
             try:
-                found = here.read(Area.WORK, editor_comments.margin, branch, here.worktree_id)
+                found = here.read(
+                    Area.WORK, editor_comments.initiative_comments, branch, here.worktree_id
+                )
             except BaseException:
                 self._known = None
                 raise
-            grouped: dict[str, list[Remark]] = {}
+            grouped: dict[str, list[PhaseThread]] = {}
             for remark in found.remarks:
                 name = str(PurePosixPath(remark.thread.first.file_path))
                 grouped.setdefault(name, []).append(remark)
@@ -99,7 +101,7 @@ class Workspace:
             if path is not None:
                 yield path
 
-    def remark_of(self, comment_id: str) -> Remark | None:
+    def remark_of(self, comment_id: str) -> PhaseThread | None:
         """The thread that begins with a remark, if it is of the initiative at hand."""
         every = (each for remarks in self.remarks().values() for each in remarks)
         return next((each for each in every if each.thread.first.id == comment_id), None)
@@ -126,7 +128,7 @@ class Workspace:
         )
 
     def _marks(
-        self, name: str, remarks: Sequence[Remark], sheet: Sheet, saved: list[str]
+        self, name: str, remarks: Sequence[PhaseThread], sheet: Sheet, saved: list[str]
     ) -> dict[str, Mark]:
         marks = {}
         for remark in remarks:
@@ -135,7 +137,7 @@ class Workspace:
             marks[key] = self._first_mark(name, remark, sheet, saved) if known is None else known
         return marks
 
-    def _first_mark(self, name: str, remark: Remark, sheet: Sheet, saved: list[str]) -> Mark:
+    def _first_mark(self, name: str, remark: PhaseThread, sheet: Sheet, saved: list[str]) -> Mark:
         """Where a remark stands that was not seen before.
 
         One on a removed line is counted in the text as it was before the phase; all others are

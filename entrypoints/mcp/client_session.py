@@ -5,9 +5,9 @@ from pathlib import Path
 from random import Random
 from urllib.parse import unquote, urlsplit
 
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent, AgentStatus
-from herdbook.domain.agents.names import propose
+from herdbook.domain.agents.names import propose_name
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
@@ -40,7 +40,7 @@ class Caller:
         self._here = here
         self._warn = warn
         named = (here.variables.get(each) for each in _SESSIONS)
-        self.session = next((each for each in named if each), f"mcp_{random_ids()}")
+        self.session = next((each for each in named if each), f"mcp_{random_id()}")
 
     @property
     def pinned(self) -> str | None:
@@ -82,7 +82,7 @@ class Caller:
         raise InvalidValue("agent", reason)
 
     def _found(self, uow: UnitOfWork) -> Agent | None:
-        return agent_lifecycle.acting(uow, self.known, self.session)
+        return agent_lifecycle.find_acting_agent(uow, self.known, self.session)
 
     def new_name(self, given: str | None) -> str:
         """The name to introduce it by: the one that counts, or one that nobody has."""
@@ -94,7 +94,7 @@ class Caller:
         found = self._found(uow)
         if found is not None:
             return found.name
-        return propose(Random(), _Names(uow))  # noqa: S311 - a name is no secret
+        return propose_name(Random(), _Names(uow))  # noqa: S311 - a name is no secret
 
     def stand_at(self, uris: list[str]) -> None:
         """Work in the first of these roots that is a folder here; else where it was started."""

@@ -9,13 +9,13 @@ from typing import Any
 from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.cli.parser import arguments_of, parameters_of
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.client_session import Caller
 from herdbook.entrypoints.mcp.schemas import shaped
 from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.operations.agents import handlers as crew_commands
-from herdbook.entrypoints.operations.model import code_of
+from herdbook.entrypoints.operations.model import code_of, parameters_of
+from herdbook.entrypoints.operations.parameter_converter import arguments_of
 from herdbook.entrypoints.operations.plan.handlers import refuse_halted
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents import agent_lifecycle
@@ -63,7 +63,7 @@ def _introduced(tool: Tool, caller: Caller, values: dict[str, Any]) -> dict[str,
     try:
         agent = _done(tool, here, values)
     except AlreadyExists:
-        if all(each["name"] != name for each in crew_commands.crashed(here)):
+        if all(each.name != name for each in crew_commands.crashed(here)):
             raise
         agent = _done(tool, here, values)
     caller.names = [*(each for each in caller.names if each != name), name]

@@ -20,7 +20,7 @@ from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state import dirs
 from herdbook.adapters.user_state.settings import PROJECT_FILE, REPOSITORY_FILE
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.resolve import Place
+from herdbook.domain.location.resolve import StoreLocation
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.ports.unit_of_work.run import read
 
@@ -133,10 +133,10 @@ class Staying(Here):
     def __init__(self, *args: Any, stores: Stores, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.stores = stores
-        self._places: dict[Area, Place] = {}
+        self._places: dict[Area, StoreLocation] = {}
         self._ways: dict[Area, tuple[Key, str]] = {}
 
-    def place(self, area: Area) -> Place:
+    def place(self, area: Area) -> StoreLocation:
         """Where the store of an area is."""
         found = self._places.get(area)
         if found is None:
@@ -150,7 +150,7 @@ class Staying(Here):
 
     @contextmanager
     def opened_at(
-        self, place: Place, *, create: bool = False, verify: bool = False
+        self, place: StoreLocation, *, create: bool = False, verify: bool = False
     ) -> "Iterator[Store]":
         """Open the store at a place, or take the one that is open."""
         with self.stores.used(
@@ -176,7 +176,7 @@ class Staying(Here):
             found = self._ways[area] = self._key(self.place(area)), self.space(area)
         return found
 
-    def _key(self, place: Place) -> Key:
+    def _key(self, place: StoreLocation) -> Key:
         limits = self.setting("size_limit"), self.setting("patience")
         return place.url, str(place.area), *limits
 

@@ -1,1 +1,1 @@
-"""How checkpoints are stored: values shared between checkpoints, written and read in pieces."""
+"""Checkpoint storage: values shared between checkpoints, stored in pieces."""

@@ -1,54 +1,53 @@
-"""Checkpoints put into a space, in as little room as they need.
+"""Writes checkpoints to a space, storing only what changed.
 
-Everything here may be done twice with the same outcome, so whoever calls it may simply ask again
-when a connection broke.
+Every operation here is idempotent, so a caller may simply repeat it when a connection broke.
 """
 
 from collections.abc import Mapping, Sequence
 
 from herdbook.domain.checkpoints.model import (
     Checkpoint,
-    Lane,
+    CheckpointLane,
     Piece,
-    Typed,
+    TaggedBytes,
     Write,
     checkpoint_key,
-    kept,
+    encode_checkpoint_id,
+    encode_text,
     lane_key,
-    place_of,
     run_key,
     thread_key,
     write_key,
 )
-from herdbook.ports.checkpoint_storage.byte_lru import Shelf
-from herdbook.ports.checkpoint_storage.extents import bytes_of
-from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import NOTHING
+from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
+from herdbook.ports.checkpoint_storage.extents import read_extents
+from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import NO_CHECKPOINTS
 from herdbook.ports.checkpoint_storage.value_store import (
     TABLE,
-    Base,
+    BaseCheckpoint,
     Channel,
-    Offer,
+    ChannelValue,
     compose,
-    packed,
-    read_values,
+    compress,
+    decode_value_table,
 )
 from herdbook.ports.engine.dictionary import CHECKPOINTS, LANES, PIECES, WRITES
-from herdbook.ports.repositories.checkpoints import Checkpoints, Done, Known
+from herdbook.ports.repositories.checkpoints import Checkpoints, KnownValues, TaskWrite
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
-class Keeping(Checkpoints):
-    """The checkpoints of a unit of work's space, to be added to."""
+class CheckpointWriter(Checkpoints):
+    """The checkpoints of a unit of work's space, for reading and writing."""
 
     def __init__(
         self,
         uow: UnitOfWork,
-        shelf: Shelf | None = None,
-        recent: Mapping[str, Checkpoint] = NOTHING,
+        cache: ByteLru | None = None,
+        latest: Mapping[str, Checkpoint] = NO_CHECKPOINTS,
     ) -> None:
-        super().__init__(uow, shelf, uow.space)
+        super().__init__(uow, cache, uow.space)
         self.uow = uow
-        self._recent = recent
+        self._latest = latest
 
     def put(
         self,
@@ -58,29 +57,29 @@ class Keeping(Checkpoints):
         *,
         parent_id: str | None = None,
         run_id: str | None = None,
-        metadata: Typed,
-        state: Typed,
-        values: Mapping[str, Offer],
+        metadata: TaggedBytes,
+        state: TaggedBytes,
+        values: Mapping[str, ChannelValue],
         new: bool = False,
     ) -> None:
-        """Keep a checkpoint, in the place of one with the same id.
+        """Store a checkpoint, replacing one with the same id.
 
-        A value that is offered as unchanged is taken over from the parent if that has it in this
-        version, and from the offer if not. Who knows that the id is new may say so, and need not
-        wait for it to be looked for; AlreadyExists, at the latest at the commit, if it is not.
+        A value marked as unchanged is taken from the parent if that has it in this version, and
+        serialized if not. A caller that knows the id to be new passes `new` and saves the lookup;
+        if it is not new, AlreadyExists is raised, at the latest at the commit.
         """
         lane = lane_key(thread_id, namespace)
-        thread, place = thread_key(thread_id), place_of(checkpoint_id)
-        parent = None if parent_id is None else place_of(parent_id)
+        thread, place = thread_key(thread_id), encode_checkpoint_id(checkpoint_id)
+        parent = None if parent_id is None else encode_checkpoint_id(parent_id)
         key = checkpoint_key(lane, checkpoint_id)
         before = None if new else self.uow.get(CHECKPOINTS, [key])[0]
         base = before
         if base is None and parent_id is not None and parent_id != checkpoint_id:
-            base = self._recent.get(lane)
+            base = self._latest.get(lane)
             if base is None or base.place != parent:
                 base = self.uow.get(CHECKPOINTS, [checkpoint_key(lane, parent_id)])[0]
-        channels = self._composed(thread, values, base)
-        state_packed, data = packed(state.data, TABLE)
+        channels = self._compose_channels(thread, values, base)
+        state_packed, data = compress(state.data, TABLE)
         row = Checkpoint(
             id=key,
             thread=thread,
@@ -96,54 +95,58 @@ class Keeping(Checkpoints):
             channels=channels,
         )
         if base is None and self.uow.get(LANES, [lane]) == [None]:
-            names = {"thread_id": kept(thread_id), "namespace": kept(namespace)}
-            self.uow.append(LANES, [Lane(id=lane, thread=thread, **names)])
+            names = {"thread_id": encode_text(thread_id), "namespace": encode_text(namespace)}
+            self.uow.append(LANES, [CheckpointLane(id=lane, thread=thread, **names)])
         if before is not None:
             self.uow.remove(CHECKPOINTS, [before.id])
         self.uow.append(CHECKPOINTS, [row])
 
-    def _composed(self, thread: str, offers: Mapping[str, Offer], base: Checkpoint | None) -> bytes:
-        """What a checkpoint says of its channels; what is new of their values has been added."""
-        known = self._known(base) if base else None
+    def _compose_channels(
+        self, thread: str, offers: Mapping[str, ChannelValue], base: Checkpoint | None
+    ) -> bytes:
+        """The `channels` of a checkpoint; the new parts of its values are added as a piece."""
+        known = self._known_values(base) if base else None
         piece = self.uow.new_id(PIECES)
-        values, fresh, written = compose(offers, self._base(known) if known else None, piece)
+        values, fresh, written = compose(
+            offers, self._base_checkpoint(known) if known else None, piece
+        )
         if fresh:
-            is_packed, data = packed(fresh)
+            is_packed, data = compress(fresh)
             row = Piece(id=piece, thread=thread, size=len(fresh), packed=is_packed, data=data)
             self.uow.append(PIECES, [row])
-            self.shelf.put(piece, fresh, len(fresh))
-        channels = values.written()
+            self.cache.put(piece, fresh, len(fresh))
+        channels = values.encode()
         at_hand = {**known.content, **written} if known else written
         if at_hand.keys() >= offers.keys():
             if list(at_hand) != list(offers):
                 at_hand = {name: at_hand[name] for name in offers}
-            self.shelf.put(channels, Known(values, at_hand), values.size + len(channels))
+            self.cache.put(channels, KnownValues(values, at_hand), values.size + len(channels))
         return channels
 
-    def _known(self, row: Checkpoint) -> Known:
-        """What is known of a checkpoint's values without reading any."""
-        known: Known | None = self.shelf.found([row.channels]).get(row.channels)
-        return known or Known(read_values(row.channels), {})
+    def _known_values(self, row: Checkpoint) -> KnownValues:
+        """What is known of a checkpoint's values without reading any piece."""
+        known: KnownValues | None = self.cache.get_many([row.channels]).get(row.channels)
+        return known or KnownValues(decode_value_table(row.channels), {})
 
-    def _base(self, known: Known) -> Base:
+    def _base_checkpoint(self, known: KnownValues) -> BaseCheckpoint:
         def value(channel: Channel) -> bytes:
             if channel.name in known.content:
                 return known.content[channel.name].data
-            cut = known.values.stretch.cut(channel.start, channel.size)
-            return bytes_of(cut, self.pieces(piece for piece, _, _ in cut))
+            cut = known.values.extent_index.cut(channel.start, channel.size)
+            return read_extents(cut, self.fetch_pieces(piece for piece, _, _ in cut))
 
-        return Base(known.values, value, self.pieces)
+        return BaseCheckpoint(known.values, value, self.fetch_pieces)
 
     def put_writes(
         self,
         thread_id: str,
         namespace: str,
         checkpoint_id: str,
-        writes: Sequence[Done],
+        writes: Sequence[TaskWrite],
         *,
         replace: bool = False,
     ) -> None:
-        """Keep what tasks wrote since a checkpoint, be it there yet or not.
+        """Store what tasks wrote since a checkpoint, whether that exists yet or not.
 
         Of two writes with the same task and number the first stays, unless `replace` is set.
         """
@@ -153,7 +156,7 @@ class Keeping(Checkpoints):
         for done in writes:
             key = write_key(checkpoint, done.task_id, done.number)
             if replace or key not in rows:
-                rows[key] = _written(key, thread, checkpoint, done)
+                rows[key] = _write_row(key, thread, checkpoint, done)
         there = [row.id for row in self.uow.get(WRITES, list(rows)) if row is not None]
         if replace and there:
             self.uow.remove(WRITES, there)
@@ -163,16 +166,16 @@ class Keeping(Checkpoints):
             self.uow.append(WRITES, fresh)
 
 
-def _written(key: str, thread: str, checkpoint: str, done: Done) -> Write:
-    is_packed, data = packed(done.value.data)
+def _write_row(key: str, thread: str, checkpoint: str, done: TaskWrite) -> Write:
+    is_packed, data = compress(done.value.data)
     return Write(
         id=key,
         thread=thread,
         checkpoint=checkpoint,
         number=done.number,
-        task_id=kept(done.task_id),
-        task_path=kept(done.task_path),
-        channel=kept(done.channel),
+        task_id=encode_text(done.task_id),
+        task_path=encode_text(done.task_path),
+        channel=encode_text(done.channel),
         tag=done.value.tag,
         packed=is_packed,
         data=data,

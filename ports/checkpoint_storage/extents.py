@@ -1,9 +1,9 @@
-"""Large values that change little: where their bytes lie, and what of a new one is new.
+"""Deltas of large values: where their bytes are stored, and which bytes of a new value are new.
 
-A value's bytes lie in extents, stretches of pieces that were written once. A new value is compared
-with an older one whose extents are known: what both have in common stays where it lies, and only
-the rest is written. So a value never hangs on a chain of others: its extents lead straight to
-pieces.
+A value's bytes are stored in extents, ranges of pieces that were written once. A new value is
+compared with an older one whose extents are known: what both have in common stays where it is, and
+only the rest is written. So a value never depends on a chain of others: its extents refer directly
+to pieces.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,50 +11,50 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-SHORTEST = 1_024
-"""Less than this in common is not worth an extent, which costs time whenever it is read."""
+MIN_SHARED = 1_024
+"""Less than this in common is not worth an extent, which costs time on every read."""
 STEP, MOST = 2_048, 65_536
 """How many bytes are compared first, and at most at a time: larger copies cost page faults."""
 FIRST = 256
-"""Bytes that differ somewhere are halved down to this, and then compared as numbers."""
+"""Bytes that differ somewhere are halved down to this size, and then compared as integers."""
 ANCHOR = 32
-REACHES = (0, 64, 512, 4_096, 32_768)
-"""How far behind a difference in the old bytes to look for where both agree again."""
+LOOKAHEADS = (0, 64, 512, 4_096, 32_768)
+"""How far after a difference in the old bytes to look for where both agree again."""
 WINDOW = 1 << 17
 """How far to look for that in the new bytes."""
-PATIENCE = 256
-"""How many differences to follow; from there on everything but the common end is new."""
+MAX_DIFFERENCES = 256
+"""How many differences to follow; after that everything but the common end is new."""
 
 
 Extent = tuple[str, int, int]
-"""A stretch of a piece: its name, where it starts, and its size."""
+"""A range of a piece: the piece's name, the start, and the size."""
 
 
-class Kept(NamedTuple):
+class SharedRange(NamedTuple):
     """Part of a difference: these bytes of the old value are in the new one too."""
 
     start: int
     size: int
 
 
-Part = Kept | bytes
+Part = SharedRange | bytes
 
 
-def _same_before(one: bytes, other: bytes) -> int:
-    """How many bytes of two values of one size agree before the first that does not."""
+def _equal_prefix(one: bytes, other: bytes) -> int:
+    """How many bytes of two values of equal size agree before the first difference."""
     skipped = 0
     while (half := len(one) // 2) >= FIRST:
         if one[:half] == other[:half]:
             one, other, skipped = one[half:], other[half:], skipped + half
         else:
             one, other = one[:half], other[:half]
-    # As numbers both are looked at in one go: the highest bit in which they differ tells the byte.
+    # As integers both are compared in one go: the highest differing bit gives the byte.
     bits = (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).bit_length()
     return skipped + len(one) - (bits + 7) // 8
 
 
-def _same_behind(one: bytes, other: bytes) -> int:
-    """How many bytes of two values of one size agree behind the last that does not."""
+def _equal_suffix(one: bytes, other: bytes) -> int:
+    """How many bytes of two values of equal size agree after the last difference."""
     skipped = 0
     while (half := len(one) // 2) >= FIRST:
         if one[-half:] == other[-half:]:
@@ -65,19 +65,19 @@ def _same_behind(one: bytes, other: bytes) -> int:
     return skipped + len(one) - (bits + 7) // 8
 
 
-def _beginning(old: bytes, at: int, new: bytes, other: int, most: int) -> int:
-    """How many bytes two values have in common from two places on, at most so many."""
+def _common_prefix(old: bytes, at: int, new: bytes, other: int, most: int) -> int:
+    """How many bytes two values have in common from two offsets on, at most `most`."""
     known, step = 0, STEP
     while known < most:
         step = min(step, most - known)
         part = old[at + known : at + known + step]
         if not new.startswith(part, other + known):
-            return known + _same_before(part, new[other + known : other + known + step])
+            return known + _equal_prefix(part, new[other + known : other + known + step])
         known, step = known + step, min(step * 4, MOST)
     return known
 
 
-def _ending(old: bytes, new: bytes) -> int:
+def _common_suffix(old: bytes, new: bytes) -> int:
     """How many bytes two values have in common at their ends."""
     size, length = len(old), len(new)
     most, known, step = min(size, length), 0, STEP
@@ -86,46 +86,46 @@ def _ending(old: bytes, new: bytes) -> int:
         part = old[size - known - step : size - known]
         if not new.endswith(part, 0, length - known):
             rest = new[length - known - step : length - known]
-            return known + _same_behind(part, rest)
+            return known + _equal_suffix(part, rest)
         known, step = known + step, min(step * 4, MOST)
     return known
 
 
 def difference(old: bytes, new: bytes) -> list[Part]:
-    """The new bytes as what they share with the old ones, in order, and what is new."""
+    """The new bytes as ranges shared with the old ones, in order, and literal new bytes."""
     parts: list[Part] = []
     size, length = len(old), len(new)
-    end = _ending(old, new)
-    if end < SHORTEST:
+    end = _common_suffix(old, new)
+    if end < MIN_SHARED:
         end = 0
     size, length = size - end, length - end
     at = other = fresh = 0
-    for _ in range(PATIENCE):
-        common = _beginning(old, at, new, other, min(size - at, length - other))
-        if common >= SHORTEST:
+    for _ in range(MAX_DIFFERENCES):
+        common = _common_prefix(old, at, new, other, min(size - at, length - other))
+        if common >= MIN_SHARED:
             if fresh < other:
                 parts.append(new[fresh:other])
-            parts.append(Kept(at, common))
+            parts.append(SharedRange(at, common))
             fresh = other + common
-        if min(size - at, length - other) - common < SHORTEST:
-            break  # what is left has nothing in common that would be worth it
-        found = _again(old, new, (at + common, other + common), (size, length))
+        if min(size - at, length - other) - common < MIN_SHARED:
+            break  # the rest is too short to share anything worth an extent
+        found = _resynchronise(old, new, (at + common, other + common), (size, length))
         if found is None:
             break
         at, other = found
     if fresh < length:
         parts.append(new[fresh:length])
     if end:
-        parts.append(Kept(size, end))
+        parts.append(SharedRange(size, end))
     return parts
 
 
-def _again(
+def _resynchronise(
     old: bytes, new: bytes, places: tuple[int, int], ends: tuple[int, int]
 ) -> tuple[int, int] | None:
-    """The next places from which on both agree for a while, behind a difference."""
+    """The next offsets after a difference at which both values agree again, or None."""
     at, other = places
-    for reach in REACHES:
+    for reach in LOOKAHEADS:
         anchor = old[at + reach : min(at + reach + ANCHOR, ends[0])]
         if len(anchor) < ANCHOR:
             return None
@@ -135,17 +135,17 @@ def _again(
     return None
 
 
-def joined(extents: Iterable[Extent]) -> list[Extent]:
-    """The same bytes in as few extents as can be."""
+def join_extents(extents: Iterable[Extent]) -> list[Extent]:
+    """The same bytes in as few extents as possible."""
     found: list[Extent] = []
     for each in extents:
         if each[2]:
-            follow(found, [each])
+            append_extents(found, [each])
     return found
 
 
-def follow(extents: list[Extent], more: list[Extent]) -> None:
-    """Put extents behind others; where the two meet in one piece they become one."""
+def append_extents(extents: list[Extent], more: list[Extent]) -> None:
+    """Append extents to others; where the two meet in one piece they become one."""
     if extents and more:
         piece, start, size = extents[-1]
         other, begin, length = more[0]
@@ -155,15 +155,15 @@ def follow(extents: list[Extent], more: list[Extent]) -> None:
     extents += more
 
 
-class Stretch:
-    """Extents that can be cut anywhere."""
+class ExtentIndex:
+    """Extents that can be sliced at any offset."""
 
     def __init__(self, extents: Sequence[Extent]) -> None:
         self.extents = extents
         self._starts = [0, *accumulate([size for _, _, size in extents])]
 
     def cut(self, start: int, size: int) -> list[Extent]:
-        """The extents of some of the bytes."""
+        """The extents of a range of the bytes."""
         if size <= 0:
             return []
         first = bisect_right(self._starts, start) - 1
@@ -178,6 +178,6 @@ class Stretch:
         return found
 
 
-def bytes_of(extents: Iterable[Extent], pieces: Mapping[str, bytes]) -> bytes:
-    """The bytes that lie in extents."""
+def read_extents(extents: Iterable[Extent], pieces: Mapping[str, bytes]) -> bytes:
+    """The bytes of extents."""
     return b"".join([pieces[name][start : start + size] for name, start, size in extents])

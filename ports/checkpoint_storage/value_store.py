@@ -1,8 +1,8 @@
-"""The values of checkpoints, in the pieces that checkpoints share.
+"""Stores the values of checkpoints in pieces that checkpoints share.
 
 Values are written once: what a step did not change, and most of a large value that it changed a
-little, stays in the pieces of earlier steps. Pieces never change, so what was read of them is good
-for ever.
+little, stays in the pieces of earlier steps. Pieces never change, so a cached piece is valid for
+ever.
 """
 
 import json
@@ -12,50 +12,50 @@ from functools import cached_property, lru_cache
 from struct import calcsize, pack, unpack_from
 from typing import NamedTuple
 
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import StoreDamaged
-from herdbook.ports.checkpoint_storage.byte_lru import Shelf
+from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
 from herdbook.ports.checkpoint_storage.extents import (
     Extent,
+    ExtentIndex,
     Part,
-    Stretch,
-    bytes_of,
+    append_extents,
     difference,
-    follow,
+    read_extents,
 )
 from herdbook.ports.engine.dictionary import PIECES
-from herdbook.ports.unit_of_work.changes import Reads
+from herdbook.ports.unit_of_work.changes import RowReader
 
 Version = str | int | float | None
 
 LARGE = 4_096
-"""From this size on a value is compared with the one before it; smaller ones are written whole."""
+"""From this size on a value is compared with the previous one; smaller ones are written whole."""
 MOST_PIECES = 128
-"""A checkpoint that would lie in more pieces writes its small extents anew."""
+"""A checkpoint that would need more pieces than this rewrites its small extents."""
 SMALL = 16_384
 WIDE = 2**32
-SHORT, PREFIX = 13, f"{PIECES.prefix}_"
-"""How names of pieces look: the prefix of their kind and so many bytes in hexadecimal digits."""
+SHORT_NAME_SIZE, NAME_PREFIX = 13, f"{PIECES.prefix}_"
+"""The form of piece names: the prefix of their kind and this many bytes in hexadecimal digits."""
 COMPRESSIBLE = 2_048
-"""From this size on bytes are compressed, where that halves them: less costs more than it saves."""
+"""From this size on bytes are compressed if that halves them: less costs more than it saves."""
 TABLE = 16_384
-"""The same for what is written and read with every checkpoint and shrinks to little."""
+"""The same for what is written and read with every checkpoint and compresses well."""
 SAMPLE = 4_096
-"""How much of large bytes is tried first."""
+"""How much of large bytes is test-compressed first."""
 
 _write_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
-class Offer(NamedTuple):
-    """A value that comes to be kept; it is written only if no piece has it."""
+class ChannelValue(NamedTuple):
+    """A channel's value to be stored; it is serialized only if no piece has it."""
 
     version: Version
     changed: bool
-    write: Callable[[], Typed]
+    write: Callable[[], TaggedBytes]
 
 
 class Channel(NamedTuple):
-    """A value that a checkpoint has, and where in all its bytes it lies."""
+    """A channel of a checkpoint, and the position of its value in the checkpoint's bytes."""
 
     name: str
     version: Version
@@ -64,21 +64,21 @@ class Channel(NamedTuple):
     size: int
 
 
-class Values:
-    """Which values a checkpoint has, and the extents that their bytes lie in, one by one."""
+class ValueTable:
+    """Which values a checkpoint has, and the extents of their bytes, one after the other."""
 
     def __init__(self, channels: Sequence[Channel], extents: Sequence[Extent]) -> None:
         self.channels = {channel.name: channel for channel in channels}
         self.extents = extents
 
     @cached_property
-    def stretch(self) -> Stretch:
-        """All extents, to be cut."""
-        return Stretch(self.extents)
+    def extent_index(self) -> ExtentIndex:
+        """All extents, to be sliced."""
+        return ExtentIndex(self.extents)
 
     @cached_property
     def pieces(self) -> list[str]:
-        """The pieces that they lie in, each once."""
+        """The names of the pieces the values are stored in, each once."""
         return list(dict.fromkeys([piece for piece, _, _ in self.extents]))
 
     @property
@@ -86,11 +86,11 @@ class Values:
         """How many bytes all values have."""
         return sum([size for _, _, size in self.extents])
 
-    def of(self, channel: Channel, pieces: Mapping[str, bytes]) -> bytes:
+    def read_one(self, channel: Channel, pieces: Mapping[str, bytes]) -> bytes:
         """The bytes of one value."""
-        return bytes_of(self.stretch.cut(channel.start, channel.size), pieces)
+        return read_extents(self.extent_index.cut(channel.start, channel.size), pieces)
 
-    def all(self, pieces: Mapping[str, bytes]) -> dict[str, Typed]:
+    def read_all(self, pieces: Mapping[str, bytes]) -> dict[str, TaggedBytes]:
         """All values, by the names of their channels."""
         extents = iter(self.extents)
         piece, at, left = b"", 0, 0
@@ -104,27 +104,27 @@ class Values:
                 taken = min(left, lacking)
                 parts.append(piece[at : at + taken])
                 at, left, lacking = at + taken, left - taken, lacking - taken
-            found[name] = Typed(tag, parts[0] if len(parts) == 1 else b"".join(parts))
+            found[name] = TaggedBytes(tag, parts[0] if len(parts) == 1 else b"".join(parts))
         return found
 
-    def renamed(self, names: Mapping[str, str]) -> "Values":
+    def rename_pieces(self, names: Mapping[str, str]) -> "ValueTable":
         """The same values in pieces with other names."""
         extents = [(names[piece], start, size) for piece, start, size in self.extents]
-        return Values(list(self.channels.values()), extents)
+        return ValueTable(list(self.channels.values()), extents)
 
-    def written(self) -> bytes:
-        """All this as bytes; `read_values` reads them.
+    def encode(self) -> bytes:
+        """The table as bytes; `decode_value_table` decodes them.
 
-        JSON, which has a list for each thing that is said of channels, and behind a NUL the names
-        of pieces and the numbers of extents: which piece, start, size.
+        JSON, with one list for each property of the channels, and after a NUL the names of pieces
+        and the numbers of the extents: which piece, start, size.
         """
         names = {piece: number for number, piece in enumerate(self.pieces)}
         numbers = [n for piece, start, size in self.extents for n in (names[piece], start, size)]
         width = "I" if max(numbers, default=0) < WIDE else "Q"
-        short = [_shortened(piece) for piece in names]
+        short = [_shorten_name(piece) for piece in names]
         channels = self.channels.values()
         tags = [each.tag for each in channels]
-        said = (
+        header = (
             width,
             len(names) if all(short) else self.pieces,
             list(self.channels),
@@ -134,18 +134,18 @@ class Values:
         )
         named = short if all(short) else []
         rest = pack(f"<{len(numbers)}{width}", *numbers)
-        return packed(b"".join([_write_json(said).encode(), b"\0", *named, rest]), TABLE)[1]
+        return compress(b"".join([_write_json(header).encode(), b"\0", *named, rest]), TABLE)[1]
 
 
-def read_values(data: bytes) -> Values:
-    """The values behind `Values.written`."""
-    table = unpacked(data, is_packed=data[:1] != b"[")
+def decode_value_table(data: bytes) -> ValueTable:
+    """Decode what `ValueTable.encode` encoded."""
+    table = decompress(data, is_packed=data[:1] != b"[")
     end = table.index(b"\0")
     width, pieces, names, versions, tags, sizes = json.loads(table[:end])
     end += 1
     if isinstance(pieces, int):
-        behind = end + pieces * SHORT
-        pieces, end = _lengthened(table[end:behind]), behind
+        names_end = end + pieces * SHORT_NAME_SIZE
+        pieces, end = _expand_names(table[end:names_end]), names_end
     if isinstance(tags, str):
         tags = [tags] * len(names)
     found, start = [], 0
@@ -154,39 +154,44 @@ def read_values(data: bytes) -> Values:
         start += size
     numbers = unpack_from(f"<{(len(table) - end) // calcsize(width)}{width}", table, end)
     where = [pieces[number] for number in numbers[::3]]
-    return Values(found, list(zip(where, numbers[1::3], numbers[2::3], strict=True)))
+    return ValueTable(found, list(zip(where, numbers[1::3], numbers[2::3], strict=True)))
 
 
 @lru_cache(maxsize=1_024)
-def _shortened(name: str) -> bytes:
-    """A piece's name in few bytes; in none if it is not such as a unit of work makes."""
-    digits = name.removeprefix(PREFIX)
+def _shorten_name(name: str) -> bytes:
+    """A piece's name in few bytes; empty if it is not one that a unit of work makes."""
+    digits = name.removeprefix(NAME_PREFIX)
     try:
         short = bytes.fromhex(digits)
     except ValueError:
         return b""
-    return short if len(short) == SHORT and PREFIX + short.hex() == name else b""
+    return short if len(short) == SHORT_NAME_SIZE and NAME_PREFIX + short.hex() == name else b""
 
 
-def _lengthened(short: bytes) -> list[str]:
-    return [PREFIX + short[at : at + SHORT].hex() for at in range(0, len(short), SHORT)]
+def _expand_names(short: bytes) -> list[str]:
+    return [
+        NAME_PREFIX + short[at : at + SHORT_NAME_SIZE].hex()
+        for at in range(0, len(short), SHORT_NAME_SIZE)
+    ]
 
 
-def fetched(read: Reads, names: Iterable[str], shelf: Shelf, place: str) -> dict[str, bytes]:
-    """The bytes of pieces by name; StoreDamaged if one is not there."""
+def fetch_pieces(
+    reader: RowReader, names: Iterable[str], cache: ByteLru, place: str
+) -> dict[str, bytes]:
+    """The bytes of pieces by name; raises StoreDamaged if one is missing."""
     wanted = list(dict.fromkeys(names))
-    found: dict[str, bytes] = shelf.found(wanted)
+    found: dict[str, bytes] = cache.get_many(wanted)
     missing = [name for name in wanted if name not in found]
-    for name, piece in zip(missing, read.get(PIECES, missing) if missing else (), strict=True):
+    for name, piece in zip(missing, reader.get(PIECES, missing) if missing else (), strict=True):
         if piece is None:
             raise StoreDamaged(place, f"the piece {name} of a checkpoint's values is not there")
-        found[name] = unpacked(piece.data, is_packed=piece.packed)
-        shelf.put(name, found[name], piece.size)
+        found[name] = decompress(piece.data, is_packed=piece.packed)
+        cache.put(name, found[name], piece.size)
     return found
 
 
-def packed(data: bytes, least: int = COMPRESSIBLE) -> tuple[bool, bytes]:
-    """Bytes as they are kept, and whether that is compressed."""
+def compress(data: bytes, least: int = COMPRESSIBLE) -> tuple[bool, bytes]:
+    """Compress bytes if that is worth it; return whether it was, and the bytes to store."""
     if len(data) < least:
         return False, data
     if len(data) > SAMPLE:
@@ -197,53 +202,57 @@ def packed(data: bytes, least: int = COMPRESSIBLE) -> tuple[bool, bytes]:
     return (True, small) if len(small) <= len(data) // 2 else (False, data)
 
 
-def unpacked(data: bytes, *, is_packed: bool) -> bytes:
-    """The bytes behind `packed`."""
+def decompress(data: bytes, *, is_packed: bool) -> bytes:
+    """Reverse `compress`."""
     return zlib.decompress(data) if is_packed else data
 
 
-class Composed(NamedTuple):
-    """Values as they will be kept, and what of them is new, which lies in a piece of its own.
+class Composition(NamedTuple):
+    """Values as they will be stored, and their new bytes, which go into a piece of their own.
 
-    `written` are those values that had to be written to find that out.
+    `encoded` are the values that had to be serialized to find that out.
     """
 
-    values: Values
+    values: ValueTable
     fresh: bytes
-    written: dict[str, Typed]
+    encoded: dict[str, TaggedBytes]
 
 
-class Base(NamedTuple):
-    """A checkpoint that is there already, its values, and how to read them and their pieces."""
+class BaseCheckpoint(NamedTuple):
+    """An existing checkpoint to compare with: its values, and how to read them and their pieces."""
 
-    values: Values
+    values: ValueTable
     value: Callable[[Channel], bytes]
     pieces: Callable[[Iterable[str]], Mapping[str, bytes]]
 
 
-def compose(offers: Mapping[str, Offer], base: Base | None, piece: str) -> Composed:
-    """Find out what of some values is new against those of another checkpoint.
+def compose(
+    offers: Mapping[str, ChannelValue], base: BaseCheckpoint | None, piece: str
+) -> Composition:
+    """Find out which bytes of some values are new compared with another checkpoint's.
 
-    A value that has not changed is not even written: the other one's is taken, if its version is
-    the same. What is new is meant for the named piece.
+    A value that has not changed is not even serialized: the other checkpoint's is used, if its
+    version is the same. The new bytes are meant for the piece named `piece`.
     """
     fresh = bytearray()
     channels: list[Channel] = []
     extents: list[Extent] = []
-    written: dict[str, Typed] = {}
-    before, cut = (base.values.channels, base.values.stretch.cut) if base else ({}, _nothing)
-    start = first = last = 0  # of the old bytes that follow one another and are taken over
+    written: dict[str, TaggedBytes] = {}
+    before, cut = (
+        (base.values.channels, base.values.extent_index.cut) if base else ({}, _cut_nothing)
+    )
+    start = first = last = 0  # of consecutive old bytes that are reused
     for name, (version, changed, write) in offers.items():
         old = before.get(name)
         if old is not None and not changed and old.version == version:
             if old.start != last:
-                follow(extents, cut(first, last - first))
+                append_extents(extents, cut(first, last - first))
                 first = old.start
             last = old.start + old.size
             channels.append(old if old.start == start else old._replace(start=start))
             start += old.size
             continue
-        follow(extents, cut(first, last - first))
+        append_extents(extents, cut(first, last - first))
         first = last
         written[name] = tag, data = write()
         parts: Sequence[Part] = [data] if data else []
@@ -251,35 +260,35 @@ def compose(offers: Mapping[str, Offer], base: Base | None, piece: str) -> Compo
             parts = difference(base.value(old), data)
         for part in parts:
             if isinstance(part, bytes):
-                follow(extents, [(piece, len(fresh), len(part))])
+                append_extents(extents, [(piece, len(fresh), len(part))])
                 fresh += part
             elif old is not None:
-                follow(extents, cut(old.start + part.start, part.size))
+                append_extents(extents, cut(old.start + part.start, part.size))
         channels.append(Channel(name, version, tag, start, len(data)))
         start += len(data)
-    follow(extents, cut(first, last - first))
-    composed = Composed(Values(channels, extents), bytes(fresh), written)
-    return _gathered(composed, base, piece) if base else composed
+    append_extents(extents, cut(first, last - first))
+    composed = Composition(ValueTable(channels, extents), bytes(fresh), written)
+    return _merge_small_extents(composed, base, piece) if base else composed
 
 
-def _nothing(_start: int, _size: int) -> list[Extent]:
+def _cut_nothing(_start: int, _size: int) -> list[Extent]:
     return []
 
 
-def _gathered(composed: Composed, base: Base, fresh: str) -> Composed:
-    """The same with small extents written anew where there are too many pieces to read from."""
+def _merge_small_extents(composed: Composition, base: BaseCheckpoint, fresh: str) -> Composition:
+    """The same with small extents rewritten where there would be too many pieces to read from."""
     values = composed.values
     if len(values.pieces) <= MOST_PIECES:
         return composed
     small = [piece for piece, _, size in values.extents if size < SMALL and piece != fresh]
     held = {fresh: composed.fresh, **base.pieces(small)}
-    anew = bytearray()
+    rewritten = bytearray()
     extents: list[Extent] = []
     for piece, start, size in values.extents:
         if size < SMALL or piece == fresh:
-            follow(extents, [(fresh, len(anew), size)])
-            anew += held[piece][start : start + size]
+            append_extents(extents, [(fresh, len(rewritten), size)])
+            rewritten += held[piece][start : start + size]
         else:
-            follow(extents, [(piece, start, size)])
-    gathered = Values(list(values.channels.values()), extents)
-    return composed._replace(values=gathered, fresh=bytes(anew))
+            append_extents(extents, [(piece, start, size)])
+    gathered = ValueTable(list(values.channels.values()), extents)
+    return composed._replace(values=gathered, fresh=bytes(rewritten))

@@ -1,8 +1,8 @@
-"""Rows as JSON-able values and back, by declared type.
+"""Encodes rows as JSON-compatible values and decodes them, by declared type.
 
 One encoding serves the journal, operations' answers and the stores that keep JSON. Secrets are
-masked, and bytes are told by their number, unless the caller says that it is the store itself that
-is writing: it gets both as they are.
+masked, and bytes are replaced by their length, unless the caller is the store itself: with `reveal`
+both are encoded as they are.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,16 +21,16 @@ Encoder = Callable[[Any], Any]
 
 
 @lru_cache(maxsize=256)
-def moment(value: datetime) -> str:
-    """A time as text that sorts as the times do; the rows of a transaction share theirs."""
+def format_time(value: datetime) -> str:
+    """A time as text that sorts as the times do; cached: rows of a transaction share theirs."""
     return value.isoformat(timespec="microseconds")
 
 
-value_of: Encoder = attrgetter("_value_")
-"""What a choice is written as; the plain attribute, because `value` costs ten times as much."""
+enum_value: Encoder = attrgetter("_value_")
+"""The value of an enum member; the plain attribute, because `value` costs ten times as much."""
 
 
-def _masked(_: Secret) -> str:
+def _mask(_: Secret) -> str:
     return HIDDEN
 
 
@@ -39,36 +39,36 @@ def _size(data: bytes) -> int:
 
 
 _ENCODERS: dict[str, Encoder] = {
-    "moment": moment,
+    "moment": format_time,
     "stamp": str,
-    "choice": value_of,
-    "number choice": value_of,
+    "choice": enum_value,
+    "number choice": enum_value,
     "secret": Secret.reveal,
 }
 
 
-def members(column: Column) -> dict[Any, Enum]:
-    """The choices of a column by their values; none where it is not a choice."""
+def choices_by_value(column: Column) -> dict[Any, Enum]:
+    """The enum members of a column by their values; empty for other columns."""
     choices = column.rule.python_type
     return {each.value: each for each in choices} if issubclass(choices, Enum) else {}
 
 
-def _decoder(column: Column) -> Encoder | None:
+def _column_decoder(column: Column) -> Encoder | None:
     decoders: dict[str, Encoder] = {
         "moment": datetime.fromisoformat,
         "stamp": Stamp.parse,
-        "choice": members(column).__getitem__,
-        "number choice": members(column).__getitem__,
+        "choice": choices_by_value(column).__getitem__,
+        "number choice": choices_by_value(column).__getitem__,
         "secret": Secret,
     }
     return decoders.get(column.type_name)
 
 
 @cache
-def _encoding(kind: Kind[Any], *, revealed: bool) -> tuple[tuple[str, Encoder], ...]:
-    """The fields that do not go into JSON as they are."""
-    hiding: dict[str, Encoder] = {"secret": _masked, "bytes": _size}
-    encoders = _ENCODERS if revealed else {**_ENCODERS, **hiding}
+def _field_encoders(kind: Kind[Any], *, reveal: bool) -> tuple[tuple[str, Encoder], ...]:
+    """The fields that do not go into JSON as they are, with their encoders."""
+    hiding: dict[str, Encoder] = {"secret": _mask, "bytes": _size}
+    encoders = _ENCODERS if reveal else {**_ENCODERS, **hiding}
     return tuple(
         (name, encoders[each.type_name])
         for name, each in kind.columns.items()
@@ -77,39 +77,39 @@ def _encoding(kind: Kind[Any], *, revealed: bool) -> tuple[tuple[str, Encoder], 
 
 
 @cache
-def _decoding(kind: Kind[Any]) -> tuple[dict[str, Encoder], dict[str, Any]]:
-    decoders = {name: _decoder(column) for name, column in kind.columns.items()}
+def _field_decoders(kind: Kind[Any]) -> tuple[dict[str, Encoder], dict[str, Any]]:
+    decoders = {name: _column_decoder(column) for name, column in kind.columns.items()}
     defaults = {name: None for name, each in kind.columns.items() if each.optional}
     defaults |= {name: each.default for name, each in kind.columns.items() if each.has_default}
     return {name: each for name, each in decoders.items() if each}, defaults
 
 
-def encode(kind: Kind[E], row: E, *, revealed: bool = False) -> dict[str, Any]:
-    """A row as JSON-able values by field name; fields that hold nothing are left out."""
+def encode_row(kind: Kind[E], row: E, *, reveal: bool = False) -> dict[str, Any]:
+    """A row as JSON-compatible values by field name; fields that are None are left out."""
     values = {name: value for name, value in vars(row).items() if value is not None}
-    for name, encoder in _encoding(kind, revealed=revealed):
+    for name, encoder in _field_encoders(kind, reveal=reveal):
         if name in values:
             values[name] = encoder(values[name])
     return values
 
 
-def decode(kind: Kind[E], values: Mapping[str, Any]) -> E:
-    """The row behind `encode`; a field that was not there yet gets its default."""
-    decoders, defaults = _decoding(kind)
+def decode_row(kind: Kind[E], values: Mapping[str, Any]) -> E:
+    """Decode what `encode_row` encoded; a field that did not exist yet gets its default."""
+    decoders, defaults = _field_decoders(kind)
     row = {**defaults, **values}
     for name, decoder in decoders.items():
         if (value := row[name]) is not None and value is not defaults.get(name):
             row[name] = decoder(value)
-    return revive(kind, row)
+    return construct_unchecked(kind, row)
 
 
-def revive(kind: Kind[E], values: dict[str, Any]) -> E:
-    """A row from values that were checked when it was first made, without checking them again."""
+def construct_unchecked(kind: Kind[E], values: dict[str, Any]) -> E:
+    """Construct a row from values that were validated before, without validating them again."""
     row = object.__new__(kind.entity)
     vars(row).update(values)
     return row
 
 
-def utc(value: datetime) -> datetime:
-    """The same moment, as the domain has it."""
+def as_utc(value: datetime) -> datetime:
+    """The same time, marked as UTC."""
     return value.replace(tzinfo=UTC)

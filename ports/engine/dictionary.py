@@ -1,4 +1,4 @@
-"""The data dictionary: every entity Herdbook keeps, and what a space promises about it.
+"""The data dictionary: every entity Herdbook stores, and its keys, indexes and references.
 
 To add a field, add it to its entity with a default and raise `VERSION`; to add an entity, add its
 kind here and to `DICTIONARY` and raise `VERSION`. Stores upgrade themselves from the difference.
@@ -221,7 +221,7 @@ LOG_CHUNKS = Kind(
 )
 WAITING = Kind(
     "waiting",
-    readiness.Waiting,
+    readiness.WaitingTask,
     area=Area.WORK,
     key="task_id",
     lookups=(("phase_id",),),
@@ -290,7 +290,7 @@ ACTIVITIES = Kind(
 )
 LANES = Kind(
     "checkpoint_lanes",
-    checkpoints_model.Lane,
+    checkpoints_model.CheckpointLane,
     prefix="lan",
     area=Area.CHECKPOINTS,
     lookups=(("thread",),),
@@ -335,7 +335,7 @@ JOURNAL = Kind(
 HEADS = Kind("heads", journal.Head, journalled=False)
 OPERATIONS = Kind(
     "operations",
-    journal.Operation,
+    journal.OperationResult,
     key="operation_id",
     lookups=(("at",),),
     append_only=True,

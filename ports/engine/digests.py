@@ -1,9 +1,9 @@
-"""The content of a space in a few letters: spaces that hold the same rows have the same digest.
+"""Digests of a space's content: spaces that hold the same rows have the same digest.
 
-Every row of every kind counts, derived ones and the journal too, as canonical JSON in the order of
-the keys; secrets count as what they are, for nothing but a hash comes out, and bytes by a hash of
-theirs. What two stores say differently of the same content does not count: the note that a copy
-leaves about itself, and the head of a space in which nobody has written.
+Every row of every kind counts, projections and the journal too, as canonical JSON in the order of
+the keys; secrets count with their values, because only a hash comes out, and bytes by a hash of
+them. What two stores may say differently about the same content does not count: the note that a
+copy leaves about itself, and the head of a space that was never written to.
 """
 
 import json
@@ -12,78 +12,78 @@ from typing import Any
 
 from attrs import Factory, define, frozen
 
-from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.codec import encode_row
 from herdbook.ports.engine.dictionary import HEADS, OPERATIONS
 from herdbook.ports.engine.kinds import Dictionary, Kind
-from herdbook.ports.engine.paging import pages
-from herdbook.ports.unit_of_work.changes import Reads
+from herdbook.ports.engine.paging import select_pages
+from herdbook.ports.unit_of_work.changes import RowReader
 
 COPY_NOTE = "herdbook:copy-note"
-"""The operation under which a space keeps where it was copied from."""
+"""The operation id under which a space records where it was copied from."""
 
 
-def _content(data: bytes) -> str:
+def _digest_bytes(data: bytes) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
 _write = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_content
+    ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_digest_bytes
 ).encode
 
 
-def counts(kind: Kind[Any], row: Any) -> bool:
-    """Whether a row is content."""
+def is_content(kind: Kind[Any], row: Any) -> bool:
+    """Whether a row counts as content."""
     if kind is OPERATIONS:
         return bool(row.operation_id != COPY_NOTE)
     return kind is not HEADS or row.clock is not None
 
 
-def canonical(kind: Kind[Any], row: Any) -> bytes:
+def canonical_bytes(kind: Kind[Any], row: Any) -> bytes:
     """A row as the one text that all equal rows have; it shows secrets."""
-    return _write(encode(kind, row, revealed=True)).encode()
+    return _write(encode_row(kind, row, reveal=True)).encode()
 
 
 @frozen
 class Digest:
-    """The digests of the kinds of which a space has rows."""
+    """The digests of the kinds that a space has rows of."""
 
     kinds: dict[str, str]
 
     @property
     def whole(self) -> str:
-        """The digest of it all."""
+        """The digest of all kinds together."""
         lines = "".join(f"{name} {each}\n" for name, each in sorted(self.kinds.items()))
         return blake2b(lines.encode(), digest_size=16).hexdigest()
 
-    def differing(self, other: "Digest") -> tuple[str, ...]:
-        """The kinds in which two spaces are not the same."""
+    def differing_kinds(self, other: "Digest") -> tuple[str, ...]:
+        """The kinds in which two spaces differ."""
         names = sorted({*self.kinds, *other.kinds})
         return tuple(n for n in names if self.kinds.get(n) != other.kinds.get(n))
 
 
 @define
-class Digesting:
-    """A digest in the making; rows of a kind come in the order of their keys."""
+class Digester:
+    """Computes a digest; rows of a kind must come in the order of their keys."""
 
     _hashes: dict[str, Any] = Factory(dict)
 
-    def take(self, kind: Kind[Any], text: bytes) -> None:
-        """Count a row in, by its canonical text."""
+    def add(self, kind: Kind[Any], text: bytes) -> None:
+        """Add a row by its canonical text."""
         if kind.name not in self._hashes:
             self._hashes[kind.name] = blake2b(digest_size=16)
         self._hashes[kind.name].update(text + b"\n")
 
     def result(self) -> Digest:
-        """The digest of what was counted in."""
+        """The digest of the rows that were added."""
         return Digest({name: each.hexdigest() for name, each in self._hashes.items()})
 
 
-def digest_of(read: Reads, dictionary: Dictionary) -> Digest:
+def digest_space(reader: RowReader, dictionary: Dictionary) -> Digest:
     """The digest of the space that a session reads."""
-    digesting = Digesting()
+    digesting = Digester()
     for kind in dictionary:
-        for page in pages(read, kind):
+        for page in select_pages(reader, kind):
             for row in page:
-                if counts(kind, row):
-                    digesting.take(kind, canonical(kind, row))
+                if is_content(kind, row):
+                    digesting.add(kind, canonical_bytes(kind, row))
     return digesting.result()

@@ -1,8 +1,8 @@
-"""How an entity is kept: its key, its uniques, its lookups, its references.
+"""Describes how an entity is stored: its key, uniques, lookups and references.
 
-A `Kind` is one row of the data dictionary. Stores read it to lay out tables, keys and indexes; the
-unit of work reads it to keep references, versions and the journal. No store and no unit of work
-knows any kind by name.
+A `Kind` is one entry of the data dictionary. Stores read it to lay out tables, keys and indexes;
+the unit of work reads it to enforce references, versions and the journal. No store and no unit of
+work knows any kind by name.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,14 +23,14 @@ EQUATABLE = ORDERED | {"name"}
 
 
 class OnDelete(StrEnum):
-    """What becomes of a row when the row it names is removed."""
+    """What happens to a row when the row it references is removed."""
 
     CASCADE = "cascade"
     SET_NULL = "set null"
 
 
 class Reference(NamedTuple):
-    """A field names a row of another kind, which must exist."""
+    """A field that holds the key of a row of another kind, which must exist."""
 
     field: str
     target: str
@@ -40,7 +40,7 @@ class Reference(NamedTuple):
 class Unique(NamedTuple):
     """No two rows of a space agree in all these fields.
 
-    With `when_none`, it counts only among the rows in which that field is None.
+    With `when_none`, it applies only to the rows in which that field is None.
     """
 
     fields: tuple[str, ...]
@@ -48,7 +48,7 @@ class Unique(NamedTuple):
 
     @property
     def lookup(self) -> tuple[str, ...]:
-        """The lookup that answers who has these values."""
+        """The lookup that finds the holder of these values."""
         return (*self.fields, *([self.when_none] if self.when_none else []))
 
 
@@ -62,27 +62,27 @@ class Column(NamedTuple):
 
     @property
     def type_name(self) -> str:
-        """What kind of value it holds: the word adapters choose their encoding by."""
+        """The type of its values: the word by which adapters choose their encoding."""
         return self.rule.type_name
 
-    def checked(self, value: Any) -> Any:
-        """The value brought into form, or InvalidValue."""
+    def check(self, value: Any) -> Any:
+        """The value validated and normalized; raises InvalidValue."""
         return None if value is None and self.optional else self.rule.check(self.name, value)
 
     @classmethod
-    def of(cls, field: Field) -> "Column":
-        """Read a column from an entity's field."""
+    def from_field(cls, field: Field) -> "Column":
+        """The column of an entity's field."""
         rule, optional = rule_of(field.annotation)
         return cls(field.name, rule, optional, field.default)
 
     @property
     def has_default(self) -> bool:
-        """Whether rows written before this field existed know what to say."""
+        """Whether rows written before this field existed have a value for it."""
         return self.default is not REQUIRED
 
 
 class Kind(Generic[E]):
-    """One entity of the dictionary, and the promises a space makes about its rows."""
+    """One entity of the dictionary, and the guarantees a space gives for its rows."""
 
     def __init__(
         self,
@@ -116,17 +116,17 @@ class Kind(Generic[E]):
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """The fields by name, in the order they were declared."""
-        return {each.name: Column.of(each) for each in fields_of(self.entity)}
+        """The fields by name, in the order of declaration."""
+        return {each.name: Column.from_field(each) for each in fields_of(self.entity)}
 
     @cached_property
     def secrets(self) -> frozenset[str]:
-        """The fields nobody outside the store may see."""
+        """The fields that must not be shown outside the store."""
         return frozenset(n for n, column in self.columns.items() if column.type_name == "secret")
 
     @cached_property
-    def raw(self) -> tuple[str, ...]:
-        """The fields that hold bytes, which no JSON carries."""
+    def bytes_fields(self) -> tuple[str, ...]:
+        """The fields that hold bytes, which JSON cannot carry."""
         return tuple(n for n, column in self.columns.items() if column.type_name == "bytes")
 
     @cached_property
@@ -145,7 +145,7 @@ class Kind(Generic[E]):
         return words.strip()
 
     def problems(self, others: dict[str, "Kind[Any]"]) -> Iterator[str]:
-        """What is wrong with this entry of the dictionary, if anything."""
+        """The errors in this entry of the dictionary."""
         if self.key not in self.columns:
             yield f"{self.name} has no key field {self.key}"
         for column in self.columns.values():
@@ -171,7 +171,10 @@ class Kind(Generic[E]):
 
 
 class Dictionary:
-    """All kinds a store keeps, under one version number; checked when it is made."""
+    """All kinds a store keeps, under one version number.
+
+    Raises TypeError if an entry is inconsistent.
+    """
 
     def __init__(
         self, version: int, kinds: Iterable[Kind[Any]], oldest_writer: int | None = None
@@ -186,7 +189,7 @@ class Dictionary:
 
     @cached_property
     def referrers(self) -> dict[str, tuple[tuple[Kind[Any], Reference], ...]]:
-        """For each kind, who refers to it and through which field."""
+        """For each kind, the kinds that refer to it and through which field."""
         found: dict[str, list[tuple[Kind[Any], Reference]]] = {name: [] for name in self.kinds}
         for kind in self.kinds.values():
             for reference in kind.references:
@@ -195,10 +198,10 @@ class Dictionary:
 
     @cached_property
     def referrers_first(self) -> tuple[Kind[Any], ...]:
-        """The kinds in an order in which what refers to a row comes before it.
+        """The kinds in an order in which referring kinds come before the kinds they refer to.
 
         Where kinds refer to one another in a circle (an agent to its task, a task to its agent), a
-        reference that is emptied gives way.
+        reference that is set to null on delete gives way.
         """
         ahead = {
             kind.name: [

@@ -1,10 +1,10 @@
-"""Questions to a store, as values.
+"""Queries to a store, as values.
 
-A query asks over a declared lookup: equality on its leading fields, at most one of them with
-several values, then a range on the next field or on the key; the answer comes in the order of the
-lookup's remaining fields, ended by the key. It is checked when it is built, so a misspelt field or
-an undeclared lookup is an error in the first test and never a silent scan. `admits` and `arrange`
-define what a query means; every store must agree with them.
+A query uses a declared lookup: equality on its leading fields, at most one of them with several
+values, then a range on the next field or on the key; rows come in the order of the lookup's
+remaining fields, then of the key. It is validated when it is built, so a misspelt field or an
+undeclared lookup is an error in the first test and never a silent scan. `matches` and
+`sort_and_page` define what a query means; every store must agree with them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,10 +24,10 @@ class AnyOf(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A condition: the field lies between two bounds, either of which may be left open.
+    """A condition: the field is between two bounds, either of which may be left open.
 
     The lower bound belongs to the range unless `above` is set, the upper one does not unless
-    `through` is set. A row without a value lies in no range.
+    `through` is set. A row without a value is in no range.
     """
 
     low: Any = None
@@ -37,22 +37,22 @@ class Range(NamedTuple):
 
 
 def any_of(values: Iterable[Any]) -> AnyOf:
-    """The field has one of these values; doubles count once."""
+    """The field has one of these values; duplicates count once."""
     return AnyOf(tuple(dict.fromkeys(values)))
 
 
 def at_least(low: Any) -> Range:
-    """From here on."""
+    """Greater than or equal to this bound."""
     return Range(low=low)
 
 
 def above(low: Any) -> Range:
-    """After here."""
+    """Greater than this bound."""
     return Range(low=low, above=True)
 
 
 def up_to(high: Any) -> Range:
-    """Up to here, and here itself."""
+    """Less than or equal to this bound."""
     return Range(high=high, through=True)
 
 
@@ -67,7 +67,7 @@ def starting_with(prefix: str) -> Range:
 
 
 class Query(NamedTuple, Generic[E]):
-    """A checked question; make one with `find`."""
+    """A validated query; build one with `find`."""
 
     kind: Kind[E]
     lookup: tuple[str, ...]
@@ -79,8 +79,8 @@ class Query(NamedTuple, Generic[E]):
     limit: int | None = None
     after: tuple[Any, ...] | None = None
 
-    def following(self, row: E) -> "Query[E]":
-        """The same question, from behind this row on: the next page."""
+    def next_page(self, row: E) -> "Query[E]":
+        """The same query, starting after this row."""
         return self._replace(after=tuple(getattr(row, name) for name in self.order))
 
 
@@ -93,7 +93,12 @@ def find(
     limit: int | None = None,
     after: E | None = None,
 ) -> Query[E]:
-    """Build a query; `by` picks the order where several lookups would do."""
+    """Build a query; `by` picks the order where several lookups would do.
+
+    Raises InvalidValue for an unknown field, for conditions that no declared lookup serves, for
+    more than one range or choice of values, for an order that cannot be sorted by, and for a limit
+    below one.
+    """
     conditions = dict(where or {})
     for name in conditions:
         if name not in kind.columns:
@@ -103,7 +108,7 @@ def find(
     if len(ranged) > 1 or len(several) > 1:
         raise InvalidValue(kind.name, "a query has at most one range and one choice of values")
     exact = [name for name in conditions if name not in ranged]
-    lookup, order = _choose(kind, exact, ranged, by)
+    lookup, order = _choose_lookup(kind, exact, ranged, by)
     for name in order:
         column = kind.columns[name]
         if column.type_name not in ORDERED:
@@ -116,7 +121,7 @@ def find(
         kind,
         lookup,
         equals=tuple(
-            (name, kind.columns[name].checked(conditions[name]))
+            (name, kind.columns[name].check(conditions[name]))
             for name in exact
             if name not in several
         ),
@@ -126,10 +131,10 @@ def find(
         descending=descending,
         limit=limit,
     )
-    return query if after is None else query.following(after)
+    return query if after is None else query.next_page(after)
 
 
-def _choose(
+def _choose_lookup(
     kind: Kind[Any], exact: list[str], ranged: list[str], by: Sequence[str] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for lookup in ((), *kind.all_lookups):
@@ -147,12 +152,12 @@ def _choose(
 
 def _several(kind: Kind[Any], name: str, condition: AnyOf) -> tuple[str, tuple[Any, ...]]:
     column = kind.columns[name]
-    return name, tuple(dict.fromkeys(column.checked(value) for value in condition.values))
+    return name, tuple(dict.fromkeys(column.check(value) for value in condition.values))
 
 
 def _within(kind: Kind[Any], name: str, condition: Range) -> tuple[str, Range]:
     column = kind.columns[name]
-    # The bound of a range over ids is the beginning of one, or lies just behind one.
+    # The bound of a range over ids is the beginning of an id, or just after one.
     check = TEXT.check if column.type_name == "id" else column.rule.check
     low, high = (
         None if bound is None else check(name, bound) for bound in (condition.low, condition.high)
@@ -160,7 +165,7 @@ def _within(kind: Kind[Any], name: str, condition: Range) -> tuple[str, Range]:
     return name, condition._replace(low=low, high=high)
 
 
-def _lies_in(value: Any, bounds: Range) -> bool:
+def _in_range(value: Any, bounds: Range) -> bool:
     if value is None:
         return False
     if bounds.low is not None and (value <= bounds.low if bounds.above else value < bounds.low):
@@ -170,28 +175,28 @@ def _lies_in(value: Any, bounds: Range) -> bool:
     return bool(value <= bounds.high if bounds.through else value < bounds.high)
 
 
-def admits(query: Query[E], row: E) -> bool:
-    """Whether a row is part of the answer, order and paging aside."""
+def matches(query: Query[E], row: E) -> bool:
+    """Whether a row matches the conditions of a query, its order and paging aside."""
     if any(getattr(row, name) != value for name, value in query.equals):
         return False
     if query.several and getattr(row, query.several[0]) not in query.several[1]:
         return False
-    return query.within is None or _lies_in(getattr(row, query.within[0]), query.within[1])
+    return query.within is None or _in_range(getattr(row, query.within[0]), query.within[1])
 
 
-def _place(values: Iterable[Any]) -> tuple[tuple[bool, Any], ...]:
+def _order_key(values: Iterable[Any]) -> tuple[tuple[bool, Any], ...]:
     return tuple((value is None, 0 if value is None else value) for value in values)
 
 
-def arrange(query: Query[E], rows: Iterable[E]) -> list[E]:
-    """The admitted rows in the order of the query, from behind `after` on, up to its limit."""
+def sort_and_page(query: Query[E], rows: Iterable[E]) -> list[E]:
+    """The matching rows in the order of the query, starting after `after`, up to its limit."""
 
     def place(row: E) -> tuple[tuple[bool, Any], ...]:
-        return _place(getattr(row, name) for name in query.order)
+        return _order_key(getattr(row, name) for name in query.order)
 
     ordered = sorted(rows, key=place, reverse=query.descending)
     if query.after is not None:
-        last = _place(query.after)
+        last = _order_key(query.after)
         ordered = [
             row for row in ordered if (place(row) < last if query.descending else place(row) > last)
         ]

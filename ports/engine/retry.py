@@ -1,4 +1,4 @@
-"""Try again for a while: pauses that grow, each partly random, until patience has passed."""
+"""Pauses between retries: exponential backoff with jitter, until the patience has passed."""
 
 import time
 
@@ -7,7 +7,7 @@ LONGEST_PAUSE = 0.5
 
 
 class Retry:
-    """The pauses between attempts at something that failed through no fault of its own.
+    """The pauses between attempts at something that failed transiently.
 
     Patience is counted from the first failure: an attempt that worked for long before it failed
     leaves as much time for the next one as an attempt that failed at once.
@@ -19,7 +19,7 @@ class Retry:
         self._deadline: float | None = None
 
     def pause(self, at_most: float | None = None) -> bool:
-        """Sleep before the next attempt; False, at once, when patience has passed.
+        """Sleep before the next attempt; return False, at once, when the patience has passed.
 
         `at_most` replaces the patience where this failure deserves less of it.
         """

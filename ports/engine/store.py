@@ -1,26 +1,26 @@
-"""The outside edge: what an engine must do to be a store of Herdbook.
+"""The outside port: what an engine must implement to be a store of Herdbook.
 
 Laws every store keeps, proven by `tests/contract/`:
 
-- **Spaces are apart.** Nothing asked or written in one space sees or touches another.
+- **Spaces are isolated.** Nothing queried or written in one space sees or touches another.
 - **Writers of a space are serial.** A write transaction sees every transaction of its space that
   was committed before it began, and no other begins until it has ended.
-- **Readers see one moment.** A read transaction sees what was committed when it began, whole, and
-  nothing that came later. Readers wait for nobody, and nobody for them, with two exceptions. Where
-  an engine lets a file be read or written but not both (DuckDB), readers and writers wait for one
-  another, in turn. And on LMDB the first write of a process waits for those of its threads that
-  read.
-- **All or nothing, and lasting.** What `commit` returned from is on disk and survives the death of
+- **Readers see a snapshot.** A read transaction sees everything that was committed when it began,
+  and nothing later. Readers do not wait and are not waited for, with two exceptions. Where an
+  engine allows a file to be read or written but not both (DuckDB), readers and writers wait for one
+  another, in turn. And on LMDB the first write of a process waits for the reading threads of that
+  process.
+- **Atomic and durable.** When `commit` returns, the changes are on disk and survive the death of
   any process; what was not committed leaves no trace.
-- **Waiting ends with the store's patience.** A call that waits for others (a lock, a connection,
-  a server that says nothing) raises StoreBusy or StoreUnavailable when it has waited that long,
+- **Waiting ends with the store's patience.** A call that waits for others (a lock, a connection, a
+  server that does not respond) raises StoreBusy or StoreUnavailable when it has waited that long,
   give or take a few seconds. Patience bounds each wait, not the work: an upgrade, and what runs
-  within `long_work`, takes as long as its engine is at work on it. `run`, `read` and `insist` try
-  again after TryAgain until the patience has passed, so a use case waits for twice that at most.
+  within `long_work`, takes as long as its engine works on it. `run`, `read` and `retry` try again
+  after TryAgain until the patience has passed, so a use case waits for twice that at most.
 - **An error leaves the session usable**, unless it says that the store is damaged, full, busy or
   unavailable.
 - Rows come back equal to what was written, field by field and type by type.
-- Engines' own errors never get out: each adapter translates them in one place.
+- Engines' own errors never escape: each adapter translates them in one place.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,17 +38,17 @@ E = TypeVar("E")
 
 
 class TryAgain(StoreUnavailable):
-    """The transaction failed through no fault of its own: a lost connection, a lost race.
+    """The transaction failed transiently: a lost connection, a lost race.
 
-    Whether it was committed may be unknown; with an operation id it is safe to ask again.
+    Whether it was committed may be unknown; with an operation id it is safe to repeat it.
     """
 
 
 class Session(Protocol):
-    """One transaction on one space: a handful of primitives that take sequences.
+    """One transaction on one space: a few primitives that take sequences.
 
-    A session knows nothing of references, versions, the journal or derived rows; the unit of work
-    keeps those, once for all engines.
+    A session knows nothing of references, versions, the journal or projections; the unit of work
+    handles those, once for all engines.
     """
 
     @property
@@ -57,56 +57,56 @@ class Session(Protocol):
 
     @property
     def head(self) -> Head | None:
-        """Where the space stood when the transaction began.
+        """The head of the space when the transaction began.
 
-        In a space nobody has written in it is None, or, where a row has to be there to be locked,
-        a fresh one that lasts if the transaction does.
+        In a space that was never written to it is None, or, where a row has to exist to be locked,
+        a fresh head that is stored if the transaction commits.
         """
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
-        """The rows with these keys, in the order asked, None where there is none."""
+        """The rows with these keys, in the order of the keys, None where there is none."""
 
     def select(self, query: Query[E]) -> list[E]:
-        """The answer to a query, as `admits` and `arrange` define it."""
+        """The rows of a query, as `matches` and `sort_and_page` define them."""
 
     def count(self, query: Query[Any]) -> int:
-        """How many rows a query admits, its limit and its place in the pages aside."""
+        """How many rows match a query, ignoring its limit and its page."""
 
     def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        """Put in new rows, all or none: AlreadyExists if a key or a unique is taken."""
+        """Insert new rows, all or none; raises AlreadyExists if a key or a unique is taken."""
 
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        """Put rows in the place of those with the same keys, all or none: NotFound."""
+        """Replace the rows with the same keys, all or none; raises NotFound if one is missing."""
 
     def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
-        """Take out the rows with these keys; what is not there is no error."""
+        """Delete the rows with these keys; missing ones are no error."""
 
     def commit(self) -> None:
-        """Make it last; without this the transaction leaves no trace."""
+        """Make the changes durable; without this the transaction leaves no trace."""
 
 
 class Store(Protocol):
-    """A place that keeps spaces of rows; a context manager that closes itself."""
+    """A database of spaces of rows; a context manager that closes itself."""
 
     @property
     def url(self) -> str:
-        """Where it is, without any password."""
+        """The URL, without any password."""
 
     @property
     def uuid(self) -> str:
-        """Which store it is, for ever and wherever it is copied to."""
+        """The permanent identity of the store, also of its copies."""
 
     @property
     def dictionary(self) -> Dictionary:
-        """What it keeps."""
+        """The dictionary of what it stores."""
 
     @property
     def ids(self) -> Ids:
-        """Where new rows get their ids from."""
+        """Generates the ids of new rows."""
 
     @property
     def schema_version(self) -> int:
-        """The version of the dictionary it is laid out by."""
+        """The version of the dictionary that its layout follows."""
 
     @property
     def patience(self) -> float:
@@ -115,30 +115,31 @@ class Store(Protocol):
     def transaction(self, space: str, *, write: bool) -> AbstractContextManager[Session]:
         """Begin a transaction on a space; leaving it without a commit undoes it.
 
-        Raises StoreBusy, which names the holder, when another writer of the space outlasts the
-        store's patience, be it a thread of this process or another process, also one that was
-        stopped. Writers are let in in turn, and an interrupt ends the wait.
+        Raises StoreBusy, which names the holder, when another writer of the space holds it for
+        longer than the store's patience, be it a thread of this process or another process, also
+        one that was stopped. Writers are admitted in order of arrival, and an interrupt ends the
+        wait.
 
         Raises StoreUnavailable when the store was removed or replaced while it was open; then
         nothing is acknowledged, neither by this nor by `commit`.
         """
 
     def spaces(self) -> list[str]:
-        """The spaces somebody has written in, in order."""
+        """The names of the spaces that were written to, sorted."""
 
     def close(self) -> None:
-        """Let go of files and connections; closing twice is no error."""
+        """Release files and connections; closing twice is no error."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
 
-class Step(NamedTuple):
-    """An edge of a graph kept in rows: from the node in one field to the node in the other.
+class EdgeMapping(NamedTuple):
+    """How rows of a kind are edges of a graph: from the node in one field to the node in another.
 
-    Nodes are ids in a role, because one id may stand for two nodes: where a phase begins and where
-    it is done.
+    Nodes are ids in a role, because one id may stand for two nodes: the beginning of a phase and
+    its end.
     """
 
     kind: Kind[Any]
@@ -153,72 +154,72 @@ Node = tuple[str, str]
 
 
 @runtime_checkable
-class Walks(Protocol):
-    """A session that can follow edges any number of steps in one go; an optional capability."""
+class SupportsWalk(Protocol):
+    """A session that can follow edges any number of steps in one call; an optional capability."""
 
-    def walk(self, steps: Sequence[Step], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
+    def walk(self, steps: Sequence[EdgeMapping], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
         """All edges that can be reached from the starts."""
 
 
 @runtime_checkable
-class Appends(Protocol):
-    """A session that need not wait for the answer to an insert; an optional capability.
+class SupportsAppend(Protocol):
+    """A session that need not wait for the reply to an insert; an optional capability.
 
     For engines that are reached over a network.
     """
 
     def append(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        """Put in new rows whose keys are known to be free.
+        """Insert new rows whose keys are known to be free.
 
-        Were one taken after all, the commit would raise AlreadyExists and undo everything.
+        If one is taken after all, the commit raises AlreadyExists and undoes everything.
         """
 
 
 @runtime_checkable
-class Asks(Protocol):
-    """A store that can be asked something at once; an optional capability.
+class SupportsImmediateRead(Protocol):
+    """A store whose read transactions can begin with their first query; an optional capability.
 
     For engines that are reached over a network.
     """
 
-    def asking(self, space: str) -> AbstractContextManager[Session]:
-        """Begin a read transaction that sees what was committed when it is first asked something.
+    def immediate_read(self, space: str) -> AbstractContextManager[Session]:
+        """Begin a read transaction whose snapshot is taken by its first query.
 
-        It saves the way to the server and back that it takes to see an earlier moment.
+        It saves the round trip to the server that taking an earlier snapshot needs.
         """
 
 
-Finding = tuple[str, str | None, str]
+IntegrityFinding = tuple[str, str | None, str]
 """What an engine found wrong: the name of a kind, a key where it is about one row, and what."""
 
 
 @runtime_checkable
-class Verifies(Protocol):
+class SupportsVerify(Protocol):
     """A store whose engine trusts its own files; an optional capability.
 
     Reading a damaged file through such an engine may end the process.
     """
 
     def verify(self) -> None:
-        """Raise StoreDamaged if the engine's own structures are not whole; read nothing with it.
+        """Raise StoreDamaged if the engine's own structures are damaged; reads nothing with it.
 
-        Others may read and write meanwhile, and nobody is waited for. What has not changed since
-        it was last verified here is not verified again.
+        Others may read and write meanwhile, and it waits for nobody. What has not changed since it
+        was last verified here is not verified again.
         """
 
 
 @runtime_checkable
-class Examines(Protocol):
-    """A session that can tell what is damaged and read around it; an optional capability.
+class SupportsExamine(Protocol):
+    """A session that can report damage and read around it; an optional capability.
 
-    For engines that keep their own lookups or whose files nobody else checks.
+    For engines that maintain their own lookups or whose files nothing else checks.
     """
 
-    def sound(self, kind: Kind[E]) -> Iterator[E]:
+    def readable_rows(self, kind: Kind[E]) -> Iterator[E]:
         """All rows of a kind that can be read, in the order of their keys."""
 
-    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[Finding]:
-        """What the engine finds wrong in the space: rows that are damaged, lookups that lie."""
+    def find_flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[IntegrityFinding]:
+        """What the engine finds wrong in the space: damaged rows, wrong lookups."""
 
-    def mend(self, kinds: Iterable[Kind[Any]]) -> int:
-        """Make the lookups say what the rows say; how many entries that took."""
+    def repair_lookups(self, kinds: Iterable[Kind[Any]]) -> int:
+        """Make the lookups agree with the rows; return how many entries were changed."""

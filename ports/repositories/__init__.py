@@ -1,1 +1,1 @@
-"""Named queries, one module per area."""
+"""Repositories: named queries, one module per area."""

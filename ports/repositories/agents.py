@@ -1,4 +1,4 @@
-"""Named questions about agents and the worktrees they work in."""
+"""Named queries for agents and worktrees."""
 
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,7 +12,7 @@ E = TypeVar("E")
 
 
 class AgentInContext(NamedTuple):
-    """An agent and what it is at, as far as that is known."""
+    """An agent with the names of its task, phase and initiative, as far as they are known."""
 
     agent: Agent
     task_name: str | None
@@ -25,11 +25,11 @@ class Agents(Repository[Agent]):
     """The agents of a space."""
 
     def by_name(self, name: str) -> Agent | None:
-        """The agent of this name."""
+        """The agent with this name."""
         return self.first(find(self.kind, {"name": name}))
 
     def of_task(self, task_id: str) -> list[Agent]:
-        """The agents at a task."""
+        """The agents of a task."""
         return self.select(find(self.kind, {"task_id": task_id}))
 
     def by_session(self, session_id: str) -> list[Agent]:
@@ -47,14 +47,14 @@ class Agents(Repository[Agent]):
         return self.select(find(self.kind, {"worktree_id": worktree_id, "status": status}))
 
     def waiting_with_context(self) -> list[AgentInContext]:
-        """Agents that wait for a person, each with the task, phase and initiative it is at.
+        """Agents that wait for a person, each with its task, phase and initiative.
 
-        At most one question per kind, however many agents wait. An agent is at the initiative it
-        names; else at that of its task's phase; else at its task's.
+        At most one query per kind, however many agents wait. An agent's initiative is the one it
+        names; else that of its task's phase; else that of its task.
         """
         agents = self.by_status(AgentStatus.WAITING_FOR_INPUT)
-        tasks = self._named(TASKS, [agent.task_id for agent in agents])
-        phases = self._named(PHASES, [task.phase_id for task in tasks.values()])
+        tasks = self._rows_by_key(TASKS, [agent.task_id for agent in agents])
+        phases = self._rows_by_key(PHASES, [task.phase_id for task in tasks.values()])
         owners: dict[str, str | None] = {}
         for agent in agents:
             task = tasks.get(agent.task_id or "")
@@ -64,7 +64,7 @@ class Agents(Repository[Agent]):
                 or (phase.initiative_id if phase else None)
                 or (task.initiative_id if task else None)
             )
-        initiatives = self._named(INITIATIVES, list(owners.values()))
+        initiatives = self._rows_by_key(INITIATIVES, list(owners.values()))
         contexts = []
         for agent in agents:
             task = tasks.get(agent.task_id or "")
@@ -81,7 +81,7 @@ class Agents(Repository[Agent]):
             )
         return contexts
 
-    def _named(self, kind: Kind[E], keys: list[Any]) -> dict[str, E]:
+    def _rows_by_key(self, kind: Kind[E], keys: list[Any]) -> dict[str, E]:
         wanted = list(dict.fromkeys(key for key in keys if key))
         if not wanted:
             return {}

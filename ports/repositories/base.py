@@ -1,10 +1,10 @@
-"""What every named repository can do."""
+"""The base class of the named repositories."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import every
+from herdbook.ports.engine.paging import select_all
 from herdbook.ports.engine.query import Query, find, starting_with
 
 if TYPE_CHECKING:
@@ -23,19 +23,19 @@ class Repository(Generic[E]):
         self.kind = kind
 
     def get(self, key: Any) -> E:
-        """The row with this key; NotFound if there is none."""
-        return self.uow.existing(self.kind, [key])[0]
+        """The row with this key; raises NotFound if there is none."""
+        return self.uow.get_existing(self.kind, [key])[0]
 
     def find(self, key: Any) -> E | None:
         """The row with this key, or None."""
         return self.uow.get(self.kind, [key])[0]
 
     def get_many(self, keys: Iterable[Any]) -> list[E]:
-        """The rows with these keys, in the order asked; NotFound names the first missing one."""
-        return self.uow.existing(self.kind, list(keys))
+        """The rows with these keys, in that order; raises NotFound for the first missing one."""
+        return self.uow.get_existing(self.kind, list(keys))
 
     def add(self, row: E) -> E:
-        """Add a row; it comes back with its id, its times and its version."""
+        """Add a row; return it with its id, its times and its version."""
         return self.uow.add(self.kind, [row])[0]
 
     def add_all(self, rows: Sequence[E]) -> list[E]:
@@ -43,7 +43,7 @@ class Repository(Generic[E]):
         return self.uow.add(self.kind, rows) if rows else []
 
     def save(self, row: E) -> E:
-        """Save a row that was read before and changed since; StaleWrite if others did too."""
+        """Save a changed row; raises StaleWrite if it was saved since it was read."""
         return self.uow.save(self.kind, [row])[0]
 
     def save_all(self, rows: Sequence[E]) -> list[E]:
@@ -51,11 +51,11 @@ class Repository(Generic[E]):
         return self.uow.save(self.kind, rows) if rows else []
 
     def remove(self, key: Any) -> None:
-        """Remove a row and all that goes with it; NotFound if there is none."""
+        """Remove a row and everything that depends on it; raises NotFound if there is none."""
         self.uow.remove(self.kind, [key])
 
     def remove_all(self, keys: Sequence[Any]) -> None:
-        """Remove rows and all that goes with them."""
+        """Remove rows and everything that depends on them."""
         if keys:
             self.uow.remove(self.kind, keys)
 
@@ -68,13 +68,13 @@ class Repository(Generic[E]):
         return self.uow.select(find(self.kind, {self.kind.key: starting_with(prefix)}, limit=limit))
 
     def select(self, query: Query[E]) -> list[E]:
-        """The answer to a query over this kind."""
+        """The rows of a query over this kind."""
         return self.uow.select(query)
 
     def first(self, query: Query[E]) -> E | None:
-        """The first row of an answer, or None."""
+        """The first row of a query, or None."""
         return next(iter(self.uow.select(query)), None)
 
-    def every(self, query: Query[E]) -> Iterator[E]:
-        """The whole answer to a query with a limit, fetched page by page as it is used up."""
-        return every(self.uow, query)
+    def select_all(self, query: Query[E]) -> Iterator[E]:
+        """All rows of a query with a limit, fetched page by page as they are consumed."""
+        return select_all(self.uow, query)

@@ -1,4 +1,4 @@
-"""Named questions about messages, conversations, chats and logs."""
+"""Named queries for messages, conversations, chats and logs."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,20 +22,20 @@ from herdbook.ports.repositories.base import Repository
 
 
 class Messages(Repository[Message]):
-    """What agents and people wrote to one another."""
+    """Messages between agents and people."""
 
     def pending_for_user(self) -> list[Message]:
-        """What a person has not read yet, oldest first."""
+        """The messages a person has not read yet, oldest first."""
         where = {"recipient_type": Party.USER, "status": MessageStatus.PENDING}
         return self.select(find(self.kind, where))
 
     def pending_for_agent(self, agent_id: str) -> list[Message]:
-        """What an agent has not read yet, oldest first."""
+        """The messages an agent has not read yet, oldest first."""
         where = {"recipient_id": agent_id, "status": MessageStatus.PENDING}
         return self.select(find(self.kind, where))
 
     def requiring_response(self) -> list[Message]:
-        """What still waits for an answer, oldest first."""
+        """The messages that still need an answer, oldest first."""
         open_statuses = any_of([MessageStatus.PENDING, MessageStatus.READ])
         return self.select(find(self.kind, {"requires_response": True, "status": open_statuses}))
 
@@ -48,21 +48,21 @@ class Conversations(Repository[Conversation]):
     """Questions between agents."""
 
     def pending_for(self, agent_id: str) -> list[Conversation]:
-        """What an agent was asked and has not answered, oldest first."""
+        """The questions an agent was asked and has not answered, oldest first."""
         where = {"to_agent_id": agent_id, "status": ConversationStatus.PENDING}
         return self.select(find(self.kind, where))
 
     def answer(self, conversation_id: str, answer: str) -> Conversation:
-        """Answer a question."""
+        """Answer a question; raises NotFound if there is none."""
         conversation = self.get(conversation_id)
         return self.save(evolve(conversation, answer=answer, status=ConversationStatus.ANSWERED))
 
     def by_sender(self, agent_id: str) -> list[Conversation]:
-        """What an agent asked, oldest first."""
+        """The questions an agent asked, oldest first."""
         return self.select(find(self.kind, {"from_agent_id": agent_id}))
 
     def count_by_senders(self, agent_ids: Iterable[str]) -> dict[str, int]:
-        """How many questions each of these agents asked, in one question to the store."""
+        """How many questions each of these agents asked, in one query."""
         asked = list(dict.fromkeys(agent_ids))
         counts: Counter[str] = Counter()
         if asked:
@@ -80,24 +80,24 @@ class ChatSessions(Repository[ChatSession]):
         return self.first(find(self.kind, where, descending=True, limit=1))
 
     def active_for_agent(self, agent_id: str) -> ChatSession | None:
-        """The open chat an agent takes part in, the newest if there are several."""
+        """The open chat of an agent, the newest if there are several."""
         where = {"agent_id": agent_id, "status": ChatStatus.ACTIVE}
         return self.first(find(self.kind, where, descending=True, limit=1))
 
-    def say(self, message: ChatMessage) -> ChatMessage:
-        """Add an utterance to its chat."""
+    def post(self, message: ChatMessage) -> ChatMessage:
+        """Add a message to its chat."""
         return self.uow.add(CHAT_MESSAGES, [message])[0]
 
     def messages(self, chat_session_id: str) -> list[ChatMessage]:
-        """What was said in a chat, in order."""
+        """The messages of a chat, in order."""
         return self.uow.select(find(CHAT_MESSAGES, {"chat_session_id": chat_session_id}))
 
 
 class LogChunks(Repository[LogChunk]):
-    """What agents printed."""
+    """The output of agents."""
 
     def append(self, chunk: LogChunk) -> LogChunk:
-        """Add a piece to an agent's log."""
+        """Add a chunk to an agent's log."""
         return self.add(chunk)
 
     def of_agent(
@@ -107,7 +107,7 @@ class LogChunks(Repository[LogChunk]):
         return self.select(find(self.kind, {"agent_id": agent_id}, limit=limit, after=after))
 
     def of_agents(self, agent_ids: Iterable[str]) -> dict[str, list[LogChunk]]:
-        """Several agents' logs, each in order, in one question to the store."""
+        """Several agents' logs, each in order, in one query."""
         logs: dict[str, list[LogChunk]] = {agent_id: [] for agent_id in agent_ids}
         if logs:
             for chunk in self.select(find(self.kind, {"agent_id": any_of(logs)})):
@@ -120,7 +120,7 @@ class LogChunks(Repository[LogChunk]):
         return last.session_number if last else 0
 
     def remove_of_agent(self, agent_id: str) -> int:
-        """Remove an agent's log; says how many pieces it had."""
+        """Remove an agent's log; return how many chunks it had."""
         chunks = self.of_agent(agent_id)
         self.remove_all([chunk.id for chunk in chunks])
         return len(chunks)

@@ -1,4 +1,4 @@
-"""Named questions about the plan."""
+"""Named queries for the plan."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -41,42 +41,42 @@ class Initiatives(Repository[Initiative]):
     def by_status(
         self, status: InitiativeStatus, *, limit: int | None = None, after: Initiative | None = None
     ) -> list[Initiative]:
-        """Those in this status, oldest first."""
+        """Initiatives in this status, oldest first."""
         return self.select(find(self.kind, {"status": status}, limit=limit, after=after))
 
 
 class Phases(Repository[Phase]):
-    """The phases of initiatives and what they wait for."""
+    """The phases of initiatives and their dependencies."""
 
     def of_initiative(self, initiative_id: str) -> list[Phase]:
         """An initiative's phases, oldest first."""
         return self.select(find(self.kind, {"initiative_id": initiative_id}))
 
     def add_dependency(self, phase_id: str, depends_on_phase_id: str) -> PhaseDependency:
-        """Let a phase wait for another; CycleRefused if that one waits for it already."""
+        """Make a phase depend on another; raises CycleRefused if that would close a cycle."""
         edge = PhaseDependency(phase_id=phase_id, depends_on_phase_id=depends_on_phase_id)
         return self.uow.add(PHASE_DEPENDENCIES, [edge])[0]
 
     def remove_dependency(self, phase_id: str, depends_on_phase_id: str) -> bool:
-        """Let a phase no longer wait for another; False if it did not."""
+        """Remove a dependency; return False if there was none."""
         pair = {"phase_id": phase_id, "depends_on_phase_id": depends_on_phase_id}
         edges = self.uow.select(find(PHASE_DEPENDENCIES, pair))
         self.uow.remove(PHASE_DEPENDENCIES, [edge.id for edge in edges])
         return bool(edges)
 
     def dependencies(self, phase_id: str) -> list[Phase]:
-        """What a phase waits for."""
+        """The phases that a phase waits for."""
         edges = self.uow.select(find(PHASE_DEPENDENCIES, {"phase_id": phase_id}))
         return self.get_many(edge.depends_on_phase_id for edge in edges)
 
     def dependents(self, phase_id: str) -> list[Phase]:
-        """What waits for a phase."""
+        """The phases that wait for a phase."""
         edges = self.uow.select(find(PHASE_DEPENDENCIES, {"depends_on_phase_id": phase_id}))
         return self.get_many(edge.phase_id for edge in edges)
 
 
 class Tasks(Repository[Task]):
-    """The tasks of a space, what they wait for, and which can be worked on."""
+    """The tasks of a space, their dependencies, and which can be claimed."""
 
     def of_initiative(
         self, initiative_id: str, *, limit: int | None = None, after: Task | None = None
@@ -93,7 +93,7 @@ class Tasks(Repository[Task]):
         return self.select(find(self.kind, {"phase_id": phase_id}, limit=limit, after=after))
 
     def any_unfinished_in(self, phase_id: str) -> bool:
-        """Whether something is left to do in a phase."""
+        """Whether a phase has an unfinished task."""
         left = any_of(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
         query = find(self.kind, {"phase_id": phase_id, "status": left}, limit=1)
         return bool(self.select(query))
@@ -113,28 +113,28 @@ class Tasks(Repository[Task]):
         return self.select(find(self.kind, {"assignee_id": agent_id}))
 
     def add_dependency(self, task_id: str, depends_on_task_id: str) -> TaskDependency:
-        """Let a task wait for another; CycleRefused if that one waits for it already."""
+        """Make a task depend on another; raises CycleRefused if that would close a cycle."""
         return self.add_dependencies([(task_id, depends_on_task_id)])[0]
 
     def add_dependencies(self, pairs: Iterable[tuple[str, str]]) -> list[TaskDependency]:
-        """Let many tasks wait for others, given as pairs (task, what it depends on)."""
+        """Add many dependencies, given as pairs (task, what it depends on)."""
         edges = [TaskDependency(task_id=one, depends_on_task_id=other) for one, other in pairs]
         return self.uow.add(TASK_DEPENDENCIES, edges) if edges else []
 
     def remove_dependency(self, task_id: str, depends_on_task_id: str) -> bool:
-        """Let a task no longer wait for another; False if it did not."""
+        """Remove a dependency; return False if there was none."""
         pair = {"task_id": task_id, "depends_on_task_id": depends_on_task_id}
         edges = self.uow.select(find(TASK_DEPENDENCIES, pair))
         self.uow.remove(TASK_DEPENDENCIES, [edge.id for edge in edges])
         return bool(edges)
 
     def dependencies(self, task_id: str) -> list[Task]:
-        """What a task waits for, finished or not."""
+        """The tasks that a task waits for, finished or not."""
         edges = self.uow.select(find(TASK_DEPENDENCIES, {"task_id": task_id}))
         return self.get_many(edge.depends_on_task_id for edge in edges)
 
     def dependents(self, task_id: str) -> list[Task]:
-        """What waits for a task."""
+        """The tasks that wait for a task."""
         edges = self.uow.select(find(TASK_DEPENDENCIES, {"depends_on_task_id": task_id}))
         return self.get_many(edge.task_id for edge in edges)
 
@@ -149,20 +149,20 @@ class Tasks(Repository[Task]):
 
 
 class Openings(Repository[Opening]):
-    """The tasks that can be claimed or are held, kept at hand."""
+    """The projection of the tasks that can be claimed or are held."""
 
     def claimable(
         self, limit: int, *, initiative_id: str | None = None, phase_id: str | None = None
     ) -> list[Opening]:
-        """The first that can be claimed: ready ones, and held ones whose lease has passed."""
+        """The first that can be claimed: ready ones, and held ones whose lease has expired."""
         within = {"initiative_id": initiative_id, "phase_id": phase_id}
         asked = {name: value for name, value in within.items() if value is not None}
-        # A phase is of one initiative: its openings lie in the one asked for, all or none.
+        # A phase belongs to one initiative: all of its openings are in the requested one, or none.
         chosen = asked if phase_id is None else {"phase_id": phase_id}
         query = find(OPENINGS, {**chosen, "state": OpeningState.READY}, by=("rank",), limit=limit)
         ready = self.select(query)
-        expired = [opening for opening in self.expired(self.uow.now) if not opening.blockers]
-        line = merge(ready, sorted(expired, key=_turn), key=_turn)
+        expired = [opening for opening in self.expired_leases(self.uow.now) if not opening.blockers]
+        line = merge(ready, sorted(expired, key=urgency_key), key=urgency_key)
         inside = (
             opening
             for opening in line
@@ -170,8 +170,8 @@ class Openings(Repository[Opening]):
         )
         return list(islice(inside, limit))
 
-    def expired(self, now: datetime) -> list[Opening]:
-        """Held openings whose lease has passed, longest first."""
+    def expired_leases(self, now: datetime) -> list[Opening]:
+        """Held openings whose lease has expired, the longest expired first."""
         held = {"state": OpeningState.HELD, "lease_until": up_to(now)}
         return self.select(find(OPENINGS, held))
 
@@ -180,7 +180,8 @@ class Openings(Repository[Opening]):
         self.uow.put_derived(OPENINGS, [opening])
 
 
-def _turn(opening: Opening) -> tuple[object, ...]:
+def urgency_key(opening: Opening) -> tuple[object, ...]:
+    """Sort key of the ready queue: priority, order, age, id."""
     return opening.rank, opening.order, opening.created_at, opening.task_id
 
 
@@ -188,7 +189,7 @@ class Projects(Repository[Project]):
     """The projects of a space and the initiatives that touch them."""
 
     def by_name(self, name: str) -> Project | None:
-        """The project of this name."""
+        """The project with this name."""
         return self.first(find(self.kind, {"name": name}))
 
     def of_initiative(self, initiative_id: str) -> list[Project]:
@@ -197,7 +198,7 @@ class Projects(Repository[Project]):
         return self.get_many(link.project_id for link in links)
 
     def set_for_initiative(self, initiative_id: str, project_ids: Iterable[str]) -> None:
-        """Let an initiative touch exactly these projects; what stays is not written again."""
+        """Set the projects an initiative touches; links that stay are not rewritten."""
         wanted = list(dict.fromkeys(project_ids))
         links = self.uow.select(find(INITIATIVE_PROJECTS, {"initiative_id": initiative_id}))
         there = {link.project_id for link in links}
@@ -221,7 +222,7 @@ class Pages(Repository[Page]):
         return self.first(find(self.kind, {"initiative_id": initiative_id, "parent_page_id": None}))
 
     def get_or_create_root(self, initiative_id: str, title: str) -> Page:
-        """An initiative's root page, made with this title if there is none."""
+        """An initiative's root page, created with this title if there is none."""
         root = self.root(initiative_id)
         return root or self.add(Page(initiative_id=initiative_id, title=title))
 
@@ -231,7 +232,7 @@ class Pages(Repository[Page]):
 
 
 class Proposals(Repository[Proposal]):
-    """What agents proposed."""
+    """The proposals of agents."""
 
     def of_agent(self, agent_id: str, status: ProposalStatus) -> list[Proposal]:
         """An agent's proposals in this status, in their order."""
@@ -251,30 +252,30 @@ class Proposals(Repository[Proposal]):
 
 
 class ChangeSets(Repository[ChangeSet]):
-    """What was done to initiatives as a whole."""
+    """The change sets of initiatives."""
 
     def of_initiative(self, initiative_id: str) -> list[ChangeSet]:
         """An initiative's change sets, oldest first."""
         return self.select(find(self.kind, {"initiative_id": initiative_id}))
 
     def of_tx(self, tx: str) -> ChangeSet | None:
-        """The change set that stands for a transaction of the journal."""
+        """The change set of a journal transaction."""
         return self.first(find(self.kind, {"tx": tx}, limit=1))
 
 
 class ReviewComments(Repository[ReviewComment]):
-    """Remarks on phases' diffs."""
+    """Comments on phases' diffs."""
 
     def of_phase(self, phase_id: str) -> list[ReviewComment]:
-        """A phase's remarks, oldest first."""
+        """A phase's comments, oldest first."""
         return self.select(find(self.kind, {"phase_id": phase_id}))
 
     def resolve(self, comment_id: str) -> ReviewComment:
-        """Mark a remark as dealt with."""
+        """Mark a comment as resolved."""
         return self.save(evolve(self.get(comment_id), resolved=True))
 
     def unresolve(self, comment_id: str) -> ReviewComment:
-        """Take that back."""
+        """Mark a comment as not resolved."""
         return self.save(evolve(self.get(comment_id), resolved=False))
 
 

@@ -1,4 +1,4 @@
-"""Named questions about accounts, the ledger and what came of it."""
+"""Named queries for accounts, the ledger and what follows from it."""
 
 from datetime import datetime
 from typing import TypeVar
@@ -20,32 +20,32 @@ E = TypeVar("E")
 
 
 class Accounts(Repository[Account]):
-    """Logins that agents run on, taken in turn."""
+    """Logins that agents run on, used in rotation."""
 
     def of_provider(self, provider: str) -> list[Account]:
         """A provider's accounts, in their order."""
         return self.select(find(self.kind, {"provider": provider}))
 
     def next_available(self, provider: str) -> Account | None:
-        """The account whose turn it is, marked as used now; None if all are exhausted.
+        """The next account of the rotation, marked as used now; None if all are exhausted.
 
         Two units of work never get the same one: the second sees that it was just used.
         """
         account = rules.next_available(self.of_provider(provider), self.uow.now, provider)
-        return None if account is None else self.save(rules.take(account, self.uow.now))
+        return None if account is None else self.save(rules.mark_used(account, self.uow.now))
 
     def mark_exhausted(self, account_id: str, until: datetime | None) -> Account:
-        """Take an account out of the turn, until a time if that is known."""
-        return self.save(rules.exhaust(self.get(account_id), until))
+        """Take an account out of the rotation, until a time if that is known."""
+        return self.save(rules.mark_exhausted(self.get(account_id), until))
 
     def clear_expired(self) -> list[Account]:
-        """Put back into the turn what was exhausted until now."""
+        """Put accounts whose exhaustion is over back into the rotation."""
         where = {"is_exhausted": True, "exhausted_until": up_to(self.uow.now)}
         due = self.select(find(self.kind, where))
         return self.save_all([rules.clear_expired(account, self.uow.now) for account in due])
 
 
-class Dated(Repository[E]):
+class DatedRepository(Repository[E]):
     """Rows of the record that belong to an agent and a time."""
 
     def of_agent(
@@ -58,7 +58,7 @@ class Dated(Repository[E]):
         descending: bool = False,
         after: E | None = None,
     ) -> list[E]:
-        """An agent's rows in a stretch of time, oldest first unless told otherwise."""
+        """An agent's rows in a period, oldest first unless `descending`."""
         query: Query[E] = find(
             self.kind,
             {"agent": agent, "at": between(since, until)},
@@ -77,7 +77,7 @@ class Dated(Repository[E]):
         descending: bool = False,
         after: E | None = None,
     ) -> list[E]:
-        """Every agent's rows in a stretch of time."""
+        """Every agent's rows in a period."""
         query: Query[E] = find(
             self.kind,
             {"at": between(since, until)},
@@ -88,15 +88,15 @@ class Dated(Repository[E]):
         return self.select(query)
 
 
-class Ledger(Dated[ScoreEvent]):
-    """The entries from which standings follow."""
+class Ledger(DatedRepository[ScoreEvent]):
+    """The entries that standings are computed from."""
 
 
-class Commits(Dated[Commit]):
+class Commits(DatedRepository[Commit]):
     """The commits agents made."""
 
 
-class Retrospectives(Dated[Retrospective]):
+class Retrospectives(DatedRepository[Retrospective]):
     """What both parties thought of commits."""
 
     def of_commit(self, agent: str, project: str, commit_hash: str) -> Retrospective | None:
@@ -105,13 +105,13 @@ class Retrospectives(Dated[Retrospective]):
         return self.first(find(self.kind, where))
 
 
-class Activities(Dated[Activity]):
+class Activities(DatedRepository[Activity]):
     """What agents did."""
 
 
 class Standings(Repository[Standing]):
-    """Where agents stand."""
+    """The standings of agents."""
 
     def of_agent(self, agent: str) -> Standing:
-        """Where an agent stands; one without a ledger stands at the beginning."""
+        """An agent's standing; without ledger entries, the initial one."""
         return self.find(standing_id(agent)) or first_standing(agent)

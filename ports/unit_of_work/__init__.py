@@ -1,1 +1,1 @@
-"""One transaction: changes, integrity, projections and the journal."""
+"""One transaction with all rules of a space, and `run` and `read` for use cases."""

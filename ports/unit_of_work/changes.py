@@ -1,4 +1,4 @@
-"""What a transaction has done so far, row by row."""
+"""The changes of a transaction, row by row."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -10,8 +10,8 @@ from herdbook.ports.engine.query import Query
 E = TypeVar("E")
 
 
-class Change(NamedTuple):
-    """One row before and after."""
+class RowChange(NamedTuple):
+    """One row before and after a change."""
 
     kind: Kind[Any]
     key: Any
@@ -20,36 +20,36 @@ class Change(NamedTuple):
 
     @property
     def rows(self) -> list[Any]:
-        """What there is of it: the row before, the row after, or both."""
+        """The row before, the row after, or both."""
         return [row for row in (self.before, self.after) if row is not None]
 
     @property
     def op(self) -> Op:
-        """What happened to it."""
+        """The operation: add, save or remove."""
         if self.before is None:
             return Op.ADD
         return Op.REMOVE if self.after is None else Op.SAVE
 
 
-class Reads(Protocol):
-    """The reading half of a session, as rules need it."""
+class RowReader(Protocol):
+    """The reading half of a session."""
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]: ...
 
     def select(self, query: Query[E]) -> list[E]: ...
 
 
-Nets = dict[str, dict[Any, Change]]
+NetChanges = dict[str, dict[Any, RowChange]]
 
 
-def net(changes: Iterable[Change]) -> Nets:
+def net_changes(changes: Iterable[RowChange]) -> NetChanges:
     """The changes of a transaction as if each row had changed once, by kind and key."""
-    found: Nets = {}
+    found: NetChanges = {}
     for change in changes:
         rows = found.setdefault(change.kind.name, {})
         first = rows.get(change.key)
         before = change.before if first is None else first.before
-        rows[change.key] = Change(change.kind, change.key, before, change.after)
+        rows[change.key] = RowChange(change.kind, change.key, before, change.after)
     return {
         name: {
             key: change
@@ -60,8 +60,8 @@ def net(changes: Iterable[Change]) -> Nets:
     }
 
 
-def grouped(pairs: Iterable[tuple[Any, Any]]) -> dict[str, list[Any]]:
-    """The values under each key, in the order they came."""
+def group_by_key(pairs: Iterable[tuple[Any, Any]]) -> dict[str, list[Any]]:
+    """The values of each key, in input order."""
     groups: dict[str, list[Any]] = {}
     for key, value in pairs:
         groups.setdefault(key, []).append(value)

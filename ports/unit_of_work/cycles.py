@@ -1,9 +1,9 @@
-"""Nothing may wait for itself: cycles are refused when the edge that would close one is written.
+"""Refuses dependency cycles when the edge that would close one is written.
 
 All waits-for edges of a space are one graph. A task waits for what it depends on, a parent for its
 children, and every task of a phase for all tasks of the phases its phase depends on. A phase is two
-nodes there: its gate, which its tasks wait for, and its end, which waits for its tasks and, because
-there may be none yet, for the gate itself.
+nodes: its gate, which its tasks wait for, and its end, which waits for its tasks and, because there
+may be none yet, for the gate itself.
 """
 
 from collections.abc import Sequence
@@ -15,41 +15,41 @@ from herdbook.domain.plan.model import Phase, PhaseDependency, Task, TaskDepende
 from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import any_of, find
-from herdbook.ports.engine.store import Node, Step, Walks
+from herdbook.ports.engine.store import EdgeMapping, Node, SupportsWalk
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 TASK, GATE, END = "task", "gate", "end"
 
-STEPS = (
-    Step(TASK_DEPENDENCIES, "task_id", TASK, "depends_on_task_id", TASK),
-    Step(TASKS, "parent_task_id", TASK, "id", TASK),
-    Step(TASKS, "id", TASK, "phase_id", GATE),
-    Step(PHASE_DEPENDENCIES, "phase_id", GATE, "depends_on_phase_id", END),
-    Step(TASKS, "phase_id", END, "id", TASK),
-    Step(PHASES, "id", END, "id", GATE),
+EDGE_MAPPINGS = (
+    EdgeMapping(TASK_DEPENDENCIES, "task_id", TASK, "depends_on_task_id", TASK),
+    EdgeMapping(TASKS, "parent_task_id", TASK, "id", TASK),
+    EdgeMapping(TASKS, "id", TASK, "phase_id", GATE),
+    EdgeMapping(PHASE_DEPENDENCIES, "phase_id", GATE, "depends_on_phase_id", END),
+    EdgeMapping(TASKS, "phase_id", END, "id", TASK),
+    EdgeMapping(PHASES, "id", END, "id", GATE),
 )
-KINDS = frozenset(step.kind for step in STEPS)
-"""What can close a cycle when it is written."""
+EDGE_KINDS = frozenset(step.kind for step in EDGE_MAPPINGS)
+"""The kinds whose rows can close a cycle when they are written."""
 Edge = tuple[Node, Node]
 Pair = tuple[Any, Any]
 
 
 def refuse_cycles(uow: "UnitOfWork", pairs: Sequence[Pair]) -> None:
-    """Raise CycleRefused if these rows, before and after, would close a cycle."""
-    if all(_closes_nothing(before, after) for before, after in pairs):
+    """Raise CycleRefused if these rows, given as (before, after), would close a cycle."""
+    if all(_cannot_close_cycle(before, after) for before, after in pairs):
         return
     new = [edge for before, after in pairs for edge in _new_edges(before, after)]
     if not new:
         return
-    edges = _around(uow, new, dropped=_dropped(uow, pairs)) + new
+    edges = _edges_around(uow, new, dropped=_dropped_edges(uow, pairs)) + new
     graph: dict[str, set[str]] = {}
     for source, target in edges:
         graph.setdefault(_label(source), set()).add(_label(target))
     cycle = find_cycle(graph)
     if cycle:
-        raise CycleRefused(_readable(cycle))
+        raise CycleRefused(_readable_cycle(cycle))
 
 
 def _label(node: Node) -> str:
@@ -58,8 +58,8 @@ def _label(node: Node) -> str:
     return f"{role}:{key}"
 
 
-def _readable(cycle: tuple[str, ...]) -> tuple[str, ...]:
-    """The cycle as people name it: a phase is one thing, and stands there once."""
+def _readable_cycle(cycle: tuple[str, ...]) -> tuple[str, ...]:
+    """The cycle as people name it: a phase is one thing and is named once."""
     nodes = [tuple(label.split(":", 1)) for label in cycle]
     named = [(role == TASK, key) for role, key in nodes]
     once = [
@@ -68,7 +68,7 @@ def _readable(cycle: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(once) if len(once) > 1 else (*once, *once)
 
 
-def _edges(row: Any) -> list[Edge]:
+def _edges_of_row(row: Any) -> list[Edge]:
     """The edges a row stands for."""
     match row:
         case TaskDependency():
@@ -89,25 +89,25 @@ def _edges(row: Any) -> list[Edge]:
             return []
 
 
-def _closes_nothing(before: Any, after: Any) -> bool:
-    """Whether nothing can wait for the row but its phase, which does not wait for itself."""
+def _cannot_close_cycle(before: Any, after: Any) -> bool:
+    """Whether only its phase, which does not wait for itself, can wait for the row."""
     if before is not None:
         return False
     return isinstance(after, Phase) or (isinstance(after, Task) and not after.parent_task_id)
 
 
 def _new_edges(before: Any, after: Any) -> list[Edge]:
-    known = set() if before is None else set(_edges(before))
-    return [edge for edge in _edges(after) if edge not in known]
+    known = set() if before is None else set(_edges_of_row(before))
+    return [edge for edge in _edges_of_row(after) if edge not in known]
 
 
-def _dropped(uow: "UnitOfWork", pairs: Sequence[Pair]) -> set[Edge]:
-    """The edges that are no more once these rows are saved.
+def _dropped_edges(uow: "UnitOfWork", pairs: Sequence[Pair]) -> set[Edge]:
+    """The edges that no longer exist once these rows are saved.
 
-    A parent may also depend on its child: such an edge stands until both rows have let go of it.
+    A parent may also depend on its child: such an edge stays until both rows have dropped it.
     """
-    gone = {edge for before, _ in pairs if before is not None for edge in _edges(before)}
-    dropped = gone - {edge for _, after in pairs for edge in _edges(after)}
+    gone = {edge for before, _ in pairs if before is not None for edge in _edges_of_row(before)}
+    dropped = gone - {edge for _, after in pairs for edge in _edges_of_row(after)}
     between = [(one, other) for (role, one), (to, other) in dropped if role == to == TASK]
     if not between:
         return dropped
@@ -115,29 +115,29 @@ def _dropped(uow: "UnitOfWork", pairs: Sequence[Pair]) -> set[Edge]:
     rows += uow.select(find(TASK_DEPENDENCIES, {"task_id": any_of(one for one, _ in between)}))
     saved = {(type(after), after.id) for _, after in pairs}
     others = [row for row in rows if row is not None and (type(row), row.id) not in saved]
-    return dropped - {edge for row in others for edge in _edges(row)}
+    return dropped - {edge for row in others for edge in _edges_of_row(row)}
 
 
-def _around(uow: "UnitOfWork", new: Sequence[Edge], dropped: set[Edge]) -> list[Edge]:
-    """The stored edges a cycle through the new ones could use.
+def _edges_around(uow: "UnitOfWork", new: Sequence[Edge], dropped: set[Edge]) -> list[Edge]:
+    """The stored edges that a cycle through the new ones could use.
 
-    Such a cycle lies both in what the new edges' targets wait for and in what waits for their
-    sources; where it uses several new edges, they begin and end there too. Whichever side is
-    exhausted first holds all of it, and a new task has nothing that waits for it, so this mostly
-    ends after one step.
+    Such a cycle is both in what the new edges' targets wait for and in what waits for their
+    sources; where it uses several new edges, they begin and end there too. The side that is
+    exhausted first contains all of it, and nothing waits for a new task, so this mostly ends after
+    one step.
     """
-    ahead = _Side(uow, {target for _, target in new}, forward=True, dropped=dropped)
-    behind = _Side(uow, {source for source, _ in new}, forward=False, dropped=dropped)
+    ahead = _GraphSearch(uow, {target for _, target in new}, forward=True, dropped=dropped)
+    behind = _GraphSearch(uow, {source for source, _ in new}, forward=False, dropped=dropped)
     while ahead.frontier and behind.frontier:
         side = min(ahead, behind, key=lambda each: len(each.frontier))
-        if side is ahead and isinstance(uow.session, Walks) and side.steps_taken:
+        if side is ahead and isinstance(uow.session, SupportsWalk) and side.steps_taken:
             side.finish(uow.session)
         else:
             side.advance()
     return ahead.edges if not ahead.frontier else behind.edges
 
 
-class _Side:
+class _GraphSearch:
     """A search through the stored edges in one direction, a step at a time."""
 
     def __init__(
@@ -152,9 +152,9 @@ class _Side:
         self.steps_taken = 0
 
     def advance(self) -> None:
-        """Look one step further, with one question per kind of edge."""
+        """Search one step further, with one query per kind of edge."""
         found: list[Edge] = []
-        for step in STEPS:
+        for step in EDGE_MAPPINGS:
             role, field = (
                 (step.source_role, step.source) if self.forward else (step.target_role, step.target)
             )
@@ -164,9 +164,9 @@ class _Side:
         self._take([edge for edge in found if edge[0][1] and edge[1][1]])
         self.steps_taken += 1
 
-    def finish(self, session: Walks) -> None:
-        """Let the engine look all the way."""
-        self._take(session.walk(STEPS, sorted(self.frontier)))
+    def finish(self, session: SupportsWalk) -> None:
+        """Let the engine search all the way."""
+        self._take(session.walk(EDGE_MAPPINGS, sorted(self.frontier)))
         self.frontier = set()
 
     def _rows(self, kind: Kind[Any], field: str, keys: list[str]) -> list[Any]:
@@ -182,7 +182,7 @@ class _Side:
         self.seen |= self.frontier
 
 
-def _edge(step: Step, row: Any) -> Edge:
+def _edge(step: EdgeMapping, row: Any) -> Edge:
     return (
         (step.source_role, getattr(row, step.source)),
         (step.target_role, getattr(row, step.target)),

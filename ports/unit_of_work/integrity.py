@@ -1,30 +1,34 @@
-"""References and uniques, kept above the store so that every engine means the same by them."""
+"""Enforces references and uniques above the store, so that they mean the same on every engine."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from herdbook.domain.errors import AlreadyExists, UnknownReference
-from herdbook.ports.engine.codec import revive
+from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference, Unique
 from herdbook.ports.engine.query import any_of, find
-from herdbook.ports.unit_of_work.changes import Reads
+from herdbook.ports.unit_of_work.changes import RowReader
 
 AT_ONCE = 5_000
-"""How many keys one question carries at most."""
+"""The most keys in one query."""
 
 Rows = dict[Kind[Any], dict[Any, Any]]
 """Rows by kind and key."""
 
 
-def _parts(values: Iterable[Any]) -> Iterable[list[Any]]:
+def _chunks(values: Iterable[Any]) -> Iterable[list[Any]]:
     everything = list(values)
     return (everything[i : i + AT_ONCE] for i in range(0, len(everything), AT_ONCE))
 
 
 def check_references(
-    read: Reads, dictionary: Dictionary, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
+    reader: RowReader,
+    dictionary: Dictionary,
+    kind: Kind[Any],
+    rows: Sequence[Any],
+    before: Sequence[Any],
 ) -> None:
-    """Refuse rows whose new references name nothing; rows of one batch may name each other."""
+    """Raise UnknownReference if a new reference names no row; rows of a batch may name others."""
     own = {kind.key_of(row) for row in rows}
     for reference in kind.references:
         field = reference.field
@@ -36,22 +40,24 @@ def check_references(
         if reference.target == kind.name:
             wanted = {key: row for key, row in wanted.items() if key not in own}
         target = dictionary.kinds[reference.target]
-        for part in _parts(wanted):
-            for key, found in zip(part, read.get(target, part), strict=True):
+        for part in _chunks(wanted):
+            for key, found in zip(part, reader.get(target, part), strict=True):
                 if found is None:
                     raise UnknownReference(
                         kind.title, str(kind.key_of(wanted[key])), field, target.title, str(key)
                     )
 
 
-def check_uniques(read: Reads, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]) -> None:
-    """Refuse rows that would share values which must be unique."""
-    for _, holder, unique in clashes(read, kind, rows, before):
+def check_uniques(
+    reader: RowReader, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
+) -> None:
+    """Raise AlreadyExists if rows would share values that must be unique."""
+    for _, holder, unique in find_clashes(reader, kind, rows, before):
         raise AlreadyExists(kind.title, str(kind.key_of(holder)), unique.fields)
 
 
-def clashes(
-    read: Reads, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
+def find_clashes(
+    reader: RowReader, kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]
 ) -> Iterator[tuple[Any, Any, Unique]]:
     """Rows whose values must be unique and are not, each with the row that has them already."""
     for unique in kind.uniques:
@@ -64,23 +70,23 @@ def clashes(
                 yield row, wanted[values], unique
                 continue
             wanted[values] = row
-        for holder in _holders(read, kind, unique, wanted):
+        for holder in _holders(reader, kind, unique, wanted):
             values = unique_values(unique, holder)
             if values in wanted and kind.key_of(holder) != kind.key_of(wanted[values]):
                 yield wanted[values], holder, unique
 
 
 def unique_values(unique: Unique, row: Any) -> tuple[Any, ...] | None:
-    """The values of a row that no other may have, None where it has none such."""
+    """The values of a row that no other may have; None where the rule does not apply to it."""
     if unique.when_none is not None and getattr(row, unique.when_none) is not None:
         return None
     return tuple(getattr(row, name) for name in unique.fields)
 
 
 def _holders(
-    read: Reads, kind: Kind[Any], unique: Unique, wanted: Iterable[tuple[Any, ...]]
+    reader: RowReader, kind: Kind[Any], unique: Unique, wanted: Iterable[tuple[Any, ...]]
 ) -> Iterable[Any]:
-    """Rows that may hold the wanted values: one question per distinct leading values."""
+    """Rows that may hold the wanted values: one query per distinct leading values."""
     fixed = {unique.when_none: None} if unique.when_none else {}
     *leading, last = unique.fields
     groups: dict[tuple[Any, ...], list[Any]] = {}
@@ -88,17 +94,17 @@ def _holders(
         groups.setdefault(values[:-1], []).append(values[-1])
     for lead, tails in groups.items():
         where = {**fixed, **dict(zip(leading, lead, strict=True))}
-        for part in _parts(tails):
-            yield from read.select(find(kind, {**where, last: any_of(part)}))
+        for part in _chunks(tails):
+            yield from reader.select(find(kind, {**where, last: any_of(part)}))
 
 
-def to_remove(
-    read: Reads, dictionary: Dictionary, kind: Kind[Any], rows: Sequence[Any]
+def plan_removal(
+    reader: RowReader, dictionary: Dictionary, kind: Kind[Any], rows: Sequence[Any]
 ) -> tuple[Rows, Rows]:
-    """What goes when these rows go, and what is emptied, as `(removed, emptied)` rows.
+    """What a removal of these rows removes and what it empties, as `(removed, emptied)` rows.
 
-    What refers to a row comes before it, so that a reader of the journal never meets a row whose
-    reference is already gone. Emptied rows are given as they will be.
+    Referring rows come before the rows they refer to, so that a reader of the journal never sees a
+    row whose reference is already gone. Emptied rows are given as they will be.
     """
     removed: Rows = {}
     frontier = [(kind, {kind.key_of(row): row for row in rows})]
@@ -109,7 +115,7 @@ def to_remove(
         known.update(fresh)
         for referrer, reference in dictionary.referrers[current.name]:
             if reference.on_delete is OnDelete.CASCADE:
-                along = _referring(read, referrer, reference, fresh)
+                along = _referring_rows(reader, referrer, reference, fresh)
                 if along:
                     frontier.append((referrer, {referrer.key_of(row): row for row in along}))
     ordered = {
@@ -117,37 +123,37 @@ def to_remove(
         for each in dictionary.referrers_first
         if each in removed
     }
-    return ordered, _emptied(read, dictionary, removed)
+    return ordered, _rows_to_empty(reader, dictionary, removed)
 
 
-def _referring(
-    read: Reads, kind: Kind[Any], reference: Reference, keys: Iterable[Any]
+def _referring_rows(
+    reader: RowReader, kind: Kind[Any], reference: Reference, keys: Iterable[Any]
 ) -> list[Any]:
     return [
         row
-        for part in _parts(keys)
-        for row in read.select(find(kind, {reference.field: any_of(part)}))
+        for part in _chunks(keys)
+        for row in reader.select(find(kind, {reference.field: any_of(part)}))
     ]
 
 
-def _emptied(read: Reads, dictionary: Dictionary, removed: Rows) -> Rows:
-    """The rows that stay but named one that goes, without that name."""
+def _rows_to_empty(reader: RowReader, dictionary: Dictionary, removed: Rows) -> Rows:
+    """The rows that stay but refer to a removed one, with that field set to None."""
     emptied: Rows = {}
     for kind, gone in removed.items():
         for referrer, reference in dictionary.referrers[kind.name]:
             if reference.on_delete is not OnDelete.SET_NULL:
                 continue
-            for row in _referring(read, referrer, reference, gone):
+            for row in _referring_rows(reader, referrer, reference, gone):
                 key = referrer.key_of(row)
                 if key not in removed.get(referrer, {}):
                     rows = emptied.setdefault(referrer, {})
                     values = vars(rows.get(key, row))
-                    rows[key] = revive(referrer, {**values, reference.field: None})
+                    rows[key] = construct_unchecked(referrer, {**values, reference.field: None})
     return emptied
 
 
 def _children_first(kind: Kind[Any], rows: dict[Any, Any]) -> dict[Any, Any]:
-    """Rows of a kind that forms trees, leaves before what they hang on."""
+    """Rows of a kind that forms trees, leaves before their parents."""
     up = [each.field for each in kind.references if each.target == kind.name]
     if not up:
         return rows
@@ -155,7 +161,7 @@ def _children_first(kind: Kind[Any], rows: dict[Any, Any]) -> dict[Any, Any]:
     for key, row in rows.items():
         trail = {key: None}
         parent = getattr(row, up[0])
-        # Nobody forbids a page or a message to be its own ancestor.
+        # Nothing forbids a page or a message to be its own ancestor.
         while parent in rows and parent not in depths and parent not in trail:
             trail[parent] = None
             parent = getattr(rows[parent], up[0])

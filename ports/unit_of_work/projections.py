@@ -1,18 +1,18 @@
-"""Rows that follow from other rows, brought up to date in one place.
+"""Projections: rows that are computed from other rows, updated in one place.
 
-The unit of work runs `derive` over a transaction's changes before it commits, and before anybody
-asks for derived rows, so a cascade, an import or a revert cannot forget them. `differences`
-recomputes everything from scratch and tells where the two disagree, which is nowhere.
+The unit of work runs `update_projections` over a transaction's changes before it commits, and
+before anybody reads projections, so a cascade, an import or a revert cannot forget them.
+`find_differences` recomputes everything from scratch and reports where the two disagree, which must
+be nowhere.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from herdbook.domain.plan.readiness import Waiting
+from herdbook.domain.plan.readiness import WaitingTask
 from herdbook.domain.record.model import ScoreEvent, Standing
-from herdbook.domain.record.standing import apply, fold, is_late, standing_id
+from herdbook.domain.record.standing import apply, entry_order, fold, is_late, standing_id
 from herdbook.ports.engine.dictionary import (
     INITIATIVES,
     OPENINGS,
@@ -25,10 +25,10 @@ from herdbook.ports.engine.dictionary import (
     WAITING,
 )
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import PAGE, every
+from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
-from herdbook.ports.unit_of_work.changes import Change, grouped, net
-from herdbook.ports.unit_of_work.readiness_projection import QUEUES, Queues
+from herdbook.ports.unit_of_work.changes import RowChange, group_by_key, net_changes
+from herdbook.ports.unit_of_work.readiness_projection import QUEUES, ReadinessProjection
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -36,23 +36,23 @@ if TYPE_CHECKING:
 _SOURCES = {TASKS, TASK_DEPENDENCIES, PHASES, PHASE_DEPENDENCIES, INITIATIVES, SCORE_EVENTS}
 
 
-def derive(changes: Sequence[Change], uow: "UnitOfWork") -> None:
-    """Bring the derived rows up to date with what a transaction changed."""
-    nets = net(change for change in changes if change.kind in _SOURCES)
+def update_projections(changes: Sequence[RowChange], uow: "UnitOfWork") -> None:
+    """Update the projections for what a transaction changed."""
+    nets = net_changes(change for change in changes if change.kind in _SOURCES)
     if any(name != SCORE_EVENTS.name for name in nets):
-        Queues(uow, nets).update()
+        ReadinessProjection(uow, nets).update()
     if SCORE_EVENTS.name in nets:
-        _fold_in(uow, nets[SCORE_EVENTS.name].values())
+        _update_standings(uow, nets[SCORE_EVENTS.name].values())
 
 
-def _fold_in(uow: "UnitOfWork", changes: Iterable[Change]) -> None:
-    """Move the standings of the agents these entries of the ledger speak of."""
-    by_agent = grouped((event.agent, each) for each in changes for event in each.rows)
+def _update_standings(uow: "UnitOfWork", changes: Iterable[RowChange]) -> None:
+    """Update the standings of the agents these ledger entries belong to."""
+    by_agent = group_by_key((event.agent, each) for each in changes for event in each.rows)
     keys = [standing_id(agent) for agent in by_agent]
     known = uow.get(STANDINGS, keys)
     moved: list[Standing] = []
     for (agent, own), before in zip(by_agent.items(), known, strict=True):
-        fresh = sorted((each.after for each in own if each.after), key=_place)
+        fresh = sorted((each.after for each in own if each.after), key=entry_order)
         changed = any(each.before for each in own)
         if before is None or changed or is_late(before, fresh[0]):
             moved.append(fold(agent, _ledger(uow, agent), uow.experience))
@@ -62,42 +62,38 @@ def _fold_in(uow: "UnitOfWork", changes: Iterable[Change]) -> None:
     uow.put_derived(STANDINGS, [each for each in moved if each.id not in gone], gone)
 
 
-def _place(event: ScoreEvent) -> tuple[datetime, str]:
-    return event.at, event.id
-
-
 def _ledger(uow: "UnitOfWork", agent: str) -> Iterator[ScoreEvent]:
-    return every(uow, find(SCORE_EVENTS, {"agent": agent}, limit=PAGE))
+    return select_all(uow, find(SCORE_EVENTS, {"agent": agent}, limit=PAGE))
 
 
-def _every(uow: "UnitOfWork", kind: Kind[Any]) -> Iterator[Any]:
-    return every(uow, find(kind, limit=PAGE))
+def _all_rows(uow: "UnitOfWork", kind: Kind[Any]) -> Iterator[Any]:
+    return select_all(uow, find(kind, limit=PAGE))
 
 
-def _recomputed(uow: "UnitOfWork") -> dict[tuple[str, str], Any]:
-    """What the derived rows should be, from the rows they follow from."""
+def _recompute(uow: "UnitOfWork") -> dict[tuple[str, str], Any]:
+    """What the projections should be, computed from their sources."""
     expected: dict[tuple[str, str], Any] = {}
-    queues = Queues(uow, {})
-    tasks = [task for task in _every(uow, TASKS) if not task.finished]
-    rows = queues.before([task.id for task in tasks])
-    for key, row in queues.recounted(tasks, rows).items():
+    queues = ReadinessProjection(uow, {})
+    tasks = [task for task in _all_rows(uow, TASKS) if not task.finished]
+    rows = queues.current_rows([task.id for task in tasks])
+    for key, row in queues.recount_rows(tasks, rows).items():
         if row is not None:
-            kind = WAITING if isinstance(row, Waiting) else OPENINGS
+            kind = WAITING if isinstance(row, WaitingTask) else OPENINGS
             expected[kind.name, key] = row
-    agents = dict.fromkeys(event.agent for event in _every(uow, SCORE_EVENTS))
+    agents = dict.fromkeys(event.agent for event in _all_rows(uow, SCORE_EVENTS))
     for agent in agents:
         standing = fold(agent, _ledger(uow, agent), uow.experience)
         expected[STANDINGS.name, standing.id] = standing
     return expected
 
 
-def differences(uow: "UnitOfWork") -> list[tuple[Any, Any]]:
-    """Derived rows as they are and as they should be, wherever the two differ."""
-    expected = _recomputed(uow)
+def find_differences(uow: "UnitOfWork") -> list[tuple[Any, Any]]:
+    """Projections as they are and as they should be, wherever the two differ."""
+    expected = _recompute(uow)
     actual = {
         (kind.name, kind.key_of(row)): row
         for kind in (WAITING, OPENINGS, STANDINGS)
-        for row in _every(uow, kind)
+        for row in _all_rows(uow, kind)
     }
     keys = sorted({*expected, *actual})
     return [
@@ -106,8 +102,8 @@ def differences(uow: "UnitOfWork") -> list[tuple[Any, Any]]:
 
 
 def rebuild(uow: "UnitOfWork") -> int:
-    """Write the derived rows anew where they differ; says how many did."""
-    found = differences(uow)
+    """Rewrite the projections where they differ; return how many did."""
+    found = find_differences(uow)
     for kind, row_type in (*QUEUES, (STANDINGS, Standing)):
         put = [wanted for _, wanted in found if isinstance(wanted, row_type)]
         gone = [

@@ -1,4 +1,4 @@
-"""The two queues of the plan: which tasks wait, which can be claimed."""
+"""The projection of the two queues of the plan: blocked tasks and claimable tasks."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ from herdbook.domain.plan.model import (
 )
 from herdbook.domain.plan.readiness import (
     Opening,
-    Waiting,
-    blockers,
+    WaitingTask,
+    count_blockers,
     gate_is_open,
     phase_is_open,
-    standing_row,
+    queue_row,
 )
 from herdbook.ports.engine.dictionary import (
     INITIATIVES,
@@ -30,19 +30,19 @@ from herdbook.ports.engine.dictionary import (
 )
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import any_of, find
-from herdbook.ports.unit_of_work.changes import Change, Nets, grouped
+from herdbook.ports.unit_of_work.changes import NetChanges, RowChange, group_by_key
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-Row = Waiting | Opening
-QUEUES: tuple[tuple[Kind[Any], type], ...] = ((WAITING, Waiting), (OPENINGS, Opening))
+Row = WaitingTask | Opening
+QUEUES: tuple[tuple[Kind[Any], type], ...] = ((WAITING, WaitingTask), (OPENINGS, Opening))
 
 
-class Queues:
-    """Keeps `waiting` and `openings` in step with the plan."""
+class ReadinessProjection:
+    """Updates `waiting` and `openings` for changes of the plan."""
 
-    def __init__(self, uow: "UnitOfWork", nets: Nets) -> None:
+    def __init__(self, uow: "UnitOfWork", nets: NetChanges) -> None:
         self.uow = uow
         self.nets = nets
         self.fresh = {each.key for each in self._changes(TASKS) if each.before is None}
@@ -51,42 +51,42 @@ class Queues:
         self.gone: list[str] = []
 
     def update(self) -> None:
-        """Find the tasks whose row may differ now, and write what does."""
-        self._see_tasks()
-        self._see_dependencies()
-        self._see_gates()
+        """Find the tasks whose row may differ now, and write the rows that do."""
+        self._collect_tasks()
+        self._collect_dependencies()
+        self._collect_gates()
         recount = self._unfinished_or_gone(self.recount)
         reshape = [key for key in self._unfinished_or_gone(self.reshape) if key not in recount]
-        rows = self.before([*recount, *reshape])
-        wanted = self.recounted(list(recount.values()), rows)
-        for task in self.uow.existing(TASKS, reshape):
+        rows = self.current_rows([*recount, *reshape])
+        wanted = self.recount_rows(list(recount.values()), rows)
+        for task in self.uow.get_existing(TASKS, reshape):
             row = rows.get(task.id)
             phase = self._phase(task)
             before = row if isinstance(row, Opening) else None
-            wanted[task.id] = standing_row(task, phase, row.blockers if row else 0, before)
+            wanted[task.id] = queue_row(task, phase, row.blockers if row else 0, before)
         self._write(rows, wanted)
 
-    def _changes(self, kind: Kind[Any]) -> Iterable[Change]:
+    def _changes(self, kind: Kind[Any]) -> Iterable[RowChange]:
         return self.nets.get(kind.name, {}).values()
 
-    def _see_tasks(self) -> None:
+    def _collect_tasks(self) -> None:
         finishing: list[str] = []
         for change in self._changes(TASKS):
             before, after = change.before, change.after
             if after is None:
                 self.gone.append(change.key)
-                self._see_parent(before)
+                self._collect_parent(before)
                 continue
             if before is None:
                 self.recount[after.id] = None
-                self._see_parent(after)
+                self._collect_parent(after)
                 continue
             if before.finished != after.finished:
                 finishing.append(after.id)
-            if _what_counts(before) != _what_counts(after):
+            if _blocking_state(before) != _blocking_state(after):
                 self.recount[after.id] = None
-                self._see_parent(before)
-                self._see_parent(after)
+                self._collect_parent(before)
+                self._collect_parent(after)
             else:
                 self.reshape[after.id] = None
         if finishing:
@@ -94,16 +94,16 @@ class Queues:
             for edge in self.uow.select(waiting):
                 self.recount[edge.task_id] = None
 
-    def _see_parent(self, task: Task) -> None:
+    def _collect_parent(self, task: Task) -> None:
         if task.parent_task_id:
             self.recount[task.parent_task_id] = None
 
-    def _see_dependencies(self) -> None:
+    def _collect_dependencies(self) -> None:
         for change in self._changes(TASK_DEPENDENCIES):
             self.recount.update((edge.task_id, None) for edge in change.rows)
 
-    def _see_gates(self) -> None:
-        """A gate that opened or closed moves every task behind it."""
+    def _collect_gates(self) -> None:
+        """A gate that opened or closed affects every task of its phase."""
         phases: dict[str, None] = {}
         finishing: list[str] = []
         for change in self._changes(PHASE_DEPENDENCIES):
@@ -112,7 +112,7 @@ class Queues:
             before, after = change.before, change.after
             if before is None or after is None:
                 continue
-            if _is_open(self.uow, before) != _is_open(self.uow, after):
+            if _open_state(self.uow, before) != _open_state(self.uow, after):
                 phases[after.id] = None
             if (before.status is PhaseStatus.COMPLETED) != (after.status is PhaseStatus.COMPLETED):
                 finishing.append(after.id)
@@ -122,7 +122,9 @@ class Queues:
         initiatives = [
             change.key
             for change in self._changes(INITIATIVES)
-            if change.before and change.after and _rules(change.before) != _rules(change.after)
+            if change.before
+            and change.after
+            and _gate_rules(change.before) != _gate_rules(change.after)
         ]
         if initiatives:
             inside = {"initiative_id": any_of(initiatives)}
@@ -133,7 +135,7 @@ class Queues:
             self.recount.update((task.id, None) for task in behind)
 
     def _unfinished_or_gone(self, keys: Iterable[str]) -> dict[str, Task]:
-        """The tasks that still are; a row of one that is finished or removed has to go."""
+        """The tasks that are still unfinished; rows of finished or removed ones have to go."""
         wanted = list(keys)
         found = self.uow.get(TASKS, wanted)
         tasks: dict[str, Task] = {}
@@ -144,40 +146,41 @@ class Queues:
                 tasks[key] = task
         return tasks
 
-    def before(self, keys: Sequence[str]) -> dict[str, Row]:
-        """The rows as they are, which a task added just now has none of."""
+    def current_rows(self, keys: Sequence[str]) -> dict[str, Row]:
+        """The stored rows of these tasks; a task that was just added has none."""
         old = [key for key in dict.fromkeys((*keys, *self.gone)) if key not in self.fresh]
         rows: dict[str, Row] = {}
-        for kind, _ in reversed(QUEUES):  # openings first, which alone know of leases
+        for kind, _ in reversed(QUEUES):  # openings first: only they store leases
             rest = [key for key in old if key not in rows]
             found = self.uow.get(kind, rest) if rest else []
             rows.update((row.task_id, row) for row in found if row is not None)
         return rows
 
-    def recounted(
+    def recount_rows(
         self, tasks: Sequence[Task], rows: dict[str, Row]
-    ) -> dict[str, Waiting | Opening | None]:
+    ) -> dict[str, WaitingTask | Opening | None]:
+        """The rows these tasks should have, with their blockers counted again."""
         if not tasks:
             return {}
         depends_on = self._depends_on(tasks)
         children = self._children(tasks)
         gates = self._gates(tasks)
-        wanted: dict[str, Waiting | Opening | None] = {}
+        wanted: dict[str, WaitingTask | Opening | None] = {}
         for task in tasks:
             phase, gate_open = gates[task.id]
             before = rows.get(task.id)
-            blocked_by = blockers(
+            blocked_by = count_blockers(
                 task,
                 gate_open=gate_open,
                 depends_on=depends_on.get(task.id, ()),
                 children=children.get(task.id, ()),
             )
             opening = before if isinstance(before, Opening) else None
-            wanted[task.id] = standing_row(task, phase, blocked_by, opening)
+            wanted[task.id] = queue_row(task, phase, blocked_by, opening)
         return wanted
 
     def _depends_on(self, tasks: Sequence[Task]) -> dict[str, list[Task]]:
-        # What a fresh task depends on was written in this very transaction.
+        # The dependencies of a fresh task were written in this very transaction.
         edges = [
             change.after
             for change in self._changes(TASK_DEPENDENCIES)
@@ -186,11 +189,11 @@ class Queues:
         old = [task.id for task in tasks if task.id not in self.fresh]
         if old:
             edges += self.uow.select(find(TASK_DEPENDENCIES, {"task_id": any_of(old)}))
-        return grouped(
+        return group_by_key(
             (edge.task_id, task)
             for edge, task in zip(
                 edges,
-                self.uow.existing(TASKS, [edge.depends_on_task_id for edge in edges]),
+                self.uow.get_existing(TASKS, [edge.depends_on_task_id for edge in edges]),
                 strict=True,
             )
         )
@@ -204,20 +207,20 @@ class Queues:
         old = [task.id for task in tasks if task.id not in self.fresh]
         if old:
             found += self.uow.select(find(TASKS, {"parent_task_id": any_of(old)}))
-        return grouped((child.parent_task_id, child) for child in found)
+        return group_by_key((child.parent_task_id, child) for child in found)
 
     def _gates(self, tasks: Sequence[Task]) -> dict[str, tuple[Phase | None, bool]]:
         phase_ids = list(dict.fromkeys(task.phase_id for task in tasks if task.phase_id))
-        phases = dict(zip(phase_ids, self.uow.existing(PHASES, phase_ids), strict=True))
+        phases = dict(zip(phase_ids, self.uow.get_existing(PHASES, phase_ids), strict=True))
         edges = (
             self.uow.select(find(PHASE_DEPENDENCIES, {"phase_id": any_of(phase_ids)}))
             if phase_ids
             else []
         )
         ends = [edge.depends_on_phase_id for edge in edges]
-        waits_for = grouped(
+        waits_for = group_by_key(
             (edge.phase_id, phase)
-            for edge, phase in zip(edges, self.uow.existing(PHASES, ends), strict=True)
+            for edge, phase in zip(edges, self.uow.get_existing(PHASES, ends), strict=True)
         )
         gates: dict[str, tuple[Phase | None, bool]] = {}
         owners = {
@@ -225,7 +228,7 @@ class Queues:
             for task in tasks
         }
         wanted = list(dict.fromkeys(owner for owner in owners.values() if owner))
-        initiatives = dict(zip(wanted, self.uow.existing(INITIATIVES, wanted), strict=True))
+        initiatives = dict(zip(wanted, self.uow.get_existing(INITIATIVES, wanted), strict=True))
         for task in tasks:
             phase = phases[task.phase_id] if task.phase_id else None
             owner = owners[task.id]
@@ -235,9 +238,9 @@ class Queues:
         return gates
 
     def _phase(self, task: Task) -> Phase | None:
-        return self.uow.existing(PHASES, [task.phase_id])[0] if task.phase_id else None
+        return self.uow.get_existing(PHASES, [task.phase_id])[0] if task.phase_id else None
 
-    def _write(self, rows: dict[str, Row], wanted: dict[str, Waiting | Opening | None]) -> None:
+    def _write(self, rows: dict[str, Row], wanted: dict[str, WaitingTask | Opening | None]) -> None:
         for kind, row_type in QUEUES:
             put = {key: row for key, row in wanted.items() if isinstance(row, row_type)}
             gone = [
@@ -250,16 +253,16 @@ class Queues:
             self.uow.put_derived(kind, list(put.values()), gone)
 
 
-def _what_counts(task: Task) -> tuple[Any, ...]:
-    """What of a task decides over its own blockers and its parent's."""
+def _blocking_state(task: Task) -> tuple[Any, ...]:
+    """What of a task decides its own blockers and its parent's."""
     blocked = task.status is TaskStatus.BLOCKED
     return task.finished, blocked, task.phase_id, task.initiative_id, task.parent_task_id
 
 
-def _rules(initiative: Initiative) -> tuple[Any, ...]:
+def _gate_rules(initiative: Initiative) -> tuple[Any, ...]:
     return initiative.status is InitiativeStatus.ACTIVE, initiative.execution_mode
 
 
-def _is_open(uow: "UnitOfWork", phase: Phase) -> tuple[Any, ...]:
+def _open_state(uow: "UnitOfWork", phase: Phase) -> tuple[Any, ...]:
     (initiative,) = uow.get(INITIATIVES, [phase.initiative_id])
     return phase.initiative_id, phase_is_open(phase, initiative)

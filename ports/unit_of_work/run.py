@@ -1,14 +1,14 @@
-"""Run a use case: once, whole, and again if the world got in the way."""
+"""Run a use case in one transaction; retry transient failures; idempotent with an operation id."""
 
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience
-from herdbook.domain.journal import NOBODY, Actor, Operation
+from herdbook.domain.journal import NOBODY, Actor, OperationResult
 from herdbook.domain.plan.claims import Claim
 from herdbook.domain.secret import HIDDEN
-from herdbook.ports.engine.codec import decode, encode
+from herdbook.ports.engine.codec import decode_row, encode_row
 from herdbook.ports.engine.kinds import Dictionary
 from herdbook.ports.engine.retry import Retry
 from herdbook.ports.engine.store import Store, TryAgain
@@ -32,11 +32,11 @@ def run(
 ) -> R:
     """Run a use case in a write transaction of its own and commit it.
 
-    It is run again, from the start, when the connection breaks or the engine asks for it, until
-    the store's patience has passed since that first happened. With an `operation_id`, written in
-    the same transaction, it is applied once, even when the answer to its commit was lost, and a
-    second call with the same id answers as the first did; without one, an attempt whose commit got
-    no answer is not repeated: TryAgain says so.
+    It is run again, from the start, when the connection breaks or the engine asks for it, until the
+    store's patience has passed since that first happened. With an `operation_id`, written in the
+    same transaction, it is applied once, even when the reply to its commit was lost, and a second
+    call with the same id returns the first call's answer. Without one, an attempt whose commit got
+    no reply is not repeated, and TryAgain is raised.
     """
     retry = Retry(store.patience)
     while True:
@@ -54,15 +54,15 @@ def run(
                 if operation_id is not None:
                     known = uow.operations.find(operation_id)
                     if known is not None:
-                        answer: R = _recall(uow, known.result)
+                        answer: R = _decode_answer(uow, known.result)
                         return answer
                 result = use_case(uow, *args, **kwargs)
                 if operation_id is not None:
-                    _remember(uow, operation_id, result)
+                    _save_answer(uow, operation_id, result)
                 uow.commit()
                 return result
         except TryAgain:
-            unsure = begun is not None and begun.over and operation_id is None
+            unsure = begun is not None and begun.commit_started and operation_id is None
             if unsure or not retry.pause():
                 raise
 
@@ -76,17 +76,17 @@ def read(
     experience: Experience | None = None,
     **kwargs: Any,
 ) -> R:
-    """Ask a question in a read transaction of its own, again if the connection breaks."""
+    """Run a query function in a read transaction of its own; retry if the connection breaks."""
 
     def ask() -> R:
         with unit_of_work(store, space, ids=ids, write=False, experience=experience) as uow:
             return question(uow, *args, **kwargs)
 
-    return insist(ask, store.patience)
+    return retry(ask, store.patience)
 
 
-def insist(work: Callable[[], R], patience: float) -> R:
-    """Do what may be done twice, again if the connection breaks, until patience has passed."""
+def retry(work: Callable[[], R], patience: float) -> R:
+    """Call something idempotent again if the connection breaks, until the patience has passed."""
     retry = Retry(patience)
     while True:
         try:
@@ -96,25 +96,30 @@ def insist(work: Callable[[], R], patience: float) -> R:
                 raise
 
 
-def _remember(uow: UnitOfWork, operation_id: str, result: Any) -> None:
+def _save_answer(uow: UnitOfWork, operation_id: str, result: Any) -> None:
     uow.operations.prune(uow.now)
     uow.operations.add(
-        Operation(operation_id=operation_id, result=_answer(uow.dictionary, result), at=uow.now)
+        OperationResult(
+            operation_id=operation_id, result=_encode_answer(uow.dictionary, result), at=uow.now
+        )
     )
 
 
-def _answer(dictionary: Dictionary, result: Any) -> Any:
-    """A result as JSON that knows what it was: rows, what is made of rows, or plain values."""
+def _encode_answer(dictionary: Dictionary, result: Any) -> Any:
+    """A result as JSON that records its type: rows, containers of rows, or plain values.
+
+    Raises InvalidValue for any other type.
+    """
     for kind in dictionary:
         if isinstance(result, kind.entity):
-            return {"row": kind.name, "values": encode(kind, result)}
+            return {"row": kind.name, "values": encode_row(kind, result)}
     if isinstance(result, Claim):
-        return {"claim": _answer(dictionary, result._asdict())}
+        return {"claim": _encode_answer(dictionary, result._asdict())}
     if isinstance(result, dict):
-        return {"map": {key: _answer(dictionary, each) for key, each in result.items()}}
+        return {"map": {key: _encode_answer(dictionary, each) for key, each in result.items()}}
     if isinstance(result, list | tuple):
         shape = "tuple" if isinstance(result, tuple) else "list"
-        return {shape: [_answer(dictionary, each) for each in result]}
+        return {shape: [_encode_answer(dictionary, each) for each in result]}
     if result is None or isinstance(result, str | int | float | bool):
         return {"value": result}
     raise InvalidValue(
@@ -122,22 +127,22 @@ def _answer(dictionary: Dictionary, result: Any) -> Any:
     )
 
 
-def _recall(uow: UnitOfWork, answer: Any) -> Any:
+def _decode_answer(uow: UnitOfWork, answer: Any) -> Any:
     if "value" in answer:
         return answer["value"]
     if "list" in answer:
-        return [_recall(uow, each) for each in answer["list"]]
+        return [_decode_answer(uow, each) for each in answer["list"]]
     if "tuple" in answer:
-        return tuple(_recall(uow, each) for each in answer["tuple"])
+        return tuple(_decode_answer(uow, each) for each in answer["tuple"])
     if "map" in answer:
-        return {key: _recall(uow, each) for key, each in answer["map"].items()}
+        return {key: _decode_answer(uow, each) for key, each in answer["map"].items()}
     if "claim" in answer:
-        return Claim(**_recall(uow, answer["claim"]))
+        return Claim(**_decode_answer(uow, answer["claim"]))
     kind = uow.dictionary.kinds[answer["row"]]
-    row = decode(kind, answer["values"])
+    row = decode_row(kind, answer["values"])
     masked = [name for name in kind.secrets if answer["values"].get(name) == HIDDEN]
     if masked:
-        # Answers keep no secrets; the row itself does, as long as it is there.
+        # Answers store no secrets; the row itself does, as long as it exists.
         (current,) = uow.get(kind, [kind.key_of(row)])
         vars(row).update({name: vars(current)[name] if current else None for name in masked})
     return row

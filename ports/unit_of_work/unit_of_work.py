@@ -1,7 +1,7 @@
-"""One transaction on one space, with everything a space promises kept in it.
+"""One transaction on one space, with every rule of the space enforced.
 
-Written once, above the store: versions, references, uniques, cascades, cycles, derived rows and
-the journal mean the same on every engine, because the store only ever sees plain rows.
+Written once, above the store: versions, references, uniques, cascades, cycles, projections and the
+journal mean the same on every engine, because the store only ever sees plain rows.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,13 +15,12 @@ from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooN
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.location.areas import area_of
-from herdbook.ports.engine.codec import revive
-from herdbook.ports.engine.dictionary import HEADS, JOURNAL
+from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
 from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.repositories.all import Repositories
-from herdbook.ports.unit_of_work.changes import Change
+from herdbook.ports.unit_of_work.changes import RowChange
 from herdbook.ports.world.ids import Ids
 
 E = TypeVar("E")
@@ -30,8 +29,9 @@ E = TypeVar("E")
 class UnitOfWork(Repositories):
     """A transaction as use cases see it: named repositories over a session.
 
-    Nothing lasts unless `commit` is called, and nothing can be done behind it. The write half may
-    only be used by the one thread and in the one process that began it.
+    Nothing is stored unless `commit` is called, and no changes are accepted after it. The write
+    half may only be used by the one thread and in the one process that began it. Its methods import
+    the modules that only writers need, so that a process that only reads starts without them.
     """
 
     def __init__(
@@ -54,24 +54,24 @@ class UnitOfWork(Repositories):
         self.operation_id = operation_id
         self._experience = experience
         self.node = store.uuid
-        self.changes: list[Change] = []
+        self.changes: list[RowChange] = []
         self._derived = 0
         self._ids = ids or store.ids
         self._write = write
         if write:
-            from herdbook.ports.unit_of_work import promises  # noqa: PLC0415 - readers need not wait for it
+            from herdbook.ports.unit_of_work.reactions import Reactions  # noqa: PLC0415 - readers need none
 
-            self._promises = promises
-        self._over = False
-        self.left_at: Stamp | None = None
-        """The clock of the space behind this transaction, once that has been committed."""
+            self.reactions = Reactions(self)
+        self._commit_started = False
+        self.clock_after_commit: Stamp | None = None
+        """The clock of the space after this transaction, once that has been committed."""
         self._tx = self._ids()
         self._appended = 0
         self._known: dict[str, dict[Any, Any]] = {}
 
     @property
     def experience(self) -> Experience:
-        """By which rules standings are counted."""
+        """The rules by which standings are computed."""
         return self._experience or Experience()
 
     @property
@@ -80,42 +80,44 @@ class UnitOfWork(Repositories):
         return self.session.now
 
     @property
-    def over(self) -> bool:
-        """Whether the store was asked to make it last, so that it may have happened."""
-        return self._over
+    def commit_started(self) -> bool:
+        """Whether the store was asked to commit, so that the commit may have happened."""
+        return self._commit_started
 
     @property
     def tx(self) -> str:
-        """The name the journal will know this transaction by."""
+        """The id of this transaction in the journal."""
         return f"tx_{self._tx}"
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
-        """Rows by key, None where there is none; InvalidValue for what no key can be.
+        """Rows by key, None where there is none; raises InvalidValue for what cannot be a key.
 
-        A row that this transaction has seen is not asked for again: nobody else writes meanwhile.
+        A row that this transaction has seen is not read again: nobody else writes meanwhile.
         """
         if kind.derived:
-            self._bring_up_to_date()
+            self._update_projections()
         known = self._known.setdefault(kind.name, {})
         missing = [key for key in dict.fromkeys(keys) if key not in known]
         if missing:
-            check = kind.columns[kind.key].checked
+            check = kind.columns[kind.key].check
             for key in missing:
                 check(key)
             found = self.session.get(kind, missing)
             if kind.append_only:
-                return self._merged(keys, known, dict(zip(missing, found, strict=True)))
+                return self._merge_known(keys, known, dict(zip(missing, found, strict=True)))
             known.update(zip(missing, found, strict=True))
         return [known[key] for key in keys]
 
     @staticmethod
-    def _merged(keys: Sequence[Any], known: dict[Any, Any], found: dict[Any, Any]) -> list[Any]:
+    def _merge_known(
+        keys: Sequence[Any], known: dict[Any, Any], found: dict[Any, Any]
+    ) -> list[Any]:
         return [known[key] if key in known else found[key] for key in keys]
 
     def select(self, query: Query[E]) -> list[E]:
-        """The answer to a query."""
+        """The rows of a query."""
         if query.kind.derived:
-            self._bring_up_to_date()
+            self._update_projections()
         rows = self.session.select(query)
         if not query.kind.append_only:
             known = self._known.setdefault(query.kind.name, {})
@@ -123,59 +125,72 @@ class UnitOfWork(Repositories):
         return rows
 
     def count(self, query: Query[Any]) -> int:
-        """How many rows a query admits."""
+        """How many rows match a query."""
         if query.kind.derived:
-            self._bring_up_to_date()
+            self._update_projections()
         return self.session.count(query)
 
     def add(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
-        """Add new rows, all or none; they come back with their ids, times and versions."""
+        """Add new rows, all or none; return them with their ids, times and versions.
+
+        Raises UnknownReference, AlreadyExists or CycleRefused if a rule of the space refuses them.
+        """
+        from herdbook.ports.unit_of_work import cycles, integrity  # noqa: PLC0415 - readers need none
+
         self._check_area(kind)
-        stamped = [self._stamped(kind, row) for row in rows]
+        stamped = [self._stamp_new(kind, row) for row in rows]
         nothing = [None] * len(stamped)
         if kind.references:
-            self._promises.check_references(self, self.dictionary, kind, stamped, nothing)
+            integrity.check_references(self, self.dictionary, kind, stamped, nothing)
         if kind.uniques:
-            self._promises.check_uniques(self, kind, stamped, nothing)
-        if kind in self._promises.KINDS:
-            self._promises.refuse_cycles(self, [(None, row) for row in stamped])
+            integrity.check_uniques(self, kind, stamped, nothing)
+        if kind in cycles.EDGE_KINDS:
+            cycles.refuse_cycles(self, [(None, row) for row in stamped])
         self.session.insert(kind, stamped)
-        self._note(kind, ((None, row) for row in stamped))
+        self._record_changes(kind, ((None, row) for row in stamped))
         return stamped
 
     def append(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
-        """Add new rows whose keys are known to be free, of a kind that refers to nothing.
+        """Add new rows whose keys are known to be free, of a kind without references and uniques.
 
-        As `add`, but an engine may hold them back until somebody asks it something.
+        As `add`, but an engine may hold them back until the next query.
         """
-        # Asking whether it is one of `Appends` would take longer than adding the row.
+        # An isinstance check for `SupportsAppend` would take longer than adding the row.
         append = getattr(self.session, "append", None)
         if kind.references or kind.uniques or append is None:
             return self.add(kind, rows)
         self._check_area(kind)
-        stamped = [self._stamped(kind, row) for row in rows]
+        stamped = [self._stamp_new(kind, row) for row in rows]
         append(kind, stamped)
-        self._note(kind, ((None, row) for row in stamped))
+        self._record_changes(kind, ((None, row) for row in stamped))
         return stamped
 
-    def adopt(self, rows: Mapping[Kind[Any], Sequence[Any]]) -> None:
+    def insert_verbatim(self, rows: Mapping[Kind[Any], Sequence[Any]]) -> None:
         """Add rows of several kinds, all or none, that keep their ids, times and versions.
 
-        They may refer to one another, whatever the order of their kinds.
+        They may refer to one another, whatever the order of their kinds. Raises what
+        `check_verbatim_rows` raises.
         """
+        from herdbook.ports.unit_of_work import verbatim_insert  # noqa: PLC0415 - readers need none
+
         for kind in rows:
             self._check_area(kind)
-        self._promises.check_adopted(self, self.dictionary, rows)
+        verbatim_insert.check_verbatim_rows(self, self.dictionary, rows)
         for kind, each in rows.items():
             self.session.insert(kind, each)
-            self._note(kind, ((None, row) for row in each))
+            self._record_changes(kind, ((None, row) for row in each))
 
     def save(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
-        """Save changed rows, all or none; StaleWrite if one was saved since it was read."""
+        """Save changed rows, all or none; raises StaleWrite if one was saved since it was read.
+
+        Raises InvalidValue for a kind whose rows are written once, and what `add` raises.
+        """
+        from herdbook.ports.unit_of_work import cycles, integrity  # noqa: PLC0415 - readers need none
+
         self._check_area(kind)
         if kind.append_only or kind.derived:
             raise InvalidValue(kind.title, "is written once and not changed")
-        before = self.existing(kind, [kind.key_of(row) for row in rows])
+        before = self.get_existing(kind, [kind.key_of(row) for row in rows])
         saved: set[Any] = set()
         for row, old in zip(rows, before, strict=True):
             key = kind.key_of(row)
@@ -183,34 +198,36 @@ class UnitOfWork(Repositories):
             if held != current:
                 raise StaleWrite(kind.title, str(key), held, current)
             saved.add(key)
-        after = [self._resaved(kind, *pair) for pair in zip(rows, before, strict=True)]
-        self._promises.check_references(self, self.dictionary, kind, after, before)
-        self._promises.check_uniques(self, kind, after, before)
-        if kind in self._promises.KINDS:
-            self._promises.refuse_cycles(self, list(zip(before, after, strict=True)))
+        after = [self._stamp_saved(kind, *pair) for pair in zip(rows, before, strict=True)]
+        integrity.check_references(self, self.dictionary, kind, after, before)
+        integrity.check_uniques(self, kind, after, before)
+        if kind in cycles.EDGE_KINDS:
+            cycles.refuse_cycles(self, list(zip(before, after, strict=True)))
         self.session.replace(kind, after)
-        self._note(kind, zip(before, after, strict=True))
+        self._record_changes(kind, zip(before, after, strict=True))
         return after
 
     def remove(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
-        """Remove rows and all that goes with them; NotFound if one is not there."""
+        """Remove rows and everything that depends on them; raises NotFound if one is missing."""
+        from herdbook.ports.unit_of_work import integrity  # noqa: PLC0415 - readers need none
+
         self._check_area(kind)
-        rows = self.existing(kind, list(dict.fromkeys(keys)))
-        removed, emptied = self._promises.to_remove(self, self.dictionary, kind, rows)
+        rows = self.get_existing(kind, list(dict.fromkeys(keys)))
+        removed, emptied = integrity.plan_removal(self, self.dictionary, kind, rows)
         for referrer, after in emptied.items():
-            before = self.existing(referrer, list(after))
+            before = self.get_existing(referrer, list(after))
             resaved = [
-                self._resaved(referrer, row, old)
+                self._stamp_saved(referrer, row, old)
                 for row, old in zip(after.values(), before, strict=True)
             ]
             self.session.replace(referrer, resaved)
-            self._note(referrer, zip(before, resaved, strict=True))
+            self._record_changes(referrer, zip(before, resaved, strict=True))
         for each, gone in removed.items():
             self.session.delete(each, list(gone))
-            self._note(each, ((row, None) for row in gone.values()))
+            self._record_changes(each, ((row, None) for row in gone.values()))
 
     def put_derived(self, kind: Kind[E], rows: Sequence[E], gone: Sequence[Any] = ()) -> None:
-        """Write rows that follow from others: not journalled, not versioned."""
+        """Write rows of a projection: not journalled, not versioned."""
         self._check_open()
         keys = [kind.key_of(row) for row in rows]
         current = self.get(kind, keys)
@@ -227,8 +244,8 @@ class UnitOfWork(Repositories):
         known.update(zip(keys, rows, strict=True))
         known.update(dict.fromkeys(gone))
 
-    def existing(self, kind: Kind[E], keys: Sequence[Any]) -> list[E]:
-        """Rows by key; NotFound names the first that is missing."""
+    def get_existing(self, kind: Kind[E], keys: Sequence[Any]) -> list[E]:
+        """Rows by key; raises NotFound for the first that is missing."""
         found = self.get(kind, keys)
         rows: list[E] = []
         for key, row in zip(keys, found, strict=True):
@@ -238,36 +255,32 @@ class UnitOfWork(Repositories):
         return rows
 
     def commit(self) -> None:
-        """Bring derived rows up to date, write the journal and make it all last."""
+        """Update the projections, write the journal and commit."""
+        from herdbook.ports.unit_of_work import journal_writer  # noqa: PLC0415 - readers need none
+
         self._check_open()
-        self._bring_up_to_date()
-        entries, head = self._promises.write_down(self)
-        if entries:
-            self.session.insert(JOURNAL, entries)
-        if self.session.head is None:
-            self.session.insert(HEADS, [head])
-        else:
-            self.session.replace(HEADS, [head])
-        self._over = True
+        self._update_projections()
+        head = journal_writer.append_journal(self)
+        self._commit_started = True
         self.session.commit()
-        self.left_at = head.clock
+        self.clock_after_commit = head.clock
 
     def act_as(self, agent: str) -> None:
-        """Let the journal tell that this agent did it."""
+        """Record this agent as the actor in the journal."""
         self.actor = evolve(self.actor, agent=agent)
 
     def new_id(self, kind: Kind[Any]) -> str:
-        """An id for a row of this kind.
+        """A new id for a row of this kind.
 
-        What is appended in one transaction shares its time, so its ids count up: they keep the
-        order in which it was said.
+        Rows appended in one transaction share its time, so their ids count up: sorting by id keeps
+        the order in which they were added.
         """
         if kind.append_only:
             self._appended += 1
             return f"{kind.prefix}_{self._tx}{self._appended:06x}"
         return f"{kind.prefix}_{self._ids()}"
 
-    def _stamped(self, kind: Kind[E], row: E) -> E:
+    def _stamp_new(self, kind: Kind[E], row: E) -> E:
         values = dict(vars(row))
         columns = kind.columns
         if kind.prefix and not values[kind.key]:
@@ -281,35 +294,42 @@ class UnitOfWork(Repositories):
             values["version"] = 1
         if "worktree_id" in columns and values["worktree_id"] is None:
             values["worktree_id"] = self.actor.worktree
-        return revive(kind, values)
+        return construct_unchecked(kind, values)
 
-    def _resaved(self, kind: Kind[E], row: E, old: E) -> E:
+    def _stamp_saved(self, kind: Kind[E], row: E, old: E) -> E:
         values = dict(vars(row))
         was = vars(old)
         if "version" in was:
             values["created_at"] = was["created_at"]
             values["updated_at"] = self.now
             values["version"] = was["version"] + 1
-        return revive(kind, values)
+        return construct_unchecked(kind, values)
 
-    def _note(self, kind: Kind[Any], pairs: Iterable[tuple[Any, Any]]) -> None:
+    def _record_changes(self, kind: Kind[Any], pairs: Iterable[tuple[Any, Any]]) -> None:
         known = self._known.setdefault(kind.name, {})
         for before, after in pairs:
             key = kind.key_of(before if after is None else after)
-            self.changes.append(Change(kind, key, before, after))
+            self.changes.append(RowChange(kind, key, before, after))
             known[key] = after
 
-    def _bring_up_to_date(self) -> None:
-        """Let derived rows follow what was changed since they last did."""
+    def _update_projections(self) -> None:
+        """Run the reactions and update the projections for what was changed since the last time."""
+        if self._write:
+            self.reactions.run()
         fresh = self.changes[self._derived :]
         if fresh:
-            # First, because deriving asks for derived rows itself.
+            from herdbook.ports.unit_of_work import projections  # noqa: PLC0415 - readers need none
+
+            # Set first, because the update reads projections itself.
             self._derived = len(self.changes)
-            self._promises.derive(fresh, self)
+            projections.update_projections(fresh, self)
 
     def _check_open(self) -> None:
-        """Some engines would take a change behind the commit, and no journal would tell of it."""
-        if self._over:
+        """Raise RuntimeError after the commit, or in a unit of work for reading.
+
+        Some engines would accept a change after the commit, and no journal entry would record it.
+        """
+        if self._commit_started:
             raise RuntimeError("this unit of work is over; begin another one")
         if not self._write:
             raise RuntimeError("this unit of work was begun for reading only")
@@ -331,10 +351,10 @@ def unit_of_work(
     operation_id: str | None = None,
     experience: Experience | None = None,
 ) -> Iterator[UnitOfWork]:
-    """Begin a unit of work; it is undone unless it was committed.
+    """Begin a unit of work; it is undone unless it is committed.
 
-    StoreTooNew if the space has been upgraded beyond what this program may write: a process that
-    was running during an upgrade learns of it here.
+    Raises StoreTooNew if the space has been upgraded beyond what this program may write: a process
+    that was running during an upgrade learns of it here.
     """
     with store.transaction(space, write=write) as session:
         head = session.head if write else None

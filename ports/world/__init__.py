@@ -1,1 +1,1 @@
-"""Everything else outside: clock, ids, git, processes, foreign files."""
+"""Ports to everything else outside: clock, ids, git, processes, foreign files."""

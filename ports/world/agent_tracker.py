@@ -1,11 +1,11 @@
-"""What a reader tells of an agent-tracker's database: its records, and what it could not read."""
+"""The contents of an agent-tracker's database: its records, and what could not be read."""
 
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 
 class TrackedKind(StrEnum):
-    """What the agent-tracker keeps that has a place in the record."""
+    """The kinds of the agent-tracker's rows that have a counterpart in the record."""
 
     AGENT = "agent"
     COMMIT = "commit"
@@ -14,15 +14,15 @@ class TrackedKind(StrEnum):
     ACTIVITY = "activity"
 
 
-class Tracked(NamedTuple):
-    """One record, with its fields as they were found: nobody has checked them."""
+class TrackerRecord(NamedTuple):
+    """One record, with its fields as they were found: not validated."""
 
     kind: TrackedKind
     key: str
     fields: dict[str, Any]
 
 
-class Untold(NamedTuple):
+class TrackerReadFailure(NamedTuple):
     """A record that could not be read, and why."""
 
     kind: TrackedKind
@@ -30,8 +30,8 @@ class Untold(NamedTuple):
     reason: str
 
 
-class Tracker(NamedTuple):
-    """All that a database tells."""
+class TrackerContents(NamedTuple):
+    """Everything read from a database."""
 
-    records: tuple[Tracked, ...] = ()
-    untold: tuple[Untold, ...] = ()
+    records: tuple[TrackerRecord, ...] = ()
+    failures: tuple[TrackerReadFailure, ...] = ()

@@ -1,10 +1,10 @@
-"""What time it is."""
+"""The clock port."""
 
 from datetime import datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Tells the time in UTC; embedded stores take one, a server's store has its own."""
+    """Returns the time in UTC; embedded stores take one, a server's store has its own."""
 
     def __call__(self) -> datetime: ...

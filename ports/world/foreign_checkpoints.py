@@ -1,37 +1,37 @@
-"""What a reader tells of checkpoints that somebody else has kept, and what it could not read."""
+"""Checkpoints read from another program's store, and what could not be read."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.ports.checkpoint_storage.value_store import Version
-from herdbook.ports.repositories.checkpoints import Done
+from herdbook.ports.repositories.checkpoints import TaskWrite
 
 
-class Foreign(NamedTuple):
-    """A checkpoint with all that belongs to it, under the names it had."""
+class ForeignCheckpoint(NamedTuple):
+    """A checkpoint with everything that belongs to it, under the names it had."""
 
     thread_id: str
     namespace: str
     checkpoint_id: str
     parent_id: str | None
     run_id: str | None
-    metadata: Typed
-    state: Typed
-    values: dict[str, tuple[Version, Typed]]
-    writes: list[Done]
+    metadata: TaggedBytes
+    state: TaggedBytes
+    values: dict[str, tuple[Version, TaggedBytes]]
+    writes: list[TaskWrite]
     size: int
 
 
-class Untold(NamedTuple):
+class ReadFailure(NamedTuple):
     """Something that could not be read, and why."""
 
     key: str
     reason: str
 
 
-class Source(Protocol):
-    """A place that somebody else keeps checkpoints in. Reading it changes nothing there."""
+class CheckpointSource(Protocol):
+    """Another program's store of checkpoints. Reading it changes nothing there."""
 
     @property
     def total(self) -> int:
@@ -39,14 +39,14 @@ class Source(Protocol):
 
     @property
     def left_out(self) -> int:
-        """How many writes belong to checkpoints that are not there."""
+        """How many writes belong to checkpoints that do not exist."""
 
     @property
     def size(self) -> int:
-        """How many bytes all of it takes there."""
+        """How many bytes everything takes there."""
 
-    def checkpoints(self) -> Iterator[Foreign | Untold]:
+    def checkpoints(self) -> Iterator[ForeignCheckpoint | ReadFailure]:
         """All checkpoints, thread by thread, parents before their children.
 
-        What of a checkpoint's writes cannot be read is told behind it.
+        A failure to read a checkpoint's writes is reported after the checkpoint.
         """

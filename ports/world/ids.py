@@ -1,9 +1,9 @@
-"""Where ids come from."""
+"""The id generator port."""
 
 from typing import Protocol
 
 
 class Ids(Protocol):
-    """Makes the random part of ids: at most 40 characters of a-z and 0-9, never the same twice."""
+    """Returns the random part of an id: at most 40 characters of a-z and 0-9, never repeated."""
 
     def __call__(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What the fields of an agent-tracker's records mean, refused by name where they do not."""
+"""Parse the fields of an agent-tracker's records; InvalidValue names a field that is malformed."""
 
 import re
 from collections import Counter
@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind
+from herdbook.ports.world.agent_tracker import TrackedKind, TrackerRecord
 
 LARGEST = 10**12
-"""No total is larger: sums of them must fit into 64 bits."""
+"""The largest total that is accepted: sums of totals must fit into 64 bits."""
 LAST_YEAR = 9_000
 PROVIDER = "opencode"
 
@@ -18,16 +18,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DATED = re.compile(r"(?P<agent>.*):(?P<at>\d{4}-\d\d-\d\d.*)", re.DOTALL)
 
 
-class Who(NamedTuple):
-    """An agent as the record knows it, and as the agent-tracker does."""
+class TrackedAgent(NamedTuple):
+    """An agent: its id in the agent-tracker, and its name in the record."""
 
     id: str
     name: str
     model: str | None = None
 
 
-def whole(fields: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    """A whole number, as JavaScript keeps them."""
+def whole_number(fields: Mapping[str, Any], name: str, default: int | None = None) -> int:
+    """A whole number, which JavaScript may have stored as a float."""
     value = fields.get(name)
     if value is None and default is not None:
         return default
@@ -39,7 +39,7 @@ def whole(fields: Mapping[str, Any], name: str, default: int | None = None) -> i
 
 
 def text(fields: Mapping[str, Any], *names: str, default: str = "") -> str:
-    """The first of these fields that is there."""
+    """The text of the first of these fields that has one."""
     for name in names:
         value = fields.get(name)
         if value is not None and not isinstance(value, str):
@@ -49,8 +49,8 @@ def text(fields: Mapping[str, Any], *names: str, default: str = "") -> str:
     return default
 
 
-def moment(name: str, value: object) -> datetime:
-    """A time that was kept as one, as text, or in milliseconds."""
+def parse_time(name: str, value: object) -> datetime:
+    """A time that was stored as a time, as ISO text, or in milliseconds since 1970."""
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value)
@@ -70,19 +70,19 @@ def moment(name: str, value: object) -> datetime:
     return at
 
 
-def time_of(record: Tracked, *names: str) -> datetime:
-    """When it happened: its own word, else that of its key."""
+def time_of(record: TrackerRecord, *names: str) -> datetime:
+    """The time of a record: from these fields, else from its key."""
     for name in names:
         if record.fields.get(name) is not None:
-            return moment(name, record.fields[name])
+            return parse_time(name, record.fields[name])
     dated = _DATED.fullmatch(record.key)
     if record.kind is TrackedKind.COMMUNICATION and record.key.rpartition(":")[2].isdigit():
-        return moment("timestamp", int(record.key.rpartition(":")[2]))
-    return moment("timestamp", dated["at"] if dated else None)
+        return parse_time("timestamp", int(record.key.rpartition(":")[2]))
+    return parse_time("timestamp", dated["at"] if dated else None)
 
 
-def agent_of(record: Tracked) -> str:
-    """The agent-tracker's id of the agent a record is about: its own word, else that of its key."""
+def agent_of(record: TrackerRecord) -> str:
+    """The agent-tracker's id of a record's agent: from its field, else from its key."""
     known = text(record.fields, "agent_id")
     if known or record.kind is TrackedKind.COMMIT:
         return known
@@ -96,8 +96,8 @@ def agent_of(record: Tracked) -> str:
             return record.key.rpartition(":")[0]
 
 
-def hash_of(record: Tracked) -> str:
-    """The commit a record is about."""
+def hash_of(record: TrackerRecord) -> str:
+    """The hash of the commit that a record is about."""
     known = text(record.fields, "commit_hash", "commit")
     if known:
         return known
@@ -106,29 +106,33 @@ def hash_of(record: Tracked) -> str:
     return record.key.rpartition(":")[2]
 
 
-def project_of(record: Tracked) -> str:
-    """The path of the project a record is about, if it tells."""
+def project_of(record: TrackerRecord) -> str:
+    """The path of the project that a record is about; empty if it has none."""
     known = text(record.fields, "project_path", "project")
     if known or record.kind is not TrackedKind.COMMIT:
         return known
     return record.key.rpartition(":")[0]
 
 
-def who_is(record: Tracked) -> Who:
-    """The agent that a record is about, as it is called there."""
+def parse_agent(record: TrackerRecord) -> TrackedAgent:
+    """The agent that an agent record describes, with the name it has there."""
     key = text(record.fields, "id", default=record.key)
-    return Who(key, text(record.fields, "name", default=key), text(record.fields, "model") or None)
+    return TrackedAgent(
+        key, text(record.fields, "name", default=key), text(record.fields, "model") or None
+    )
 
 
-def crew_of(agents: Iterable[Who]) -> dict[str, Who]:
-    """The agents by their ids; one is called by its name where that means no other agent."""
+def agents_by_id(agents: Iterable[TrackedAgent]) -> dict[str, TrackedAgent]:
+    """The agents by their ids; one goes by its id where its name could mean another agent."""
     read = {who.id: who for who in agents}
     names = Counter(who.name for who in read.values())
     return {
-        who.id: who if _is_own(who, names, read) else who._replace(name=who.id)
+        who.id: who if _has_unique_name(who, names, read) else who._replace(name=who.id)
         for who in read.values()
     }
 
 
-def _is_own(who: Who, names: Counter[str], read: Mapping[str, Who]) -> bool:
+def _has_unique_name(
+    who: TrackedAgent, names: Counter[str], read: Mapping[str, TrackedAgent]
+) -> bool:
     return names[who.name] == 1 and read.get(who.name, who) is who

@@ -1,4 +1,4 @@
-"""Take over what OpenCode's agent-tracker knows: agents, commits, grades and what was done."""
+"""Import the records of OpenCode's agent-tracker: agents, commits, grades and activities."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,32 +6,32 @@ from typing import Any
 from herdbook.domain.record.model import ScoreEvent
 from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, RETROSPECTIVES, SCORE_EVENTS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.unit_of_work.integrity import clashes
+from herdbook.ports.unit_of_work.integrity import find_clashes
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.ports.world.agent_tracker import Tracker
-from herdbook.services.agent_tracker.balance import ONCE
+from herdbook.ports.world.agent_tracker import TrackerContents
+from herdbook.services.agent_tracker.balance import SINGLE_ENDINGS
 from herdbook.services.agent_tracker.rows import TrackerRows
-from herdbook.services.stores.merge_spaces import Failure, MergeReport
+from herdbook.services.stores.merge_spaces import MergeFailure, MergeReport
 
 
 def import_tracker(
-    uow: UnitOfWork, tracker: Tracker, projects: Mapping[str, str] | None = None
+    uow: UnitOfWork, tracker: TrackerContents, projects: Mapping[str, str] | None = None
 ) -> MergeReport:
-    """Add to the record what it lacks of an agent-tracker's; importing again adds nothing.
+    """Add to the record what it lacks of an agent-tracker's records; importing again adds nothing.
 
-    A commit or a judgement that the record has by itself is kept as it is and counts once. What an
-    agent's totals say beyond its single entries is taken over the first time only: later imports
-    bring its new commits, grades, bugs and activities. `projects` says as what the record knows
-    the paths of projects; one that it does not name goes by its path.
+    A commit or retrospective that the record already has is kept as it is and counts once. The
+    balance between an agent's totals and its single entries is imported the first time only: later
+    imports add its new commits, grades, bugs and activities. `projects` maps paths of projects to
+    their names in the record; a project that is not in it goes by its path.
     """
     rows = TrackerRows(uow.experience, uow.now, projects or {})
-    rows.take(tracker)
-    commits, known_commits = _lacked(uow, COMMITS, rows.commits)
-    judgements, known_judgements = _lacked(uow, RETROSPECTIVES, rows.retrospectives)
-    activities, _ = _lacked(uow, ACTIVITIES, rows.activities)
+    rows.build(tracker)
+    commits, known_commits = _missing_rows(uow, COMMITS, rows.commits)
+    judgements, known_judgements = _missing_rows(uow, RETROSPECTIVES, rows.retrospectives)
+    activities, _ = _missing_rows(uow, ACTIVITIES, rows.activities)
     known = {rows.entry_of[key] for key in known_commits | known_judgements}
     single = {key: row for key, row in rows.entries.items() if key not in known}
-    entries, _ = _lacked(uow, SCORE_EVENTS, {**single, **_balances(uow, rows)})
+    entries, _ = _missing_rows(uow, SCORE_EVENTS, {**single, **_balances(uow, rows)})
     uow.commits.add_all(commits)
     uow.retrospectives.add_all(judgements)
     uow.activities.add_all(activities)
@@ -39,36 +39,36 @@ def import_tracker(
     added = len(commits) + len(judgements) + len(activities) + len(entries)
     return MergeReport(
         added=added,
-        kept=rows.doubled + _all(rows) - added,
+        kept=rows.duplicates + _count_rows(rows) - added,
         failed=tuple(
-            Failure(uow.space, str(each.kind), each.key, each.reason) for each in rows.failed
+            MergeFailure(uow.space, str(each.kind), each.key, each.reason) for each in rows.failed
         ),
     )
 
 
-def _all(rows: TrackerRows) -> int:
+def _count_rows(rows: TrackerRows) -> int:
     balances = sum(map(len, rows.balances.values()))
     single = len(rows.commits) + len(rows.retrospectives) + len(rows.activities)
     return single + len(rows.entries) + balances
 
 
-def _lacked(
+def _missing_rows(
     uow: UnitOfWork, kind: Kind[Any], rows: Mapping[str, Any]
 ) -> tuple[list[Any], set[str]]:
-    """The rows that the record has not, and the ids of those it has under another id."""
+    """The rows that the record lacks, and the ids of those it has under another id."""
     there = uow.get(kind, list(rows))
     new = [row for row, own in zip(rows.values(), there, strict=True) if own is None]
-    taken = {row.id for row, _, _ in clashes(uow, kind, new, [None] * len(new))}
+    taken = {row.id for row, _, _ in find_clashes(uow, kind, new, [None] * len(new))}
     return [row for row in new if row.id not in taken], taken
 
 
 def _balances(uow: UnitOfWork, rows: TrackerRows) -> dict[str, ScoreEvent]:
-    """The entries of the balances, of which all but bugs come together or not at all."""
+    """The entries of the balances to add: all but bugs are added together or not at all."""
     coming: dict[str, ScoreEvent] = {}
     for entries in rows.balances.values():
-        once = {each.id: each for each in entries if each.id[-1] in ONCE}
+        once = {each.id: each for each in entries if each.id[-1] in SINGLE_ENDINGS}
         begun = {each.id[:-1] for each in once.values()}
-        keys = [start + ending for start in begun for ending in ONCE]
+        keys = [start + ending for start in begun for ending in SINGLE_ENDINGS]
         settled = any(row is not None for row in uow.get(SCORE_EVENTS, keys))
         coming |= {each.id: each for each in entries if not (settled and each.id in once)}
     return coming

@@ -1,4 +1,4 @@
-"""The logins agents run on: taken in turn, used up for a while, and back."""
+"""Accounts: the logins agents run on, used in rotation, and exhausted for a while."""
 
 from datetime import datetime
 
@@ -8,20 +8,20 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
 def take(uow: UnitOfWork, provider: str = "claude") -> Account | None:
-    """The account of a provider whose turn it is, which goes to the end of the line with this.
+    """Take the next account of a provider in the rotation; it moves to the end of the rotation.
 
-    None if all are used up. Two that take at the same time get two accounts.
+    Returns None if all are exhausted. Two concurrent callers get two different accounts.
     """
     return uow.accounts.next_available(provider)
 
 
 def exhaust(uow: UnitOfWork, account_id: str, until: datetime | None = None) -> Account:
-    """Take an account out of the turn: until a time, else until a person frees it."""
+    """Take an account out of the rotation until a time, or until a person frees it."""
     return uow.accounts.mark_exhausted(account_id, until)
 
 
 def free(uow: UnitOfWork, account_id: str) -> Account:
-    """Put an account back into the turn, whatever was said of it before."""
+    """Put an account back into the rotation."""
     account = uow.accounts.get(account_id)
     if not account.is_exhausted:
         return account
@@ -29,5 +29,5 @@ def free(uow: UnitOfWork, account_id: str) -> Account:
 
 
 def free_expired(uow: UnitOfWork) -> list[Account]:
-    """Put back into the turn all accounts whose time has come."""
+    """Put all accounts whose `exhausted_until` has passed back into the rotation."""
     return uow.accounts.clear_expired()

@@ -1,14 +1,14 @@
-"""The agents of a repository: they come, wait, go on, stop, and some of them crash."""
+"""The lifecycle of agents: register, wait for input, resume, stop, crash."""
 
 from collections.abc import Container, Iterable
 from datetime import datetime
 from random import Random
 
-from herdbook.domain.agents.model import AT_WORK, Agent, AgentMode, AgentStatus, has_crashed
-from herdbook.domain.agents.names import propose
+from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentMode, AgentStatus, has_crashed
+from herdbook.domain.agents.names import propose_name
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists
-from herdbook.domain.location.identity import who
+from herdbook.domain.location.identity import acting_agent
 from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import MAX_RETRIES
 from herdbook.domain.plan.model import TaskStatus
@@ -39,11 +39,13 @@ def register(
     output_file_path: str | None = None,
     taken: Container[str] = (),
 ) -> Agent:
-    """Let an agent come to work: a new one, or one that is known and comes back.
+    """Register an agent, or resume one by name.
 
-    A name stands for one agent. It comes back in the session it had, or in another one once it is
-    done with that; AlreadyExists while it is at work elsewhere. Without a name it is the agent of
-    the session, else a new one, whose name nobody has here or in `taken`.
+    A name stands for one agent. A known agent resumes in the session it had, or in another one
+    after it has ended that one. Without a name, it is the agent of the session, or a new agent
+    with a name that is used neither here nor in `taken`.
+
+    Raises AlreadyExists while the agent of that name is at work in another session.
     """
     given: dict[str, object] = {
         "provider": provider,
@@ -57,21 +59,21 @@ def register(
         "account_id": account_id,
         "output_file_path": output_file_path,
     }
-    said = {field: value for field, value in given.items() if value is not None}
-    known = _of_session(uow, session_id) if name is None else uow.agents.by_name(name)
+    fields = {field: value for field, value in given.items() if value is not None}
+    known = _agent_of_session(uow, session_id) if name is None else uow.agents.by_name(name)
     if known is None:
         name = _new_name(uow, taken) if name is None else name
-        said |= _process(None, host, pid, process_started_at)
-        return uow.agents.add(_running(Agent(name=name), **said))
-    if known.status in AT_WORK and (session_id is None or known.session_id != session_id):
+        fields |= _process_fields(None, host, pid, process_started_at)
+        return uow.agents.add(_mark_running(Agent(name=name), **fields))
+    if known.status in ACTIVE_STATUSES and (session_id is None or known.session_id != session_id):
         raise AlreadyExists(AGENTS.title, known.id, ("name",))
     return uow.agents.save(
-        _running(known, **said, **_process(known, host, pid, process_started_at))
+        _mark_running(known, **fields, **_process_fields(known, host, pid, process_started_at))
     )
 
 
 def wait(uow: UnitOfWork, agent_id: str, questions: Document | None = None) -> Agent:
-    """Let an agent wait for a person, who sees what it asks."""
+    """Set an agent to waiting for a person, with the questions it asks."""
     waiting = AgentStatus.WAITING_FOR_INPUT
     agent = uow.agents.get(agent_id)
     return uow.agents.save(evolve(agent, status=waiting, pending_questions=questions))
@@ -85,22 +87,23 @@ def resume(
     pid: int | None = None,
     process_started_at: datetime | None = None,
 ) -> Agent:
-    """Let an agent go on: with its questions answered, or after it had stopped or crashed.
+    """Set an agent to running again: after a person answered, or after it stopped or crashed.
 
-    Without a `pid` one that waited goes on in the process it had; of one that was gone, no process
-    is known.
+    Without a `pid`, an agent that waited keeps its process; for one that had ended, no process is
+    known.
     """
     agent = uow.agents.get(agent_id)
-    process = _process(agent, host, pid, process_started_at)
-    return uow.agents.save(_running(agent, **process))
+    process = _process_fields(agent, host, pid, process_started_at)
+    return uow.agents.save(_mark_running(agent, **process))
 
 
 def stop(
     uow: UnitOfWork, agent_id: str, exit_code: int | None = None, result: Document | None = None
 ) -> Agent:
-    """Write down that an agent has ended, how, and what came of it.
+    """Record that an agent has ended, with its exit code and result.
 
-    What it still holds stays its own until the lease is over: who stops on purpose gives it back.
+    Tasks it still holds stay assigned to it until their leases expire: an agent that stops on
+    purpose releases them first.
     """
     agent = uow.agents.get(agent_id)
     came = agent.result if result is None else result
@@ -116,7 +119,7 @@ def stop(
 
 
 def dismiss(uow: UnitOfWork, agent_id: str) -> Agent:
-    """Write down that a person has seen what became of an agent and needs no reminding."""
+    """Record that a person has seen how an agent ended, so that it is no longer shown."""
     agent = uow.agents.get(agent_id)
     if agent.user_dismissed_at is not None:
         return agent
@@ -130,12 +133,12 @@ def find_crashed(
     *,
     max_retries: int = MAX_RETRIES,
 ) -> list[Agent]:
-    """Mark the agents of this host whose processes are gone, and free what they held.
+    """Mark the agents of this host whose processes have ended as crashed, and free their tasks.
 
-    Anybody may have it at once. It counts a retry, as a lease that ran out does, and whoever had
-    it can do nothing to it any more.
+    The tasks can be claimed at once. Each counts a retry, as an expired lease does, and the fence
+    keeps the crashed agent from changing them.
     """
-    at_work = uow.agents.select(find(AGENTS, {"status": any_of(AT_WORK)}))
+    at_work = uow.agents.select(find(AGENTS, {"status": any_of(ACTIVE_STATUSES)}))
     gone = [
         agent
         for agent in at_work
@@ -150,21 +153,22 @@ def find_crashed(
     return uow.agents.save_all([evolve(agent, status=AgentStatus.CRASHED) for agent in gone])
 
 
-def acting(
+def find_acting_agent(
     uow: UnitOfWork,
     variable: str | None = None,
     session_id: str | None = None,
     worktree_id: str | None = None,
 ) -> Agent | None:
-    """Who acts: the agent HERDBOOK_AGENT names, else the session's, else the only one running here.
+    """The acting agent: the one HERDBOOK_AGENT names, else the session's, else the only one here.
 
-    A name that nobody has here stands for nobody, and not for somebody else.
+    "The only one here" is the only running agent of the worktree. Returns None for a name that no
+    agent has: the next rule is not tried then.
     """
-    session = _of_session(uow, session_id)
+    session = _agent_of_session(uow, session_id)
     running = AgentStatus.RUNNING
     here = [] if worktree_id is None else uow.agents.of_worktree(worktree_id, running)
     of_session = None if session is None else session.name
-    name = who(variable, of_session, [agent.name for agent in here])
+    name = acting_agent(variable, of_session, [agent.name for agent in here])
     if name is None:
         return None
     named = uow.agents.by_name(name)
@@ -173,18 +177,18 @@ def acting(
     return named
 
 
-def _process(
+def _process_fields(
     agent: Agent | None, host: str | None, pid: int | None, started_at: datetime | None
 ) -> dict[str, object]:
-    """What is known of the process an agent goes on in: the one it had, if nothing else is said."""
-    if pid is None and agent is not None and agent.status in AT_WORK:
+    """The process fields of an agent that goes on; none, to keep its process, without a `pid`."""
+    if pid is None and agent is not None and agent.status in ACTIVE_STATUSES:
         return {}
     known = agent.host if agent is not None and host is None else host
     return {"host": known, "pid": pid, "process_started_at": started_at}
 
 
-def _running(agent: Agent, **changes: object) -> Agent:
-    """An agent at work, with nothing left of how it stood before."""
+def _mark_running(agent: Agent, **changes: object) -> Agent:
+    """The agent with status running, and without exit code, questions and dismissal."""
     return evolve(
         agent,
         **changes,
@@ -195,16 +199,16 @@ def _running(agent: Agent, **changes: object) -> Agent:
     )
 
 
-def _of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
+def _agent_of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
     """The agent of a session: its only one, or the only one of several that is at work."""
     agents = [] if session_id is None else uow.agents.by_session(session_id)
     if len(agents) > 1:
-        agents = [agent for agent in agents if agent.status in AT_WORK]
+        agents = [agent for agent in agents if agent.status in ACTIVE_STATUSES]
     return agents[0] if len(agents) == 1 else None
 
 
-class _Names(Container[str]):
-    """The names that agents have, each asked for when it is proposed."""
+class _UsedNames(Container[str]):
+    """The names in use, each looked up only when it is proposed."""
 
     def __init__(self, uow: UnitOfWork, elsewhere: Container[str]) -> None:
         self._uow = uow
@@ -215,8 +219,8 @@ class _Names(Container[str]):
 
 
 def _new_name(uow: UnitOfWork, taken: Container[str]) -> str:
-    # The transaction's own name is the chance in it: the same ids propose the same names.
-    return propose(Random(uow.tx), _Names(uow, taken))  # noqa: S311 - a name is no secret
+    # The transaction's id is the random seed, so the same ids give the same names.
+    return propose_name(Random(uow.tx), _UsedNames(uow, taken))  # noqa: S311 - a name is no secret
 
 
 def _free_work(uow: UnitOfWork, agent_ids: Iterable[str], max_retries: int) -> None:
@@ -226,10 +230,10 @@ def _free_work(uow: UnitOfWork, agent_ids: Iterable[str], max_retries: int) -> N
 
 
 def _free_reviews(uow: UnitOfWork, names: Container[str]) -> None:
-    """End the leases of reviews that these agents took.
+    """End the leases of reviews that these agents claimed.
 
-    A task under review belongs to whoever did the work, so only the journal knows the reviewer:
-    whoever last moved the fence.
+    A task under review is assigned to the agent that did the work, so only the journal knows the
+    reviewer: the one that last changed the fence.
     """
     held = uow.openings.select(find(OPENINGS, {"state": OpeningState.HELD}))
     for opening in held:

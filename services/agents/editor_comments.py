@@ -1,61 +1,61 @@
-"""What an editor shows beside a file: remarks on the work at hand, and who else is at the file."""
+"""What an editor shows beside a file: comments on the current initiative, and agents at work."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
-from herdbook.domain.agents.model import AT_WORK, Agent, AgentStatus
+from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentStatus
 from herdbook.domain.plan.model import Initiative, InitiativeStatus, Phase, Task, TaskStatus
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import reviews
-from herdbook.services.plan.reviews import Thread
+from herdbook.services.plan.reviews import CommentThread
 
 E = TypeVar("E")
 
 _OPEN = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
-_SHOWN = (*AT_WORK, AgentStatus.IDLE, AgentStatus.CRASHED)
+_SHOWN = (*ACTIVE_STATUSES, AgentStatus.IDLE, AgentStatus.CRASHED)
 _HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
 
-class Remark(NamedTuple):
-    """A thread of remarks and the phase whose diff it is on."""
+class PhaseThread(NamedTuple):
+    """A comment thread and the phase whose diff it is on."""
 
     phase: Phase
-    thread: Thread
+    thread: CommentThread
 
 
-class Margin(NamedTuple):
-    """The initiative at hand and all that was remarked on its phases, oldest first."""
+class InitiativeComments(NamedTuple):
+    """The current initiative and all comment threads of its phases, oldest first."""
 
     initiative: Initiative | None
-    remarks: tuple[Remark, ...]
+    remarks: tuple[PhaseThread, ...]
 
 
-class Hand(NamedTuple):
-    """An agent that may be at a file: what it does, and for which initiative."""
+class AgentAssignment(NamedTuple):
+    """An agent, the tasks it works on, and the initiative they belong to."""
 
     agent: Agent
     tasks: tuple[Task, ...]
     initiative: Initiative | None
 
 
-def current(
+def current_initiative(
     uow: UnitOfWork, branch: str | None = None, worktree_id: str | None = None
 ) -> Initiative | None:
-    """The initiative at hand in a worktree in which a branch is checked out.
+    """The current initiative of a worktree in which a branch is checked out.
 
-    It is the one of that branch; else the one that the agents at work there are at, if that is one
-    alone; else the only active one.
+    It is the initiative of that branch; else the one the agents at work in the worktree work on,
+    if they all work on the same one; else the only active one.
     """
     unfinished = [each for status in _OPEN for each in uow.initiatives.by_status(status)]
     of_branch = [each for each in unfinished if branch is not None and each.branch == branch]
     if of_branch:
         return of_branch[0]
     if worktree_id is not None:
-        where = {"worktree_id": worktree_id, "status": any_of(AT_WORK)}
-        hands = _hands(uow, uow.agents.select(find(AGENTS, where)))
+        where = {"worktree_id": worktree_id, "status": any_of(ACTIVE_STATUSES)}
+        hands = _assignments_of(uow, uow.agents.select(find(AGENTS, where)))
         found = {hand.initiative.id: hand.initiative for hand in hands if hand.initiative}
         if len(found) == 1:
             return found.popitem()[1]
@@ -63,33 +63,35 @@ def current(
     return active[0] if len(active) == 1 else None
 
 
-def margin(uow: UnitOfWork, branch: str | None = None, worktree_id: str | None = None) -> Margin:
-    """All that was remarked on the initiative at hand, resolved or not."""
-    initiative = current(uow, branch, worktree_id)
+def initiative_comments(
+    uow: UnitOfWork, branch: str | None = None, worktree_id: str | None = None
+) -> InitiativeComments:
+    """All comments on the current initiative, resolved or not."""
+    initiative = current_initiative(uow, branch, worktree_id)
     if initiative is None:
-        return Margin(None, ())
+        return InitiativeComments(None, ())
     remarks = [
-        Remark(phase, thread)
+        PhaseThread(phase, thread)
         for phase in uow.phases.of_initiative(initiative.id)
         for thread in reviews.threads(uow, phase.id)
     ]
     remarks.sort(key=lambda each: (each.thread.first.created_at, each.thread.first.id))
-    return Margin(initiative, tuple(remarks))
+    return InitiativeComments(initiative, tuple(remarks))
 
 
-def hands(uow: UnitOfWork) -> list[Hand]:
-    """The agents somebody may want to see, by name, each with its tasks, urgent ones first."""
+def agent_assignments(uow: UnitOfWork) -> list[AgentAssignment]:
+    """The agents worth showing, by name, each with its tasks, the most urgent first."""
     agents = uow.agents.select(find(AGENTS, {"status": any_of(_SHOWN)}))
     shown = [
         each
         for each in agents
         if each.status is not AgentStatus.CRASHED or each.user_dismissed_at is None
     ]
-    return sorted(_hands(uow, shown), key=lambda hand: hand.agent.name)
+    return sorted(_assignments_of(uow, shown), key=lambda hand: hand.agent.name)
 
 
-def _hands(uow: UnitOfWork, agents: list[Agent]) -> list[Hand]:
-    """Agents with the tasks they hold, or else the one they were set to, in few questions."""
+def _assignments_of(uow: UnitOfWork, agents: list[Agent]) -> list[AgentAssignment]:
+    """Agents with the tasks they hold, or else the one they were started for, in few queries."""
     if not agents:
         return []
     theirs = find(TASKS, {"assignee_id": any_of([agent.id for agent in agents])})
@@ -105,14 +107,15 @@ def _hands(uow: UnitOfWork, agents: list[Agent]) -> list[Hand]:
         for each in agents
     }
     phases = _rows(uow, PHASES, [task.phase_id for tasks in at.values() for task in tasks])
-    owners = {each.id: _owner(each, at[each.id], phases) for each in agents}
+    owners = {each.id: _initiative_id_of(each, at[each.id], phases) for each in agents}
     initiatives = _rows(uow, INITIATIVES, owners.values())
     return [
-        Hand(each, tuple(at[each.id]), initiatives.get(owners[each.id] or "")) for each in agents
+        AgentAssignment(each, tuple(at[each.id]), initiatives.get(owners[each.id] or ""))
+        for each in agents
     ]
 
 
-def _owner(agent: Agent, tasks: Iterable[Task], phases: dict[str, Phase]) -> str | None:
+def _initiative_id_of(agent: Agent, tasks: Iterable[Task], phases: dict[str, Phase]) -> str | None:
     """The initiative an agent names, else that of a task's phase, else that of a task."""
     if agent.initiative_id is not None:
         return agent.initiative_id
@@ -126,4 +129,4 @@ def _owner(agent: Agent, tasks: Iterable[Task], phases: dict[str, Phase]) -> str
 
 def _rows(uow: UnitOfWork, kind: Kind[E], keys: Iterable[str | None]) -> dict[str, E]:
     wanted = list(dict.fromkeys(key for key in keys if key is not None))
-    return dict(zip(wanted, uow.existing(kind, wanted), strict=True)) if wanted else {}
+    return dict(zip(wanted, uow.get_existing(kind, wanted), strict=True)) if wanted else {}

@@ -1,7 +1,7 @@
-"""Taking over checkpoints that somebody else has kept: what is lacking comes, what is there stays.
+"""Import checkpoints of another program: missing ones are added, existing ones stay as they are.
 
-They come a few at a time, each portion in a transaction of its own. So an import that was killed is
-simply begun again: it finds what it had brought, and goes on behind it.
+They are imported in batches, each in its own transaction. So an import that was killed is simply
+started again: it finds what it has imported, and goes on after it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,111 +10,122 @@ from typing import Any, NamedTuple
 
 from attrs import define, field
 
-from herdbook.domain.checkpoints.model import Typed, checkpoint_key, lane_key, write_key
+from herdbook.domain.checkpoints.model import TaggedBytes, checkpoint_key, lane_key, write_key
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.ports.checkpoint_storage import thread_operations
-from herdbook.ports.checkpoint_storage.byte_lru import Shelf
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.dictionary import CHECKPOINTS, WRITES
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.long_work import long_work
-from herdbook.ports.engine.paging import Progress, silent
+from herdbook.ports.engine.paging import Progress, no_progress
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.run import insist, read
+from herdbook.ports.unit_of_work.run import read, retry
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.ports.world.foreign_checkpoints import Foreign, Source, Untold
+from herdbook.ports.world.foreign_checkpoints import (
+    CheckpointSource,
+    ForeignCheckpoint,
+    ReadFailure,
+)
 
-PORTION, HEAVIEST = 50, 8 * 2**20
-"""A portion has at most so many checkpoints, and not many more bytes than that."""
-ROOM = 64 * 2**20
+BATCH_SIZE, BATCH_BYTES = 50, 8 * 2**20
+"""A batch has at most so many checkpoints, and not many more bytes than that."""
+CACHE_BYTES = 64 * 2**20
 
 
-class Counted(NamedTuple):
-    """How many checkpoints and writes came, and how many were there already."""
+class ImportCounts(NamedTuple):
+    """How many checkpoints and writes were added, and how many were there already."""
 
     added: int = 0
     kept: int = 0
     writes_added: int = 0
     writes_kept: int = 0
 
-    def plus(self, other: "Counted") -> "Counted":
-        """Both together."""
-        return Counted(*(one + more for one, more in zip(self, other, strict=True)))
+    def plus(self, other: "ImportCounts") -> "ImportCounts":
+        """The sum of both."""
+        return ImportCounts(*(one + more for one, more in zip(self, other, strict=True)))
 
 
 @define
-class Taken:
-    """What has come of an import so far."""
+class CheckpointImport:
+    """The result of an import so far."""
 
-    counted: Counted = field(factory=Counted)
+    counted: ImportCounts = field(factory=ImportCounts)
     threads: dict[str, None] = field(factory=dict)
-    failed: list[Untold] = field(factory=list)
+    failed: list[ReadFailure] = field(factory=list)
     bytes: int = 0
 
 
 @long_work()
-def take_over(
-    source: Source, store: Store, space: str, *, actor: Actor = NOBODY, progress: Progress = silent
-) -> Taken:
-    """Bring all checkpoints and writes of a source into a space, those that it lacks.
+def import_checkpoints(
+    source: CheckpointSource,
+    store: Store,
+    space: str,
+    *,
+    actor: Actor = NOBODY,
+    progress: Progress = no_progress,
+) -> CheckpointImport:
+    """Add all checkpoints and writes of a source that a space lacks.
 
-    What cannot come is told one by one and holds up nothing else. `bytes` is what the threads take
-    here in the end.
+    Those that cannot be imported are listed in `failed` and do not stop the others. `bytes` is the
+    size of the imported threads in the end.
     """
-    taken, shelf, done = Taken(), Shelf(ROOM), 0
-    for portion in _portions(source):
-        fresh = [each for each in portion if isinstance(each, Foreign)]
-        taken.failed += [each for each in portion if isinstance(each, Untold)]
-        bring = partial(_bring, store, space, fresh, shelf, actor)
-        counted, failed = insist(bring, store.patience)
-        taken.counted = taken.counted.plus(counted)
-        taken.failed += failed
-        taken.threads.update(dict.fromkeys(each.thread_id for each in fresh))
-        done += len(portion)
+    result, shelf, done = CheckpointImport(), ByteLru(CACHE_BYTES), 0
+    for batch in _batches(source):
+        fresh = [each for each in batch if isinstance(each, ForeignCheckpoint)]
+        result.failed += [each for each in batch if isinstance(each, ReadFailure)]
+        attempt = partial(_import_batch, store, space, fresh, shelf, actor)
+        counted, failed = retry(attempt, store.patience)
+        result.counted = result.counted.plus(counted)
+        result.failed += failed
+        result.threads.update(dict.fromkeys(each.thread_id for each in fresh))
+        done += len(batch)
         progress(space, min(done, source.total - 1), source.total)
-    taken.bytes = read(store, space, _size, list(taken.threads))
+    result.bytes = read(store, space, _size, list(result.threads))
     progress(space, source.total, source.total)
-    return taken
+    return result
 
 
-def _portions(source: Source) -> Iterator[list[Foreign | Untold]]:
-    portion: list[Foreign | Untold] = []
+def _batches(source: CheckpointSource) -> Iterator[list[ForeignCheckpoint | ReadFailure]]:
+    batch: list[ForeignCheckpoint | ReadFailure] = []
     weight = 0
     for each in source.checkpoints():
-        portion.append(each)
-        weight += each.size if isinstance(each, Foreign) else 0
-        if len(portion) >= PORTION or weight >= HEAVIEST:
-            yield portion
-            portion, weight = [], 0
-    if portion:
-        yield portion
+        batch.append(each)
+        weight += each.size if isinstance(each, ForeignCheckpoint) else 0
+        if len(batch) >= BATCH_SIZE or weight >= BATCH_BYTES:
+            yield batch
+            batch, weight = [], 0
+    if batch:
+        yield batch
 
 
-def _bring(
-    store: Store, space: str, portion: Sequence[Foreign], shelf: Shelf, actor: Actor
-) -> tuple[Counted, list[Untold]]:
-    """Bring a portion in one transaction; done twice it is done once."""
-    failed: list[Untold] = []
-    counted = Counted()
+def _import_batch(
+    store: Store, space: str, batch: Sequence[ForeignCheckpoint], shelf: ByteLru, actor: Actor
+) -> tuple[ImportCounts, list[ReadFailure]]:
+    """Import a batch in one transaction; idempotent."""
+    failed: list[ReadFailure] = []
+    counted = ImportCounts()
     with unit_of_work(store, space, actor=actor) as uow:
-        kept = Keeping(uow, shelf)
-        there = _there(uow, CHECKPOINTS, [_key(each) for each in portion])
-        writes = _there(uow, WRITES, [key for each in portion for key in _write_keys(each)])
-        for each in portion:
+        kept = CheckpointWriter(uow, shelf)
+        there = _existing_ids(uow, CHECKPOINTS, [_key(each) for each in batch])
+        writes = _existing_ids(uow, WRITES, [key for each in batch for key in _write_keys(each)])
+        for each in batch:
             try:
-                counted = counted.plus(_one(kept, each, there, writes))
+                counted = counted.plus(_import_checkpoint(kept, each, there, writes))
             except InvalidValue as error:
                 ids = (each.thread_id, each.namespace, each.checkpoint_id)
-                failed.append(Untold("checkpoint " + " ".join(map(repr, ids)), str(error)))
+                failed.append(ReadFailure("checkpoint " + " ".join(map(repr, ids)), str(error)))
         if uow.changes:
             uow.commit()
     return counted, failed
 
 
-def _one(kept: Keeping, each: Foreign, there: set[str], writes: set[str]) -> Counted:
-    """Bring a checkpoint and its writes, as far as they are not there."""
+def _import_checkpoint(
+    kept: CheckpointWriter, each: ForeignCheckpoint, there: set[str], writes: set[str]
+) -> ImportCounts:
+    """Import what is missing of a checkpoint and its writes."""
     is_there = _key(each) in there
     if not is_there:
         _put(kept, each)
@@ -123,27 +134,27 @@ def _one(kept: Keeping, each: Foreign, there: set[str], writes: set[str]) -> Cou
     ]
     if lacking:
         kept.put_writes(each.thread_id, each.namespace, each.checkpoint_id, lacking)
-    return Counted(not is_there, is_there, len(lacking), len(each.writes) - len(lacking))
+    return ImportCounts(not is_there, is_there, len(lacking), len(each.writes) - len(lacking))
 
 
-def _there(uow: UnitOfWork, kind: Kind[Any], keys: list[str]) -> set[str]:
+def _existing_ids(uow: UnitOfWork, kind: Kind[Any], keys: list[str]) -> set[str]:
     return {row.id for row in uow.get(kind, keys) if row is not None} if keys else set()
 
 
-def _key(each: Foreign) -> str:
+def _key(each: ForeignCheckpoint) -> str:
     return checkpoint_key(lane_key(each.thread_id, each.namespace), each.checkpoint_id)
 
 
-def _write_keys(each: Foreign) -> list[str]:
+def _write_keys(each: ForeignCheckpoint) -> list[str]:
     return [write_key(_key(each), done.task_id, done.number) for done in each.writes]
 
 
-def _put(kept: Keeping, each: Foreign) -> None:
+def _put(kept: CheckpointWriter, each: ForeignCheckpoint) -> None:
     parent = each.parent_id and kept.find(each.thread_id, each.namespace, each.parent_id)
     before = kept.values([parent])[parent.channels] if parent else {}
 
-    def offer(version: str | float | None, value: Typed, name: str) -> Offer:
-        return Offer(version, before.get(name) != value, lambda: value)
+    def offer(version: str | float | None, value: TaggedBytes, name: str) -> ChannelValue:
+        return ChannelValue(version, before.get(name) != value, lambda: value)
 
     kept.put(
         each.thread_id,
@@ -158,4 +169,4 @@ def _put(kept: Keeping, each: Foreign) -> None:
 
 
 def _size(uow: UnitOfWork, names: Sequence[str]) -> int:
-    return sum(thread_operations.thread(uow, name).sizes.bytes for name in names)
+    return sum(thread_operations.describe_thread(uow, name).sizes.bytes for name in names)

@@ -1,8 +1,8 @@
-"""Wait for news: of the journal, of an agent's log, of whatever a question asks for.
+"""Follow the journal or an agent's log, or poll a query until it has an answer.
 
-These take the store and not a unit of work: they look again and again, each time in a transaction
-of its own that has ended before anybody hears of what it saw. Between two looks they pause, longer
-and longer while nothing happens.
+These functions take the store and not a unit of work: they poll, each time in a transaction of its
+own that has ended before its results are yielded. Between two polls they sleep, longer and longer
+while nothing happens.
 """
 
 import time
@@ -22,22 +22,22 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 R = TypeVar("R")
 
 PAGE = 200
-"""How much news one look takes in."""
+"""How many rows one poll reads."""
 SHORTEST: Final = 0.01
 LONGEST: Final = 0.5
 
 Stop = Callable[[], bool]
 Sleep = Callable[[float], object]
-Ends = dict[int, LogChunk]
-"""Of sessions of one agent, a piece of the log up to which it was read, or goes."""
+LogPositions = dict[int, LogChunk]
+"""For sessions of one agent, by number: the chunk up to which the log was read, or its last one."""
 
 
 def never() -> bool:
-    """Go on for ever."""
+    """Never stop."""
     return False
 
 
-def follow(
+def follow_journal(
     store: Store,
     space: str,
     since: int = 0,
@@ -46,10 +46,10 @@ def follow(
     sleep: Sleep = time.sleep,
     limit: int = PAGE,
 ) -> Iterator[JournalEntry]:
-    """Every entry of the journal after this number, in order, each once, as they come.
+    """Yield every entry of the journal after this number, in order, each once, as they are written.
 
-    Once `stop` says so, what was written until then is given, and it ends. Whoever is thrown out
-    by an error goes on from the number of the last entry.
+    When `stop` returns true, the entries written until then are yielded, and it ends. After an
+    error, a caller can go on from the number of the last entry.
     """
     pause = SHORTEST
     end: int | None = None
@@ -63,7 +63,7 @@ def follow(
                 return
             since = entry.seq
             yield entry
-        pause = SHORTEST if page or end is not None else _longer(pause, sleep)
+        pause = SHORTEST if page or end is not None else _sleep_longer(pause, sleep)
 
 
 def follow_log(
@@ -76,29 +76,31 @@ def follow_log(
     sleep: Sleep = time.sleep,
     limit: int = PAGE,
 ) -> Iterator[LogChunk]:
-    """Every piece of an agent's log behind this one, each once, in order within its session.
+    """Yield every chunk of an agent's log after this one, each once, in order within its session.
 
-    What is added to an earlier session while a later one has begun is given as well. Once `stop`
-    says so, what was printed until then is given, and it ends.
+    Chunks that are appended to an earlier session after a later one has begun are yielded as well.
+    When `stop` returns true, the chunks appended until then are yielded, and it ends.
     """
-    seen: Ends = {} if after is None else read(store, space, _up_to, agent_id, after)
+    seen: LogPositions = {} if after is None else read(store, space, _positions_at, agent_id, after)
     pause = SHORTEST
-    ends: Ends | None = None
+    ends: LogPositions | None = None
     while True:
         stopping = stop() and ends is None
-        page, lasts = read(store, space, _pieces, agent_id, seen, limit, stopping=stopping)
+        page, lasts = read(store, space, _new_chunks, agent_id, seen, limit, stopping=stopping)
         ends = lasts if stopping else ends
         for chunk in page:
             number = chunk.session_number
             seen[number] = chunk
-            if ends is None or (number in ends and _place(chunk) <= _place(ends[number])):
+            if ends is None or (
+                number in ends and _position_key(chunk) <= _position_key(ends[number])
+            ):
                 yield chunk
-        if ends is not None and (not page or _have_come(seen, ends)):
+        if ends is not None and (not page or _have_reached(seen, ends)):
             return
-        pause = SHORTEST if page else _longer(pause, sleep)
+        pause = SHORTEST if page else _sleep_longer(pause, sleep)
 
 
-def until(
+def wait_until(
     store: Store,
     space: str,
     question: Callable[..., R | None],
@@ -106,18 +108,18 @@ def until(
     stop: Stop = never,
     sleep: Sleep = time.sleep,
 ) -> R | None:
-    """Ask again and again until there is an answer; None if `stop` said so before there was."""
+    """Poll a query until its answer is not None; None if `stop` returned true before that."""
     pause = SHORTEST
     while True:
         stopping = stop()
         answer = read(store, space, question, *args)
         if answer is not None or stopping:
             return answer
-        pause = _longer(pause, sleep)
+        pause = _sleep_longer(pause, sleep)
 
 
-def _longer(pause: float, sleep: Sleep) -> float:
-    """Pause, and say for how long next time."""
+def _sleep_longer(pause: float, sleep: Sleep) -> float:
+    """Sleep, and return how long to sleep the next time."""
     sleep(pause)
     return min(2 * pause, LONGEST)
 
@@ -126,10 +128,10 @@ def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry
     return uow.journal.since(since, limit=limit), uow.journal.last()
 
 
-def _pieces(
-    uow: UnitOfWork, agent_id: str, seen: Ends, limit: int, *, stopping: bool
-) -> tuple[list[LogChunk], Ends]:
-    """What is new in each session, and, when it is time to stop, how far each one goes."""
+def _new_chunks(
+    uow: UnitOfWork, agent_id: str, seen: LogPositions, limit: int, *, stopping: bool
+) -> tuple[list[LogChunk], LogPositions]:
+    """The new chunks of each session, and, when stopping, the last chunk of each session."""
     newest = max(seen, default=None)
     page: list[LogChunk] = []
     for number in sorted(seen):
@@ -138,20 +140,20 @@ def _pieces(
             page += uow.log_chunks.select(find(LOG_CHUNKS, where, limit=limit, after=seen[number]))
     last = None if newest is None else seen[newest]
     page += uow.log_chunks.of_agent(agent_id, limit=limit, after=last)
-    return page, _ends(uow, agent_id) if stopping else {}
+    return page, _last_positions(uow, agent_id) if stopping else {}
 
 
-def _up_to(uow: UnitOfWork, agent_id: str, chunk_id: str) -> Ends:
-    """How far somebody has read who has read up to this piece."""
+def _positions_at(uow: UnitOfWork, agent_id: str, chunk_id: str) -> LogPositions:
+    """The positions of a reader who has read up to this chunk."""
     chunk = uow.log_chunks.get(chunk_id)
     if chunk.agent_id != agent_id:
         raise InvalidValue("after", f"{chunk_id!r} is no piece of the log of agent {agent_id!r}")
-    return {**_ends(uow, agent_id, chunk.session_number), chunk.session_number: chunk}
+    return {**_last_positions(uow, agent_id, chunk.session_number), chunk.session_number: chunk}
 
 
-def _ends(uow: UnitOfWork, agent_id: str, before: int | None = None) -> Ends:
-    """The last piece of each session, or of each before this one."""
-    ends: Ends = {}
+def _last_positions(uow: UnitOfWork, agent_id: str, before: int | None = None) -> LogPositions:
+    """The last chunk of each session, or of each session before the given one."""
+    ends: LogPositions = {}
     where: dict[str, object] = {"agent_id": agent_id}
     while True:
         if before is not None:
@@ -163,9 +165,12 @@ def _ends(uow: UnitOfWork, agent_id: str, before: int | None = None) -> Ends:
         ends[before] = last
 
 
-def _place(chunk: LogChunk) -> tuple[datetime, str]:
+def _position_key(chunk: LogChunk) -> tuple[datetime, str]:
     return chunk.created_at, chunk.id
 
 
-def _have_come(seen: Ends, ends: Ends) -> bool:
-    return all(number in seen and _place(seen[number]) >= _place(ends[number]) for number in ends)
+def _have_reached(seen: LogPositions, ends: LogPositions) -> bool:
+    return all(
+        number in seen and _position_key(seen[number]) >= _position_key(ends[number])
+        for number in ends
+    )

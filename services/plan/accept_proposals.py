@@ -1,8 +1,8 @@
-"""What becomes of proposals: new pages, phases and tasks, and changed ones.
+"""The rows that accepted proposals add or change: pages, phases and tasks.
 
-A proposal with a target changes that row's name and text. One without makes a new row of its
-initiative, and a few keys of its metadata say where it goes; see `KEYS`. Where one of them takes an
-id, it may be that of another proposal which is accepted along and makes such a row.
+A proposal with a target changes that row's name and text. One without a target adds a row to its
+initiative, placed by some keys of its metadata; see `NEW_KEYS`. Where such a key takes an id, it
+may be that of another proposal which is accepted in the same call and adds such a row.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused, InvalidValue, UnknownReference
-from herdbook.domain.plan.claims import phase_after_new_task
 from herdbook.domain.plan.graph import find_cycle
 from herdbook.domain.plan.model import (
     Page,
@@ -36,18 +35,18 @@ E = TypeVar("E")
 _PAGE, _PHASE, _TASK = ProposalTarget.PAGE, ProposalTarget.PHASE, ProposalTarget.TASK
 _KINDS: dict[ProposalTarget, Kind[Any]] = {_PAGE: PAGES, _PHASE: PHASES, _TASK: TASKS}
 
-KEYS = {
+NEW_KEYS = {
     _PAGE: ("parent_page_id",),
     _PHASE: ("depends_on",),
     _TASK: ("phase_id", "parent_task_id", "priority", "category", "depends_on"),
 }
-"""What metadata may say of a new row."""
-CHANGED = {_PAGE: (), _PHASE: (), _TASK: ("priority", "category")}
-"""What it may say of a row that is there already."""
+"""The metadata keys of a proposal that adds a row."""
+CHANGE_KEYS = {_PAGE: (), _PHASE: (), _TASK: ("priority", "category")}
+"""The metadata keys of a proposal that changes a row."""
 
 
-class Acceptance:
-    """What becomes of proposals, made up in full before any of it is written."""
+class ProposalAcceptance:
+    """The rows of accepted proposals, all prepared before the first is written."""
 
     def __init__(self, uow: UnitOfWork, proposals: Sequence[Proposal]) -> None:
         self._uow = uow
@@ -64,14 +63,14 @@ class Acceptance:
         self._root: Page | None = None
 
     def prepare(self) -> None:
-        """Make up the rows that are new and those that change."""
+        """Prepare the rows to add and to change; raises CycleRefused for a cycle of pages."""
         for proposal in self._proposals:
             if proposal.target_id is None:
                 key = self._ids[proposal.id][1]
-                said = _said(proposal, KEYS[proposal.target_type])
-                {_PAGE: self._page, _PHASE: self._phase, _TASK: self._task}[proposal.target_type](
-                    proposal, key, said
-                )
+                metadata = _read_metadata(proposal, NEW_KEYS[proposal.target_type])
+                {_PAGE: self._new_page, _PHASE: self._new_phase, _TASK: self._new_task}[
+                    proposal.target_type
+                ](proposal, key, metadata)
             else:
                 self._change(proposal, proposal.target_id)
         parents = {page.id: [page.parent_page_id] for page in self._added[PAGES]}
@@ -80,8 +79,8 @@ class Acceptance:
             raise CycleRefused(cycle)
 
     def write(self) -> None:
-        """Write it: first what may be refused, which is all or nothing."""
-        self._uow.adopt({kind: rows for kind, rows in self._added.items() if rows})
+        """Write the rows: first the new ones, which may be refused as a whole."""
+        self._uow.insert_verbatim({kind: rows for kind, rows in self._added.items() if rows})
         for kind, rows in self._saved.items():
             if rows:
                 self._uow.save(kind, list(rows.values()))
@@ -98,8 +97,8 @@ class Acceptance:
         self._added[kind].append(stamped)
         return stamped
 
-    def _page(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
-        parent = self._named(proposal, "parent_page_id", said, PAGES)
+    def _new_page(self, proposal: Proposal, key: str, metadata: dict[str, Any]) -> None:
+        parent = self._reference(proposal, "parent_page_id", metadata, PAGES)
         page = Page(
             initiative_id=self._initiative.id,
             parent_page_id=parent or self._root_page().id,
@@ -117,43 +116,38 @@ class Acceptance:
         self._root = root
         return root
 
-    def _phase(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
+    def _new_phase(self, proposal: Proposal, key: str, metadata: dict[str, Any]) -> None:
         phase = Phase(
             initiative_id=self._initiative.id, name=proposal.title, content=proposal.content
         )
         self._add(PHASES, phase, key)
-        for other in self._several(proposal, said, PHASES):
+        for other in self._dependencies(proposal, metadata, PHASES):
             edge = PhaseDependency(phase_id=key, depends_on_phase_id=other)
             self._add(PHASE_DEPENDENCIES, edge)
 
-    def _task(self, proposal: Proposal, key: str, said: dict[str, Any]) -> None:
-        phase_id = self._named(proposal, "phase_id", said, PHASES)
+    def _new_task(self, proposal: Proposal, key: str, metadata: dict[str, Any]) -> None:
+        phase_id = self._reference(proposal, "phase_id", metadata, PHASES)
         task = Task(
             initiative_id=self._initiative.id,
             phase_id=phase_id,
-            parent_task_id=self._named(proposal, "parent_task_id", said, TASKS),
+            parent_task_id=self._reference(proposal, "parent_task_id", metadata, TASKS),
             name=proposal.title,
             description=proposal.content,
             order=proposal.sort_order,
-            **_chosen(said),
+            **_task_fields(metadata),
         )
         self._add(TASKS, task, key)
-        for other in self._several(proposal, said, TASKS):
+        for other in self._dependencies(proposal, metadata, TASKS):
             self._add(TASK_DEPENDENCIES, TaskDependency(task_id=key, depends_on_task_id=other))
-        phase = None if phase_id is None else self._current(PHASES, phase_id)
-        if phase is not None:  # else it is new as well
-            begun = phase_after_new_task(phase)
-            if begun is not phase:
-                self._saved[PHASES][phase.id] = begun
 
     def _change(self, proposal: Proposal, key: str) -> None:
         kind = _KINDS[proposal.target_type]
-        said = _said(proposal, CHANGED[proposal.target_type])
+        metadata = _read_metadata(proposal, CHANGE_KEYS[proposal.target_type])
         others = [each for each in self._proposals if each.target_id == key]
         if len(others) > 1:
             both = " and ".join(repr(each.id) for each in others)
             raise InvalidValue("target_id", f"{both} change the same {kind.title}; accept one")
-        self._existing(proposal, "target_id", key, kind)
+        self._check_exists(proposal, "target_id", key, kind)
         row = self._current(kind, key)
         if isinstance(row, Page):
             changed: Any = evolve(row, title=proposal.title, content=proposal.content)
@@ -161,32 +155,34 @@ class Acceptance:
             changed = evolve(row, name=proposal.title, content=proposal.content)
         else:
             texts = {"name": proposal.title, "description": proposal.content}
-            changed = evolve(row, **texts, **_chosen(said))
+            changed = evolve(row, **texts, **_task_fields(metadata))
         if changed != row:
             self._saved[kind][key] = changed
 
     def _current(self, kind: Kind[E], key: str) -> E | None:
-        """A row as it will be, as far as that is known; None where there is none yet."""
+        """A row with the changes prepared so far; None for one that is not stored yet."""
         row: E | None = self._saved[kind].get(key) or self._uow.get(kind, [key])[0]
         return row
 
-    def _named(
-        self, proposal: Proposal, field: str, said: dict[str, Any], kind: Kind[Any]
+    def _reference(
+        self, proposal: Proposal, field: str, metadata: dict[str, Any], kind: Kind[Any]
     ) -> str | None:
-        """The row that metadata names, if it names one."""
-        if field not in said:
+        """The id of the row that a metadata key names; None without that key."""
+        if field not in metadata:
             return None
-        return self._id(proposal, field, said[field], kind, own=True)
+        return self._resolve_id(proposal, field, metadata[field], kind, own=True)
 
-    def _several(self, proposal: Proposal, said: dict[str, Any], kind: Kind[Any]) -> Iterable[str]:
-        """What the new row shall wait for, each once; it may be of another initiative."""
-        field, named = "depends_on", said.get("depends_on", [])
+    def _dependencies(
+        self, proposal: Proposal, metadata: dict[str, Any], kind: Kind[Any]
+    ) -> Iterable[str]:
+        """The ids of the dependencies of a new row, each once; any initiative's are allowed."""
+        field, named = "depends_on", metadata.get("depends_on", [])
         if not isinstance(named, list):
             raise InvalidValue(f"metadata.{field}", "must be a list of ids")
-        found = [self._id(proposal, field, each, kind, own=False) for each in named]
+        found = [self._resolve_id(proposal, field, each, kind, own=False) for each in named]
         return dict.fromkeys(found)
 
-    def _id(
+    def _resolve_id(
         self, proposal: Proposal, field: str, named: object, kind: Kind[Any], *, own: bool
     ) -> str:
         if not isinstance(named, str):
@@ -194,28 +190,28 @@ class Acceptance:
         made, key = self._ids.get(named, (None, named))
         if made is kind:
             return key
-        self._existing(proposal, f"metadata.{field}", named, kind, own=own)
+        self._check_exists(proposal, f"metadata.{field}", named, kind, own=own)
         return named
 
-    def _existing(
+    def _check_exists(
         self, proposal: Proposal, field: str, key: str, kind: Kind[Any], *, own: bool = True
     ) -> None:
-        """Refuse what is not there, or is of another initiative where it must not be."""
+        """Raise UnknownReference for a missing row, InvalidValue for another initiative's."""
         (row,) = self._uow.get(kind, [key])
         if row is None:
             raise UnknownReference("proposal", proposal.id, field, kind.title, key)
         initiative_id = row.initiative_id
         if isinstance(row, Task) and row.phase_id is not None:
             initiative_id = self._uow.phases.get(row.phase_id).initiative_id
-        # A task may be of no initiative at all, and then of any.
+        # A task without an initiative may be used by any.
         if own and initiative_id not in (None, self._initiative.id):
             raise InvalidValue(field, f"{kind.title} {key!r} is of initiative {initiative_id!r}")
 
 
-def _said(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
-    """What metadata says, without what it leaves open."""
-    said = {key: each for key, each in (proposal.metadata or {}).items() if each is not None}
-    unknown = sorted(said.keys() - set(known))
+def _read_metadata(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
+    """The metadata of a proposal without nulls; raises InvalidValue for unknown keys."""
+    metadata = {key: each for key, each in (proposal.metadata or {}).items() if each is not None}
+    unknown = sorted(metadata.keys() - set(known))
     if unknown:
         what = (
             f"a {proposal.target_type}" if proposal.target_id else f"a new {proposal.target_type}"
@@ -225,8 +221,8 @@ def _said(proposal: Proposal, known: Sequence[str]) -> dict[str, Any]:
             "metadata",
             f"{', '.join(unknown)} of proposal {proposal.id!r} is not known: {what} {takes}",
         )
-    return said
+    return metadata
 
 
-def _chosen(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: said[name] for name in ("priority", "category") if name in said}
+def _task_fields(metadata: dict[str, Any]) -> dict[str, Any]:
+    return {name: metadata[name] for name in ("priority", "category") if name in metadata}

@@ -1,7 +1,7 @@
-"""The board: initiatives, their phases and tasks by state, who holds what, and what takes longest.
+"""The board: initiatives, phases, their tasks by state with holders, and critical paths.
 
-It is read in one transaction. What it loads is bounded, however large the plan is: everything else
-is counted.
+It is read in one transaction. The number of rows it loads is bounded for any size of plan: all
+others are only counted.
 """
 
 from datetime import datetime
@@ -14,93 +14,95 @@ from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import schedule
-from herdbook.services.plan.board_lanes import Dealer, Loose
-from herdbook.services.plan.board_model import Lanes, State, gate
+from herdbook.services.plan.board_lanes import LaneBuilder, UnphasedTasks
+from herdbook.services.plan.board_model import BoardState, Lanes, gate_blockers
 
 LIMIT = 10
 """How many tasks of one state are shown of one phase."""
-GOALS = 20
+MAX_INITIATIVES = 20
 """How many initiatives are shown."""
-STAGES = 50
+MAX_PHASES = 50
 """How many phases are shown of one initiative."""
-CHAINED = 2_000
-"""Among how many unfinished tasks, over the whole board, critical paths are looked for."""
+PATH_BUDGET = 2_000
+"""How many unfinished tasks, over the whole board, critical paths are computed for."""
 _LEFT = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
 _OPEN = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
 
 
-class Stage(NamedTuple):
-    """A phase and its tasks, or the tasks without one."""
+class BoardPhase(NamedTuple):
+    """A phase and the lanes of its tasks; without a phase, those of the tasks that have none."""
 
     phase: Phase | None
     waits_for: tuple[Phase, ...]
     lanes: Lanes
 
 
-class Goal(NamedTuple):
-    """An initiative, or what belongs to none.
+class BoardInitiative(NamedTuple):
+    """The part of the board for an initiative, or for all that belongs to none.
 
-    `critical_path` is None where there are too many tasks to look for one, and empty where nothing
-    waits for anything.
+    `critical_path` is None if there are too many tasks to compute one, and empty if no task waits
+    for another.
     """
 
     initiative: Initiative | None
-    stages: tuple[Stage, ...]
+    stages: tuple[BoardPhase, ...]
     more_stages: int
     critical_path: tuple[Task, ...] | None
 
 
 class Board(NamedTuple):
-    """How the plan of a space stands at one moment.
+    """The state of a space's plan at one moment.
 
-    Of `unseen` tasks without a phase nothing is told but that they are there, because there are too
-    many of them; `closed` counts initiatives that are completed or archived.
+    `unseen` counts tasks without a phase that are too many to be shown; `closed` counts
+    initiatives that are completed or archived.
     """
 
     now: datetime
     seq: int
-    goals: tuple[Goal, ...]
+    goals: tuple[BoardInitiative, ...]
     more_goals: int
     closed: int
     unseen: int
 
 
-def head(uow: UnitOfWork) -> int:
-    """The number of the last change; a board can differ only where this one does."""
+def last_change(uow: UnitOfWork) -> int:
+    """The number of the last journal entry; the board is unchanged while this is."""
     return uow.journal.last()
 
 
 def board(uow: UnitOfWork, *, initiative_id: str | None = None, limit: int = LIMIT) -> Board:
-    """The board of a space, or of one initiative; NotFound if there is no such one."""
+    """The board of a space, or of one initiative; raises NotFound if that does not exist."""
     initiatives, more = _initiatives(uow, initiative_id)
-    dealer = Dealer(uow, limit)
-    loose, unseen = dealer.loose()
+    dealer = LaneBuilder(uow, limit)
+    loose, unseen = dealer.tasks_without_phase()
     goals = []
-    budget = CHAINED
+    budget = PATH_BUDGET
     for initiative in initiatives:
-        goal, budget = _goal(dealer, initiative, loose, budget)
+        goal, budget = _initiative_part(dealer, initiative, loose, budget)
         goals.append(goal)
     if initiative_id is None and None in loose:
-        goals.append(_homeless(dealer, loose, budget))
+        goals.append(_part_without_initiative(dealer, loose, budget))
     closed = 0
     if initiative_id is None:
         others = [status for status in InitiativeStatus if status not in _OPEN]
         closed = uow.count(find(INITIATIVES, {"status": any_of(others)}))
-    return Board(uow.now, head(uow), tuple(goals), more, closed, unseen)
+    return Board(uow.now, last_change(uow), tuple(goals), more, closed, unseen)
 
 
 def _initiatives(uow: UnitOfWork, initiative_id: str | None) -> tuple[list[Initiative], int]:
     if initiative_id is not None:
         return [uow.initiatives.get(initiative_id)], 0
-    query = find(INITIATIVES, {"status": any_of(_OPEN)}, limit=GOALS)
+    query = find(INITIATIVES, {"status": any_of(_OPEN)}, limit=MAX_INITIATIVES)
     found = uow.select(query)
     return found, uow.count(query._replace(limit=None)) - len(found)
 
 
-def _goal(dealer: Dealer, initiative: Initiative, loose: Loose, budget: int) -> tuple[Goal, int]:
-    """An initiative's part of the board, and how many tasks may still be looked at for paths."""
+def _initiative_part(
+    dealer: LaneBuilder, initiative: Initiative, loose: UnphasedTasks, budget: int
+) -> tuple[BoardInitiative, int]:
+    """An initiative's part of the board, and what is left of the budget for critical paths."""
     uow = dealer.uow
-    query = find(PHASES, {"initiative_id": initiative.id}, limit=STAGES)
+    query = find(PHASES, {"initiative_id": initiative.id}, limit=MAX_PHASES)
     phases = uow.select(query)
     ahead = {phase.id: uow.phases.dependencies(phase.id) for phase in phases}
     phases = _in_order(phases, ahead)
@@ -111,48 +113,52 @@ def _goal(dealer: Dealer, initiative: Initiative, loose: Loose, budget: int) -> 
     unfinished = sum(total - done for total, done in sizes) + len(left)
     path: list[Task] | None = None
     if not more and unfinished <= budget:
-        left += [task for phase in phases for task in _left_in(uow, phase.id)]
+        left += [task for phase in phases for task in _unfinished_in(uow, phase.id)]
         path = schedule.longest_chain(uow, left)
         budget -= unfinished
     marked = [task.id for task in path or ()]
     stages = []
     for phase, size in zip(phases, sizes, strict=True):
-        closed = gate(initiative, phase, ahead[phase.id])
+        closed = gate_blockers(initiative, phase, ahead[phase.id])
         lanes = dealer.of_phase(phase, size, closed, marked)
-        stages.append(Stage(phase, tuple(ahead[phase.id]), lanes))
+        stages.append(BoardPhase(phase, tuple(ahead[phase.id]), lanes))
     if own:
-        stages.append(Stage(None, (), dealer.of_tasks(own, gate(initiative, None, ()), marked)))
-    return Goal(initiative, tuple(stages), more, _chain(path)), budget
+        stages.append(
+            BoardPhase(None, (), dealer.of_tasks(own, gate_blockers(initiative, None, ()), marked))
+        )
+    return BoardInitiative(initiative, tuple(stages), more, _chain(path)), budget
 
 
 def _in_order(phases: list[Phase], ahead: dict[str, list[Phase]]) -> list[Phase]:
-    """Phases behind those they wait for, older ones first where free to choose."""
+    """Phases in the order of their dependencies; independent ones by age, oldest first."""
     known = {phase.id: phase for phase in phases}
     items = [Item(id=each.id, rank=0, order=0, created_at=each.created_at) for each in phases]
     edges = {key: [each.id for each in others] for key, others in ahead.items()}
-    return [known[key] for key in rules.order(items, edges)]
+    return [known[key] for key in rules.topological_order(items, edges)]
 
 
-def _homeless(dealer: Dealer, loose: Loose, budget: int) -> Goal:
+def _part_without_initiative(
+    dealer: LaneBuilder, loose: UnphasedTasks, budget: int
+) -> BoardInitiative:
     """The part of the board for tasks without an initiative."""
     own = loose[None]
     unfinished = _unfinished(own)
     fits = len(unfinished) <= budget
     path = schedule.longest_chain(dealer.uow, unfinished) if fits else None
     lanes = dealer.of_tasks(own, (), [task.id for task in path or ()])
-    return Goal(None, (Stage(None, (), lanes),), 0, _chain(path))
+    return BoardInitiative(None, (BoardPhase(None, (), lanes),), 0, _chain(path))
 
 
-def _left_in(uow: UnitOfWork, phase_id: str) -> list[Task]:
+def _unfinished_in(uow: UnitOfWork, phase_id: str) -> list[Task]:
     return uow.select(find(TASKS, {"phase_id": phase_id, "status": any_of(_LEFT)}))
 
 
-def _unfinished(tasks: dict[State, list[Task]]) -> list[Task]:
-    return [task for state in tasks for task in tasks[state] if state is not State.COMPLETED]
+def _unfinished(tasks: dict[BoardState, list[Task]]) -> list[Task]:
+    return [task for state in tasks for task in tasks[state] if state is not BoardState.COMPLETED]
 
 
 def _chain(path: list[Task] | None) -> tuple[Task, ...] | None:
-    """A path that is worth marking: one task alone is no chain."""
+    """The path to mark: empty for a single task, which is no chain."""
     if path is None:
         return None
     return tuple(path) if len(path) > 1 else ()

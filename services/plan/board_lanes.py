@@ -1,6 +1,6 @@
-"""The tasks of a phase, or of none, by what can be done about them: the lanes of a board.
+"""The lanes of a board: the tasks of a phase, or without a phase, by state.
 
-Whatever the size of a plan, a lane counts its tasks through lookups and loads only those it shows.
+For any size of plan, a lane counts its tasks through lookups and loads only those it shows.
 """
 
 from collections import defaultdict
@@ -19,25 +19,25 @@ from herdbook.ports.engine.dictionary import (
 )
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan.board_model import Awaited, Card, Lane, Lanes, State, state_of
+from herdbook.services.plan.board_model import Blocker, BoardLane, BoardState, Card, Lanes, state_of
 
 SAMPLE = 100
-"""Among how many waiting tasks of a phase the most urgent are looked for."""
-LOOSE = 1_000
-"""How many tasks without a phase are looked at, in each state."""
-RECENT = 200
-"""Among how many of the last journal entries the last finished tasks are looked for."""
-LAST = 3
+"""How many waiting tasks of a phase are read to find the most urgent."""
+SCAN_LIMIT = 1_000
+"""How many tasks without a phase are read, per state."""
+RECENT_ENTRIES = 200
+"""How many of the last journal entries are read to find the last finished tasks."""
+FINISHED_SHOWN = 3
 """How many of the last finished tasks a lane shows."""
-AWAITED = 5
-"""How many of the tasks that a task waits for are named."""
+BLOCKERS_NAMED = 5
+"""How many of the tasks that a task waits for are named on its card."""
 
-Loose = dict[str | None, dict[State, list[Task]]]
+UnphasedTasks = dict[str | None, dict[BoardState, list[Task]]]
 """The tasks without a phase, by initiative and state."""
 
 
-class Dealer:
-    """Deals tasks into lanes, each with at most `limit` cards."""
+class LaneBuilder:
+    """Builds lanes of at most `limit` cards each."""
 
     def __init__(self, uow: UnitOfWork, limit: int) -> None:
         self.uow = uow
@@ -51,31 +51,35 @@ class Dealer:
         self,
         phase: Phase,
         size: tuple[int, int],
-        closed: tuple[Awaited, ...],
+        closed: tuple[Blocker, ...],
         first: Collection[str] = (),
     ) -> Lanes:
-        """The lanes of a phase; among what waits, tasks of `first` are shown before others."""
+        """The lanes of a phase; among waiting tasks, those in `first` are shown before others."""
         total, done = size
-        completed = self._completed(done, [each for each in self.finished if _in(each, phase.id)])
+        completed = self._completed_lane(
+            done, [each for each in self.finished if _is_in_phase(each, phase.id)]
+        )
         if total == done:
-            return {State.COMPLETED: completed}
+            return {BoardState.COMPLETED: completed}
         held = self.held[phase.id]
         held_reviews = sum(opening.kind is OpeningKind.REVIEW for opening in held)
-        reviewed = self._with_status(phase.id, TaskStatus.QUALITY_REVIEW, LOOSE)
+        reviewed = self._with_status(phase.id, TaskStatus.QUALITY_REVIEW, SCAN_LIMIT)
         reviewed = [each for each in reviewed if each.id not in {one.task_id for one in held}]
         blocked = self._count(phase.id, TaskStatus.BLOCKED)
-        # Both also wait for something now and then, but are shown as what they are.
+        # Blocked and reviewed tasks may also have a WAITING row; they are shown in their own lanes.
         other = blocked + sum(row is not None for row in self.uow.get(WAITING, _ids(reviewed)))
         waiting = self.uow.count(find(WAITING, {"phase_id": phase.id})) - other
         review = self._count(phase.id, TaskStatus.QUALITY_REVIEW) - held_reviews
         ready = total - done - len(held) - review - blocked - waiting
         return {
-            State.READY: Lane(ready, self._ready(phase.id, ready, len(reviewed))),
-            State.HELD: Lane(len(held), self.in_hand(self._tasks(held))),
-            State.WAITING: Lane(waiting, self._waiting(phase.id, waiting, other, closed, first)),
-            State.BLOCKED: Lane(blocked, self._blocked(phase.id, blocked)),
-            State.REVIEW: Lane(review, _cards(reviewed[: self.limit])),
-            State.COMPLETED: completed,
+            BoardState.READY: BoardLane(ready, self._ready_cards(phase.id, ready, len(reviewed))),
+            BoardState.HELD: BoardLane(len(held), self.held_cards(self._tasks(held))),
+            BoardState.WAITING: BoardLane(
+                waiting, self._phase_waiting(phase.id, waiting, other, closed, first)
+            ),
+            BoardState.BLOCKED: BoardLane(blocked, self._blocked_cards(phase.id, blocked)),
+            BoardState.REVIEW: BoardLane(review, _cards(reviewed[: self.limit])),
+            BoardState.COMPLETED: completed,
         }
 
     def size(self, phase_id: str) -> tuple[int, int]:
@@ -85,45 +89,45 @@ class Dealer:
 
     def of_tasks(
         self,
-        tasks: Mapping[State, Sequence[Task]],
-        closed: tuple[Awaited, ...],
+        tasks: Mapping[BoardState, Sequence[Task]],
+        closed: tuple[Blocker, ...],
         first: Collection[str] = (),
     ) -> Lanes:
-        """The lanes of tasks that are known already, most urgent first."""
+        """The lanes of tasks that were loaded already, most urgent first."""
         lanes: Lanes = {}
-        for state in State:
+        for state in BoardState:
             found = tasks.get(state, ())
-            if state is State.COMPLETED:
+            if state is BoardState.COMPLETED:
                 known = set(_ids(found))
                 finished = [each for each in self.finished if each.id in known]
-                lanes[state] = self._completed(len(found), finished)
-            elif state is State.HELD:
-                lanes[state] = Lane(len(found), self.in_hand(found))
-            elif state is State.WAITING:
-                lanes[state] = Lane(len(found), self._held_up(found, closed, first))
+                lanes[state] = self._completed_lane(len(found), finished)
+            elif state is BoardState.HELD:
+                lanes[state] = BoardLane(len(found), self.held_cards(found))
+            elif state is BoardState.WAITING:
+                lanes[state] = BoardLane(len(found), self._waiting_cards(found, closed, first))
             else:
-                lanes[state] = Lane(len(found), _cards(_sorted(found)[: self.limit]))
+                lanes[state] = BoardLane(len(found), _cards(_by_urgency(found)[: self.limit]))
         return lanes
 
-    def loose(self) -> tuple[Loose, int]:
-        """The tasks without a phase, and how many of them were too many to look at."""
+    def tasks_without_phase(self) -> tuple[UnphasedTasks, int]:
+        """The tasks without a phase, and how many more were not read."""
         where = {"phase_id": None, "state": OpeningState.READY}
-        ready = find(OPENINGS, where, by=("rank",), limit=LOOSE)
-        waiting = find(WAITING, {"phase_id": None}, limit=LOOSE)
-        done = find(TASKS, {"phase_id": None, "status": TaskStatus.COMPLETED}, limit=LOOSE)
+        ready = find(OPENINGS, where, by=("rank",), limit=SCAN_LIMIT)
+        waiting = find(WAITING, {"phase_id": None}, limit=SCAN_LIMIT)
+        done = find(TASKS, {"phase_id": None, "status": TaskStatus.COMPLETED}, limit=SCAN_LIMIT)
         openings = {each.task_id: each for each in (*self.held[None], *self.uow.select(ready))}
         keys = [*openings, *(row.task_id for row in self.uow.select(waiting))]
         tasks = [*self.uow.tasks.get_many(keys), *self.uow.select(done)]
-        found: Loose = {}
+        found: UnphasedTasks = {}
         for task in tasks:
             lanes = found.setdefault(task.initiative_id, {})
             lanes.setdefault(state_of(task, openings.get(task.id)), []).append(task)
         there = sum(self.uow.count(query._replace(limit=None)) for query in (ready, waiting, done))
         return found, there + len(self.held[None]) - len(tasks)
 
-    def in_hand(self, tasks: Sequence[Task]) -> tuple[Card, ...]:
-        """Held tasks with who holds them and until when."""
-        shown = _sorted(tasks)[: self.limit]
+    def held_cards(self, tasks: Sequence[Task]) -> tuple[Card, ...]:
+        """Held tasks with their holders and the ends of their leases."""
+        shown = _by_urgency(tasks)[: self.limit]
         openings = self.uow.get(OPENINGS, _ids(shown))
         keys = [task.assignee_id for task in shown if task.assignee_id is not None]
         found: list[Agent | None] = self.uow.get(AGENTS, keys)
@@ -137,7 +141,7 @@ class Dealer:
         return tuple(cards)
 
     def _reviewer(self, task: Task) -> Agent | None:
-        """Who changed a task last: to hold it for its review was the last that happened to it."""
+        """The reviewer of a held task: the claim for review was its last change."""
         where = {"entity": TASKS.name, "key": task.id}
         entries = self.uow.select(find(JOURNAL, where, descending=True, limit=1))
         name = entries[0].agent if entries else None
@@ -148,20 +152,20 @@ class Dealer:
 
     def _with_status(self, phase_id: str, status: TaskStatus, limit: int) -> list[Task]:
         where = {"phase_id": phase_id, "status": status}
-        return _sorted(self.uow.select(find(TASKS, where, limit=limit)))
+        return _by_urgency(self.uow.select(find(TASKS, where, limit=limit)))
 
     def _tasks(self, openings: Iterable[Opening]) -> list[Task]:
         return self.uow.tasks.get_many(opening.task_id for opening in openings)
 
-    def _completed(self, count: int, finished: Sequence[Task]) -> Lane:
-        return Lane(count, _cards(finished[:LAST]))
+    def _completed_lane(self, count: int, finished: Sequence[Task]) -> BoardLane:
+        return BoardLane(count, _cards(finished[:FINISHED_SHOWN]))
 
-    def _blocked(self, phase_id: str, count: int) -> tuple[Card, ...]:
+    def _blocked_cards(self, phase_id: str, count: int) -> tuple[Card, ...]:
         if not count:
             return ()
-        return _cards(self._with_status(phase_id, TaskStatus.BLOCKED, LOOSE)[: self.limit])
+        return _cards(self._with_status(phase_id, TaskStatus.BLOCKED, SCAN_LIMIT)[: self.limit])
 
-    def _ready(self, phase_id: str, count: int, reviewed: int) -> tuple[Card, ...]:
+    def _ready_cards(self, phase_id: str, count: int, reviewed: int) -> tuple[Card, ...]:
         if not count:
             return ()
         where = {"phase_id": phase_id, "state": OpeningState.READY}
@@ -169,54 +173,58 @@ class Dealer:
         work = [each for each in self.uow.select(query) if each.kind is OpeningKind.WORK]
         return _cards(self._tasks(work[: self.limit]))
 
-    def _waiting(
+    def _phase_waiting(
         self,
         phase_id: str,
         count: int,
         other: int,
-        closed: tuple[Awaited, ...],
+        closed: tuple[Blocker, ...],
         first: Collection[str],
     ) -> tuple[Card, ...]:
         if not count:
             return ()
-        query = find(WAITING, {"phase_id": phase_id}, limit=SAMPLE + min(other, LOOSE))
+        query = find(WAITING, {"phase_id": phase_id}, limit=SAMPLE + min(other, SCAN_LIMIT))
         keys = dict.fromkeys((*first, *(row.task_id for row in self.uow.select(query))))
         waits = self.uow.get(WAITING, list(keys))
         known = [row.task_id for row in waits if row is not None and row.phase_id == phase_id]
         tasks = self.uow.tasks.get_many(known)
-        return self._held_up(
-            [task for task in tasks if state_of(task, None) is State.WAITING], closed, first
+        return self._waiting_cards(
+            [task for task in tasks if state_of(task, None) is BoardState.WAITING], closed, first
         )
 
-    def _held_up(
-        self, tasks: Sequence[Task], closed: tuple[Awaited, ...], first: Collection[str]
+    def _waiting_cards(
+        self, tasks: Sequence[Task], closed: tuple[Blocker, ...], first: Collection[str]
     ) -> tuple[Card, ...]:
         """Waiting tasks with what they wait for."""
-        shown = sorted(tasks, key=lambda task: (task.id not in first, _turn(task)))[: self.limit]
+        shown = sorted(tasks, key=lambda task: (task.id not in first, _urgency_key(task)))[
+            : self.limit
+        ]
         rows = self.uow.get(WAITING, _ids(shown))
         before = self._unfinished_before(_ids(shown))
         cards = []
         for task, row in zip(shown, rows, strict=True):
-            named = before[task.id][:AWAITED]
+            named = before[task.id][:BLOCKERS_NAMED]
             more = (row.blockers if row else 0) - len(named) - bool(closed)
             cards.append(Card(task, waits_for=(*named, *closed), more=max(0, more)))
         return tuple(cards)
 
-    def _unfinished_before(self, keys: Sequence[str]) -> dict[str, list[Awaited]]:
-        """The unfinished tasks that each of these waits for, of a thousand that are looked at."""
+    def _unfinished_before(self, keys: Sequence[str]) -> dict[str, list[Blocker]]:
+        """The unfinished tasks that each of these waits for; reads at most SCAN_LIMIT of them."""
         before: dict[str, dict[str, Task]] = {key: {} for key in keys}
         if keys:
-            edges = self.uow.select(find(TASK_DEPENDENCIES, {"task_id": any_of(keys)}, limit=LOOSE))
+            edges = self.uow.select(
+                find(TASK_DEPENDENCIES, {"task_id": any_of(keys)}, limit=SCAN_LIMIT)
+            )
             ends = self.uow.tasks.get_many(edge.depends_on_task_id for edge in edges)
             for edge, end in zip(edges, ends, strict=True):
                 before[edge.task_id][end.id] = end
-            query = find(TASKS, {"parent_task_id": any_of(keys)}, limit=LOOSE)
+            query = find(TASKS, {"parent_task_id": any_of(keys)}, limit=SCAN_LIMIT)
             for child in self.uow.select(query):
                 before[child.parent_task_id or ""][child.id] = child
         return {
             key: [
-                Awaited("task", each.id, each.name, each.status)
-                for each in _sorted(tasks.values())
+                Blocker("task", each.id, each.name, each.status)
+                for each in _by_urgency(tasks.values())
                 if not each.finished
             ]
             for key, tasks in before.items()
@@ -224,8 +232,8 @@ class Dealer:
 
 
 def _last_finished(uow: UnitOfWork) -> list[Task]:
-    """The tasks that were finished last, the last one first."""
-    entries = uow.journal.since(max(0, uow.journal.last() - RECENT), limit=RECENT)
+    """The tasks finished last, the latest first."""
+    entries = uow.journal.since(max(0, uow.journal.last() - RECENT_ENTRIES), limit=RECENT_ENTRIES)
     keys = [
         entry.key
         for entry in reversed(entries)
@@ -235,7 +243,7 @@ def _last_finished(uow: UnitOfWork) -> list[Task]:
     return [task for task in found if task is not None and task.finished]
 
 
-def _in(task: Task, phase_id: str) -> bool:
+def _is_in_phase(task: Task, phase_id: str) -> bool:
     return task.phase_id == phase_id
 
 
@@ -247,9 +255,9 @@ def _cards(tasks: Iterable[Task]) -> tuple[Card, ...]:
     return tuple(Card(task) for task in tasks)
 
 
-def _turn(task: Task) -> tuple[object, ...]:
+def _urgency_key(task: Task) -> tuple[object, ...]:
     return task.priority.rank, task.order, task.created_at, task.id
 
 
-def _sorted(tasks: Iterable[Task]) -> list[Task]:
-    return sorted(tasks, key=_turn)
+def _by_urgency(tasks: Iterable[Task]) -> list[Task]:
+    return sorted(tasks, key=_urgency_key)

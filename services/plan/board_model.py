@@ -1,4 +1,4 @@
-"""What a board shows of a task, and which lane it stands in."""
+"""The values a board is made of: cards, lanes and states."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -17,8 +17,8 @@ from herdbook.domain.plan.model import (
 from herdbook.domain.plan.readiness import Opening, OpeningState, phase_is_open
 
 
-class State(StrEnum):
-    """What can be done about a task: take it, leave it to who holds it, wait, help, look at it."""
+class BoardState(StrEnum):
+    """The lane of a task: what can be done about it now."""
 
     READY = "ready"
     HELD = "held"
@@ -28,7 +28,7 @@ class State(StrEnum):
     COMPLETED = "completed"
 
 
-class Awaited(NamedTuple):
+class Blocker(NamedTuple):
     """Something a task waits for: a `task`, a `phase` or an `initiative`."""
 
     kind: str
@@ -38,50 +38,51 @@ class Awaited(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A task as a board shows it; `more` counts what it waits for beyond what is named.
+    """A task as a board shows it; `more` counts blockers that are not in `waits_for`.
 
-    Who holds it `for_review` is not who did the work, and known only if they said who they are.
+    The holder `for_review` is the reviewer, not the agent that did the work, and is known only if
+    the reviewer acted as a registered agent.
     """
 
     task: Task
     holder: Agent | None = None
     for_review: bool = False
     lease_until: datetime | None = None
-    waits_for: tuple[Awaited, ...] = ()
+    waits_for: tuple[Blocker, ...] = ()
     more: int = 0
 
 
-class Lane(NamedTuple):
-    """How many tasks are in a state, and the first of them."""
+class BoardLane(NamedTuple):
+    """The number of tasks in a state, and the cards of the first of them."""
 
     total: int
     cards: tuple[Card, ...] = ()
 
 
-Lanes = dict[State, Lane]
+Lanes = dict[BoardState, BoardLane]
 
 
-def state_of(task: Task, opening: Opening | None) -> State:
-    """What can be done about a task."""
+def state_of(task: Task, opening: Opening | None) -> BoardState:
+    """The state of a task on the board."""
     if task.finished:
-        return State.COMPLETED
+        return BoardState.COMPLETED
     if opening is not None and opening.state is OpeningState.HELD:
-        return State.HELD
+        return BoardState.HELD
     if task.status is TaskStatus.BLOCKED:
-        return State.BLOCKED
+        return BoardState.BLOCKED
     if task.status is TaskStatus.QUALITY_REVIEW:
-        return State.REVIEW
-    return State.WAITING if opening is None else State.READY
+        return BoardState.REVIEW
+    return BoardState.WAITING if opening is None else BoardState.READY
 
 
-def gate(
+def gate_blockers(
     initiative: Initiative | None, phase: Phase | None, ahead: Iterable[Phase]
-) -> tuple[Awaited, ...]:
-    """What keeps work from starting, as far as initiative and phases go."""
+) -> tuple[Blocker, ...]:
+    """The initiative and phases that keep the tasks of a phase from starting."""
     closed: list[tuple[str, Initiative | Phase]] = []
     if initiative is not None and initiative.status is not InitiativeStatus.ACTIVE:
         closed.append(("initiative", initiative))
     if phase is not None and not phase_is_open(phase, initiative):
         closed.append(("phase", phase))
     closed += [("phase", each) for each in ahead if each.status is not PhaseStatus.COMPLETED]
-    return tuple(Awaited(kind, each.id, each.name, each.status) for kind, each in closed)
+    return tuple(Blocker(kind, each.id, each.name, each.status) for kind, each in closed)

@@ -1,4 +1,4 @@
-"""Who works on what: claim a task, keep it, finish it or give it back."""
+"""Claim a task, renew its lease, complete, fail or release it."""
 
 from datetime import timedelta
 
@@ -7,7 +7,6 @@ from herdbook.domain.plan.claims import LEASE, MAX_RETRIES, Claim
 from herdbook.domain.plan.model import Initiative, Task
 from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan import phases
 
 CANDIDATES = 10
 
@@ -19,7 +18,7 @@ def ready(
     initiative_id: str | None = None,
     phase_id: str | None = None,
 ) -> list[Task]:
-    """The first tasks that can be claimed now, most urgent first."""
+    """The tasks that can be claimed now, most urgent first."""
     return uow.tasks.ready(limit, initiative_id=initiative_id, phase_id=phase_id)
 
 
@@ -32,10 +31,10 @@ def claim(
     ttl: timedelta = LEASE,
     max_retries: int = MAX_RETRIES,
 ) -> Claim | None:
-    """Give the most urgent ready task to an agent, for as long as its lease lasts.
+    """Claim the most urgent ready task for an agent, with a lease of `ttl`.
 
-    None if there is nothing to do for it. A task that was taken over too often is blocked on the
-    way instead of being given out once more.
+    Returns None if there is no task for it. A task whose lease expired too often is set to blocked
+    instead of being claimed once more.
     """
     agent = uow.agents.get(agent_id)
     limit = CANDIDATES
@@ -56,40 +55,32 @@ def claim(
 
 
 def _give(uow: UnitOfWork, opening: Opening, task: Task, agent_id: str, ttl: timedelta) -> Claim:
-    held = rules.hold(opening, uow.now, ttl)
+    held = rules.extend_lease(opening, uow.now, ttl)
     uow.openings.put(held)
     claimed = uow.tasks.save(rules.claim(task, opening, agent_id))
-    if task.phase_id is not None:
-        phase = uow.phases.get(task.phase_id)
-        begun = rules.phase_after_claim(phase)
-        if begun is not phase:
-            uow.phases.save(begun)
     built_on = {each.id: each.summary for each in uow.tasks.dependencies(task.id)}
     return Claim(claimed, held, built_on)
 
 
 def heartbeat(uow: UnitOfWork, task_id: str, fence: int, *, ttl: timedelta = LEASE) -> Opening:
-    """Keep a claimed task for longer; the task itself is not written."""
+    """Renew the lease of a claimed task; the task itself is not written."""
     rules.check_fence(uow.tasks.get(task_id), fence)
-    held = rules.hold(uow.openings.get(task_id), uow.now, ttl)
+    held = rules.extend_lease(uow.openings.get(task_id), uow.now, ttl)
     uow.openings.put(held)
     return held
 
 
 def complete(uow: UnitOfWork, task_id: str, fence: int, summary: str | None = None) -> Task:
-    """Hand in a claimed task, or let a reviewed one pass."""
+    """Complete a claimed task, or approve a reviewed one."""
     task = uow.tasks.get(task_id)
     rules.check_fence(task, fence)
-    done = uow.tasks.save(rules.complete(task, summary, _initiative(uow, task)))
-    if done.finished and done.phase_id is not None:
-        phases.close(uow, uow.phases.get(done.phase_id))
-    return done
+    return uow.tasks.save(rules.complete(task, summary, _initiative(uow, task)))
 
 
 def fail(uow: UnitOfWork, task_id: str, fence: int, *, max_retries: int = MAX_RETRIES) -> Task:
-    """Give a claimed task back because it did not work out, or a reviewed one because it must not.
+    """Give a claimed task back as failed, or reject a reviewed one.
 
-    It is tried again, unless that happened too often.
+    It becomes ready again, or blocked if it failed too often.
     """
     task = uow.tasks.get(task_id)
     rules.check_fence(task, fence)
@@ -97,15 +88,15 @@ def fail(uow: UnitOfWork, task_id: str, fence: int, *, max_retries: int = MAX_RE
 
 
 def release(uow: UnitOfWork, task_id: str, fence: int) -> Task:
-    """Give a claimed task back untried."""
+    """Give a claimed task back without counting a retry."""
     task = uow.tasks.get(task_id)
     rules.check_fence(task, fence)
-    uow.openings.put(rules.free(uow.openings.get(task_id)))
+    uow.openings.put(rules.end_lease(uow.openings.get(task_id)))
     return uow.tasks.save(rules.release(task))
 
 
 def retry(uow: UnitOfWork, task_id: str) -> Task:
-    """Let a task that failed too often be tried again from the start."""
+    """Make a blocked task ready again, with no retries counted."""
     return uow.tasks.save(rules.retry(uow.tasks.get(task_id)))
 
 

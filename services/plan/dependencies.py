@@ -1,4 +1,4 @@
-"""What waits for what: tasks for tasks, phases for phases."""
+"""Dependencies between tasks and between phases."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from herdbook.domain.plan.model import Phase, Task
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
-def task_after(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
-    """Let a task wait for others; CycleRefused names what would wait for one another.
+def add_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
+    """Add dependencies to a task; those it has already stay.
 
-    What it waits for already stays so.
+    Raises CycleRefused, with the cycle, if tasks would wait for one another.
     """
     there = {each.id for each in uow.tasks.dependencies(task_id)}
     fresh = [other for other in dict.fromkeys(others) if other not in there]
@@ -18,21 +18,21 @@ def task_after(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
     return uow.tasks.get(task_id)
 
 
-def task_not_after(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
-    """Let a task no longer wait for others; NotFound if it did not."""
+def remove_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
+    """Remove dependencies from a task; raises NotFound for one it does not have."""
     for other in others:
         if not uow.tasks.remove_dependency(task_id, other):
             raise NotFound("dependency", f"{task_id} after {other}")
     return uow.tasks.get(task_id)
 
 
-def task_waits_for(uow: UnitOfWork, task_id: str) -> list[Task]:
-    """What a task waits for, finished or not."""
+def task_dependencies(uow: UnitOfWork, task_id: str) -> list[Task]:
+    """The tasks a task depends on, finished or not."""
     return uow.tasks.dependencies(task_id)
 
 
-def phase_after(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
-    """Let a phase wait for others; CycleRefused names what would wait for one another."""
+def add_phase_dependencies(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
+    """Add dependencies to a phase; raises CycleRefused, with the cycle, if that closes one."""
     there = {each.id for each in uow.phases.dependencies(phase_id)}
     for other in dict.fromkeys(others):
         if other not in there:
@@ -40,8 +40,8 @@ def phase_after(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
     return uow.phases.get(phase_id)
 
 
-def phase_not_after(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
-    """Let a phase no longer wait for others; NotFound if it did not."""
+def remove_phase_dependencies(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
+    """Remove dependencies from a phase; raises NotFound for one it does not have."""
     for other in others:
         if not uow.phases.remove_dependency(phase_id, other):
             raise NotFound("dependency", f"{phase_id} after {other}")

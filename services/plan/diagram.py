@@ -1,6 +1,6 @@
-"""A plan as it is drawn: what is left to do, in which wave, and what waits for what.
+"""The diagram of a plan: unfinished tasks, their waves and their dependencies.
 
-Between phases there is one arrow instead of one between each two of their tasks.
+Between two phases there is one arrow instead of one between each two of their tasks.
 """
 
 from collections.abc import Iterable
@@ -13,46 +13,46 @@ from herdbook.ports.engine.dictionary import OPENINGS, PHASES, TASKS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import schedule
-from herdbook.services.plan.board_model import State, state_of
+from herdbook.services.plan.board_model import BoardState, state_of
 
-LARGEST = 5_000
-"""How many tasks one drawing holds at most."""
+MAX_TASKS = 5_000
+"""How many tasks one diagram holds at most."""
 _LEFT = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
 _GATE, _DONE = "gate:", "done:"
 
 
-class Node(NamedTuple):
-    """A task of a drawing; `after` has the ids of the drawn tasks and phases it waits for."""
+class DiagramNode(NamedTuple):
+    """A task of a diagram; `after` has the ids of the shown tasks and phases it waits for."""
 
     task: Task
     wave: int
-    state: State
+    state: BoardState
     critical: bool
     after: tuple[str, ...]
 
 
-class Stretch(NamedTuple):
-    """A phase of a drawing; `after` has the ids of the drawn phases and tasks it waits for."""
+class DiagramPhase(NamedTuple):
+    """A phase of a diagram; `after` has the ids of the shown phases and tasks it waits for."""
 
     phase: Phase
     after: tuple[str, ...]
 
 
-class Drawing(NamedTuple):
-    """All nodes, the first wave first, and the phases they are in."""
+class Diagram(NamedTuple):
+    """The nodes in the order of waves, their phases, and the critical path."""
 
-    nodes: tuple[Node, ...]
-    stretches: tuple[Stretch, ...]
+    nodes: tuple[DiagramNode, ...]
+    stretches: tuple[DiagramPhase, ...]
     critical_path: tuple[str, ...]
 
 
-def drawing(
+def build_diagram(
     uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
-) -> Drawing:
-    """What is left to do of a space, an initiative or a phase.
+) -> Diagram:
+    """The diagram of the unfinished tasks of a space, an initiative or a phase.
 
-    NotFound for an initiative or a phase that is not there, InvalidValue for more than one drawing
-    can hold.
+    Raises NotFound if the initiative or phase does not exist, and InvalidValue for more tasks than
+    one diagram can hold.
     """
     _refuse_too_much(uow, initiative_id, phase_id)
     found = schedule.layout(uow, initiative_id=initiative_id, phase_id=phase_id)
@@ -62,28 +62,28 @@ def drawing(
     openings = uow.get(OPENINGS, [task.id for task in tasks])
     wave_of = {task.id: at for at, wave in enumerate(found.waves, start=1) for task in wave}
     arrows = _Arrows(found.edges, wave_of, phase_ids)
-    return Drawing(
+    return Diagram(
         tuple(
-            Node(
+            DiagramNode(
                 task,
                 wave_of[task.id],
                 state_of(task, opening),
                 task.id in path,
-                # What its phase waits for is told of the phase, not of each task in it.
+                # What its phase waits for is shown at the phase, not at each of its tasks.
                 arrows.of(task.id, but=f"{_GATE}{task.phase_id}"),
             )
             for task, opening in zip(tasks, openings, strict=True)
         ),
         tuple(
-            Stretch(phase, arrows.of(f"{_GATE}{phase.id}"))
-            for phase in uow.existing(PHASES, phase_ids)
+            DiagramPhase(phase, arrows.of(f"{_GATE}{phase.id}"))
+            for phase in uow.get_existing(PHASES, phase_ids)
         ),
         tuple(path),
     )
 
 
 class _Arrows:
-    """The graph of a plan, with all that is not drawn passed through."""
+    """The arrows of a diagram: edges of the plan's graph that skip all nodes not shown."""
 
     def __init__(self, edges: Edges, tasks: Iterable[str], phases: Iterable[str]) -> None:
         self._edges = edges
@@ -91,7 +91,7 @@ class _Arrows:
         self._shown |= {f"{_DONE}{key}": key for key in phases}
 
     def of(self, node: str, but: str = "") -> tuple[str, ...]:
-        """The ids of the drawn tasks and phases that a node waits for."""
+        """The ids of the shown tasks and phases that a node waits for, not following `but`."""
         found: dict[str, None] = {}
         seen = {node, but}
         left = [node]
@@ -116,7 +116,7 @@ def _refuse_too_much(uow: UnitOfWork, initiative_id: str | None, phase_id: str |
         count = sum(inside) + min(loose, uow.count(find(TASKS, {"initiative_id": initiative_id})))
     else:
         count = uow.count(find(TASKS, {"status": left}))
-    if count > LARGEST:
-        reason = f"has {count} unfinished tasks, more than the {LARGEST} of one drawing"
+    if count > MAX_TASKS:
+        reason = f"has {count} unfinished tasks, more than the {MAX_TASKS} of one drawing"
         narrower = "; ask for one initiative or one phase" if phase_id is None else ""
         raise InvalidValue("plan", reason + narrower)

@@ -1,12 +1,12 @@
-"""Errands: small changes to a project outside any initiative, from their start to their end."""
+"""Errands: small changes to a project outside any initiative."""
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import Errand, ErrandStatus
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-ENDED = (ErrandStatus.MERGED, ErrandStatus.ABANDONED)
-"""Where an errand stays once it has come there."""
+FINAL_STATUSES = (ErrandStatus.MERGED, ErrandStatus.ABANDONED)
+"""The statuses that an errand keeps once it has them."""
 
 
 def start(
@@ -19,9 +19,9 @@ def start(
     agent_id: str | None = None,
     errand_id: str = "",
 ) -> Errand:
-    """Begin an errand, on the project's default branch unless told otherwise.
+    """Start an errand, based on the project's default branch unless `base_branch` is given.
 
-    The id may be the caller's; AlreadyExists if it is taken.
+    The caller may choose the id; raises AlreadyExists if it is in use.
     """
     project = uow.projects.get(project_id)
     return uow.errands.add(
@@ -36,12 +36,12 @@ def start(
     )
 
 
-def move(uow: UnitOfWork, errand_id: str, status: ErrandStatus) -> Errand:
-    """Take an errand a step on or back; InvalidValue if it was merged or abandoned already."""
+def change_status(uow: UnitOfWork, errand_id: str, status: ErrandStatus) -> Errand:
+    """Change an errand's status; raises InvalidValue if it was merged or abandoned already."""
     errand = uow.errands.get(errand_id)
     if errand.status == status:
         return errand
-    if errand.status in ENDED:
+    if errand.status in FINAL_STATUSES:
         reason = f"errand {errand.id!r} is {errand.status} and stays so. Nothing was written"
         raise InvalidValue("status", reason)
     return uow.errands.save(evolve(errand, status=status))

@@ -1,4 +1,4 @@
-"""What agents propose: accepted into the plan, or dismissed."""
+"""Accept and dismiss the proposals of agents."""
 
 from collections.abc import Sequence
 
@@ -6,50 +6,52 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import ChangeSet, Proposal, ProposalStatus
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan.accept_proposals import Acceptance
+from herdbook.services.plan.accept_proposals import ProposalAcceptance
 
 
 def accept(uow: UnitOfWork, proposal_id: str, *, summary: str | None = None) -> ChangeSet:
-    """Let a pending proposal come true; the change set can be reverted."""
+    """Accept a pending proposal; the change set it makes can be reverted."""
     return accept_all(uow, [proposal_id], summary=summary)
 
 
 def accept_all(
     uow: UnitOfWork, proposal_ids: Sequence[str], *, summary: str | None = None
 ) -> ChangeSet:
-    """Let pending proposals of one initiative come true, all or none, as one change set.
+    """Accept pending proposals of one initiative, all or none, as one change set.
 
-    InvalidValue for one that is not pending or whose metadata says what nobody understands,
-    UnknownReference where it names what is not there. Nothing is written then.
+    Raises InvalidValue for one that is not pending or has unknown metadata, and UnknownReference
+    where it names a row that does not exist. Nothing is written then.
     """
     proposals = uow.proposals.get_many(dict.fromkeys(proposal_ids))
     _check(uow, proposals)
-    acceptance = Acceptance(uow, proposals)
+    acceptance = ProposalAcceptance(uow, proposals)
     acceptance.prepare()
     acceptance.write()
     accepted = [evolve(each, status=ProposalStatus.ACCEPTED) for each in proposals]
     uow.proposals.save_all(accepted)
     agents = {each.agent_id for each in proposals}
-    said = proposals[0].summary if len(proposals) == 1 else "; ".join(p.title for p in proposals)
+    default_summary = (
+        proposals[0].summary if len(proposals) == 1 else "; ".join(p.title for p in proposals)
+    )
     return uow.change_sets.add(
         ChangeSet(
             initiative_id=proposals[0].initiative_id,
             agent_id=agents.pop() if len(agents) == 1 else None,
-            summary=said if summary is None else summary,
+            summary=default_summary if summary is None else summary,
             tx=uow.tx,
         )
     )
 
 
 def dismiss(uow: UnitOfWork, proposal_id: str) -> Proposal:
-    """Turn a pending proposal down."""
+    """Dismiss a pending proposal; raises InvalidValue if it is not pending."""
     proposal = uow.proposals.get(proposal_id)
     _check_pending(proposal)
     return uow.proposals.save(evolve(proposal, status=ProposalStatus.DISMISSED))
 
 
 def dismiss_all_of(uow: UnitOfWork, agent_id: str) -> list[Proposal]:
-    """Turn down all that an agent proposed and nobody decided on."""
+    """Dismiss all pending proposals of an agent."""
     agent = uow.agents.get(agent_id)
     return uow.proposals.set_status_of_agent(agent.id, ProposalStatus.DISMISSED)
 

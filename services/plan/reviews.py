@@ -1,6 +1,6 @@
-"""Remarks on the diff of a phase: threads of a first remark and its replies.
+"""Review comments on the diff of a phase, in threads of a first comment and its replies.
 
-A thread is resolved as a whole, and its first remark keeps whether it is.
+A thread is resolved as a whole; its first comment holds whether it is.
 """
 
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from herdbook.domain.plan.model import LineType, ReviewComment
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 YOU = "you"
-"""Who speaks where nobody is named."""
+"""The author of a comment if none is given."""
 
 
-class Thread(NamedTuple):
-    """A first remark, and what was replied to it, oldest first."""
+class CommentThread(NamedTuple):
+    """A first comment and its replies, oldest first."""
 
     first: ReviewComment
     replies: tuple[ReviewComment, ...]
@@ -30,7 +30,7 @@ def comment(
     line_type: LineType,
     author: str = YOU,
 ) -> ReviewComment:
-    """Begin a thread at a line of a phase's diff; of a removed line it is the old side's number."""
+    """Start a thread at a line of a phase's diff; a removed line has its old number."""
     return uow.review_comments.add(
         ReviewComment(
             phase_id=phase_id,
@@ -44,11 +44,11 @@ def comment(
 
 
 def reply(uow: UnitOfWork, comment_id: str, body: str, *, author: str = YOU) -> ReviewComment:
-    """Add to the thread of a remark, whichever of its remarks is named.
+    """Add a reply to the thread of any of its comments.
 
-    The reply stands where the thread does. Whether the thread is resolved stays as it was.
+    The reply has the file and line of the thread. Whether the thread is resolved does not change.
     """
-    first = _first(uow, comment_id)
+    first = _first_comment(uow, comment_id)
     return uow.review_comments.add(
         ReviewComment(
             phase_id=first.phase_id,
@@ -63,40 +63,40 @@ def reply(uow: UnitOfWork, comment_id: str, body: str, *, author: str = YOU) -> 
 
 
 def resolve(uow: UnitOfWork, comment_id: str) -> ReviewComment:
-    """Mark the thread of a remark as dealt with; gives its first remark."""
+    """Mark the thread of a comment as resolved; returns its first comment."""
     return _mark(uow, comment_id, resolved=True)
 
 
 def unresolve(uow: UnitOfWork, comment_id: str) -> ReviewComment:
-    """Take up the thread of a remark again; gives its first remark."""
+    """Mark the thread of a comment as not resolved; returns its first comment."""
     return _mark(uow, comment_id, resolved=False)
 
 
-def threads(uow: UnitOfWork, phase_id: str, *, resolved: bool | None = None) -> list[Thread]:
-    """The threads of a phase, oldest first: all, or those that are, or are not, resolved."""
+def threads(uow: UnitOfWork, phase_id: str, *, resolved: bool | None = None) -> list[CommentThread]:
+    """The threads of a phase, oldest first; with `resolved`, only those that are or are not."""
     remarks = uow.review_comments.of_phase(uow.phases.get(phase_id).id)
     replies: dict[str, list[ReviewComment]] = {}
     for each in remarks:
         if each.parent_comment_id is not None:
-            replies.setdefault(_first(uow, each.id).id, []).append(each)
+            replies.setdefault(_first_comment(uow, each.id).id, []).append(each)
     return [
-        Thread(each, tuple(replies.get(each.id, ())))
+        CommentThread(each, tuple(replies.get(each.id, ())))
         for each in remarks
         if each.parent_comment_id is None and resolved in (None, each.resolved)
     ]
 
 
 def _mark(uow: UnitOfWork, comment_id: str, *, resolved: bool) -> ReviewComment:
-    first = _first(uow, comment_id)
+    first = _first_comment(uow, comment_id)
     if first.resolved is resolved:
         return first
     return uow.review_comments.save(evolve(first, resolved=resolved))
 
 
-def _first(uow: UnitOfWork, comment_id: str) -> ReviewComment:
-    """The remark that began a thread.
+def _first_comment(uow: UnitOfWork, comment_id: str) -> ReviewComment:
+    """The first comment of a thread.
 
-    Nobody forbids a remark to be its own ancestor; then the walk ends before it comes round.
+    Nothing forbids a comment to be its own ancestor; the walk ends before it repeats itself.
     """
     remark = uow.review_comments.get(comment_id)
     seen = {remark.id}

@@ -1,4 +1,4 @@
-"""One screen over a repository: who works on what, since when, and what it waits for."""
+"""The status of a repository: which agent works on what, since when, and what it waits for."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -14,9 +14,9 @@ from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 YOU = "you"
-"""Whom an agent waits for that asked a person."""
+"""What an agent that asked a person waits for."""
 RECENT = 100
-"""Among how many of the last journal entries an agent's last one is looked for."""
+"""How many of the last journal entries are searched for an agent's last one."""
 _SHOWN = (
     AgentStatus.RUNNING,
     AgentStatus.WAITING_FOR_INPUT,
@@ -25,8 +25,8 @@ _SHOWN = (
 )
 
 
-class Row(NamedTuple):
-    """An agent, or a held task that no agent is known for, and what it is at."""
+class StatusRow(NamedTuple):
+    """An agent and the task it holds, or a held task whose agent is not known."""
 
     worktree_id: str | None
     agent: Agent | None
@@ -38,11 +38,11 @@ class Row(NamedTuple):
 
 
 class Status(NamedTuple):
-    """How a space stands at one moment."""
+    """The status of a space at one moment."""
 
     now: datetime
     worktrees: tuple[Worktree, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[StatusRow, ...]
     ready: int
     held: int
     waiting: int
@@ -51,34 +51,34 @@ class Status(NamedTuple):
 
 
 def status(uow: UnitOfWork) -> Status:
-    """How the space of a unit of work stands."""
+    """The status of the space of a unit of work."""
     where = {"status": any_of(_SHOWN)}
-    agents = [each for each in uow.agents.select(find(uow.agents.kind, where)) if _counts(each)]
+    agents = [each for each in uow.agents.select(find(uow.agents.kind, where)) if _is_shown(each)]
     held = uow.openings.select(find(OPENINGS, {"state": OpeningState.HELD}))
     openings = {opening.task_id: opening for opening in held}
     tasks = uow.tasks.get_many(openings)
     recent = uow.journal.since(max(0, uow.journal.last() - RECENT), limit=RECENT)
-    rows = _rows(agents, tasks, openings, _awaited(uow, agents), recent)
+    rows = _rows(agents, tasks, openings, _waiting_for(uow, agents), recent)
     return Status(
         now=uow.now,
         worktrees=tuple(uow.worktrees.page()),
-        rows=tuple(sorted(rows, key=_place)),
+        rows=tuple(sorted(rows, key=_sort_key)),
         ready=uow.count(find(OPENINGS, {"state": OpeningState.READY})),
         held=len(held),
         waiting=uow.count(find(WAITING)),
         last_entry=recent[-1] if recent else None,
-        noted=_noted(recent),
+        noted=_latest_notes(recent),
     )
 
 
-def _noted(recent: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """The last entry with each note of each agent or person."""
+def _latest_notes(recent: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
+    """The last entry for each note of each agent or person."""
     last = {(each.agent, each.person, each.note): each for each in recent if each.note}
     return tuple(last.values())
 
 
-def _counts(agent: Agent) -> bool:
-    """Whether somebody may still want to see it."""
+def _is_shown(agent: Agent) -> bool:
+    """Whether the agent is shown: a crashed one until a person has dismissed it."""
     return agent.user_dismissed_at is None or agent.status is not AgentStatus.CRASHED
 
 
@@ -88,7 +88,7 @@ def _rows(
     openings: dict[str, Opening],
     awaited: dict[str, tuple[str, ...]],
     recent: Sequence[JournalEntry],
-) -> list[Row]:
+) -> list[StatusRow]:
     last = {entry.agent: entry for entry in recent if entry.agent}
     by_assignee: dict[str | None, list[Task]] = {}
     for task in tasks:
@@ -97,28 +97,28 @@ def _rows(
     for agent in agents:
         lasts = awaited.get(agent.id, ()), last.get(agent.name)
         held = by_assignee.pop(agent.id, [])
-        rows += [_at_task(task, agent, openings[task.id], *lasts) for task in held]
+        rows += [_task_row(task, agent, openings[task.id], *lasts) for task in held]
         if not held:
-            rows.append(Row(agent.worktree_id, agent, None, agent.updated_at, None, *lasts))
+            rows.append(StatusRow(agent.worktree_id, agent, None, agent.updated_at, None, *lasts))
     orphaned = [task for left in by_assignee.values() for task in left]
-    return rows + [_at_task(task, None, openings[task.id]) for task in orphaned]
+    return rows + [_task_row(task, None, openings[task.id]) for task in orphaned]
 
 
-def _at_task(
+def _task_row(
     task: Task,
     agent: Agent | None,
     opening: Opening,
     waiting_for: tuple[str, ...] = (),
     last_entry: JournalEntry | None = None,
-) -> Row:
+) -> StatusRow:
     worktree_id = agent.worktree_id if agent is not None else task.worktree_id
-    return Row(
+    return StatusRow(
         worktree_id, agent, task, task.updated_at, opening.lease_until, waiting_for, last_entry
     )
 
 
-def _awaited(uow: UnitOfWork, agents: Sequence[Agent]) -> dict[str, tuple[str, ...]]:
-    """Whom each agent waits for: agents it asked, or a person."""
+def _waiting_for(uow: UnitOfWork, agents: Sequence[Agent]) -> dict[str, tuple[str, ...]]:
+    """What each agent waits for: agents it asked, or a person."""
     names = {agent.id: agent.name for agent in agents}
     pairs = [(agent.id, YOU) for agent in agents if agent.status is AgentStatus.WAITING_FOR_INPUT]
     if names:
@@ -134,18 +134,18 @@ def _awaited(uow: UnitOfWork, agents: Sequence[Agent]) -> dict[str, tuple[str, .
                     names.get(message.recipient_id or "", "?") if to_agent else YOU,
                 )
             )
-    return _grouped(pairs)
+    return _group(pairs)
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+def _group(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     grouped: dict[str, dict[str, None]] = {}
     for key, value in pairs:
         grouped.setdefault(key, {})[value] = None
     return {key: tuple(values) for key, values in grouped.items()}
 
 
-def _place(row: Row) -> tuple[str, int, str]:
-    """By worktree, those at work first, then by name."""
+def _sort_key(row: StatusRow) -> tuple[str, int, str]:
+    """Sort by worktree, then by status, running agents first, then by name."""
     order = list(_SHOWN)
     agent = row.agent
     return (

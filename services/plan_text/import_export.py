@@ -1,22 +1,22 @@
-"""Whole plans in and out: the store brought to what a text says, and put into text."""
+"""Import and export whole plans as text."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused
-from herdbook.domain.plan.claims import lease_is_over, phase_after_last_task, phase_after_new_task
-from herdbook.domain.plan.model import Phase, PhaseStatus, Task
+from herdbook.domain.plan.claims import lease_is_over
+from herdbook.domain.plan.model import Phase
 from herdbook.domain.plan.readiness import OpeningState
 from herdbook.domain.plan_text.tree import INITIATIVE, PHASE, TASK, PlanText
 from herdbook.ports.engine.dictionary import OPENINGS, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan_text.matching import Arrival, Wanted, arrival_of
+from herdbook.services.plan_text.matching import MatchedItem, PlanMatch, match_plan
 from herdbook.services.plan_text.render import KINDS, Rows, all_rows, edges_of, plan_of, rows_under
 
 
-class Added(NamedTuple):
-    """An item that is new, the id it has now and the one it had in the text."""
+class AddedItem(NamedTuple):
+    """A new item: its id in the store, and the ref it had in the text."""
 
     kind: str
     id: str
@@ -24,8 +24,8 @@ class Added(NamedTuple):
     ref: str
 
 
-class Changed(NamedTuple):
-    """An item that is not as it was, and the fields in which it differs."""
+class ChangedItem(NamedTuple):
+    """A changed item and the fields in which it changed."""
 
     kind: str
     id: str
@@ -33,8 +33,8 @@ class Changed(NamedTuple):
     fields: tuple[str, ...]
 
 
-class LeftAlone(NamedTuple):
-    """Something that is not as the text has it, and why it was left so."""
+class SkippedItem(NamedTuple):
+    """An item that differs from the text and was left as it is, with the reason."""
 
     kind: str
     id: str
@@ -43,16 +43,16 @@ class LeftAlone(NamedTuple):
 
 
 class ImportReport(NamedTuple):
-    """What an import did."""
+    """The result of an import."""
 
-    added: tuple[Added, ...]
-    changed: tuple[Changed, ...]
-    left_alone: tuple[LeftAlone, ...]
+    added: tuple[AddedItem, ...]
+    changed: tuple[ChangedItem, ...]
+    left_alone: tuple[SkippedItem, ...]
     unchanged: int
 
 
 def export_plan(uow: UnitOfWork, initiative_id: str | None = None) -> PlanText:
-    """The whole plan of a space, or one initiative of it; NotFound if there is none such."""
+    """The plan of a space, or of one initiative; raises NotFound if that does not exist."""
     rows = all_rows(uow) if initiative_id is None else rows_under(uow, [initiative_id], ())
     edges = edges_of(uow, PHASE, [phase.id for phase in rows.phases])
     edges |= edges_of(uow, TASK, [task.id for task in rows.tasks])
@@ -60,23 +60,24 @@ def export_plan(uow: UnitOfWork, initiative_id: str | None = None) -> PlanText:
 
 
 def import_plan(uow: UnitOfWork, plan: PlanText) -> ImportReport:
-    """Bring the store to what a text says of the items that are in it; nothing is ever removed.
+    """Make the rows of a plan's items as the text has them; nothing is ever removed.
 
-    An item whose ref is the id of a row is that row; any other is new. InvalidValue if something
-    waits for what is nowhere, CycleRefused, with the names, if things would wait for one another.
+    An item whose ref is the id of a row is that row; any other is new. Raises InvalidValue if an
+    item waits for one that exists neither in the text nor in the store, and CycleRefused, with the
+    names, if items would wait for one another.
     """
-    arrival = arrival_of(uow, plan)
-    stay = _statuses(uow, arrival)
+    arrival = match_plan(uow, plan)
+    stay = _apply_statuses(uow, arrival)
     try:
         _write(uow, arrival)
     except CycleRefused as error:
         raise CycleRefused(_names(uow, arrival, error.cycle)) from error
-    follow = _let_phases_follow(uow, arrival)
-    return _report(uow, arrival, stay, follow)
+    uow.reactions.run()
+    return _report(uow, arrival, stay, uow.reactions.saved.get(PHASES.name, {}))
 
 
-def _statuses(uow: UnitOfWork, arrival: Arrival) -> list[LeftAlone]:
-    """Move statuses as far as the rules allow, and tell where they do not."""
+def _apply_statuses(uow: UnitOfWork, arrival: PlanMatch) -> list[SkippedItem]:
+    """Apply the statuses of the text as far as the rules allow; returns those not applied."""
     tasks = [each for each in arrival.items if each.sort is TASK and each.before is not None]
     openings = uow.get(OPENINGS, [each.id for each in tasks])
     held = {
@@ -86,39 +87,39 @@ def _statuses(uow: UnitOfWork, arrival: Arrival) -> list[LeftAlone]:
         and opening.state is OpeningState.HELD
         and not lease_is_over(opening, uow.now)
     }
-    left: list[LeftAlone] = []
+    left: list[SkippedItem] = []
     for each in arrival.items:
-        reason = each.restate(held=each.id in held)
+        reason = each.apply_status(held=each.id in held)
         if reason is not None:
-            left.append(LeftAlone(each.sort.title, each.id, each.name, reason))
+            left.append(SkippedItem(each.sort.title, each.id, each.name, reason))
     return left
 
 
-def _write(uow: UnitOfWork, arrival: Arrival) -> None:
-    """Write it in an order in which nothing is ever in the way that would be gone at the end."""
-    for kind, gone in arrival.edges_gone.items():
+def _write(uow: UnitOfWork, arrival: PlanMatch) -> None:
+    """Write in an order in which no intermediate state breaks a rule that the end state keeps."""
+    for kind, gone in arrival.removed_edges.items():
         if gone:
             uow.remove(kind, gone)
     new = {each.id for each in arrival.items if each.before is None}
-    later: list[Wanted] = []
+    later: list[MatchedItem] = []
     for sort, kind in KINDS.items():
-        at_once: list[tuple[Wanted, Any]] = []
-        for each in arrival.changed(sort):
-            waits = bool(each.owners() & new)
+        at_once: list[tuple[MatchedItem, Any]] = []
+        for each in arrival.changed_items(sort):
+            waits = bool(each.new_owners() & new)
             later += [each] if waits else []
-            at_once.append((each, each.detached() if waits else each.row))
+            at_once.append((each, each.without_new_owners() if waits else each.row))
         rows = [row for _, row in at_once]
         saved = uow.save(kind, rows) if rows else []
         for (each, _), row in zip(at_once, saved, strict=True):
             each.stored = row
-    added = {kind: arrival.added(sort) for sort, kind in KINDS.items()} | arrival.edges_new
-    uow.adopt({kind: each for kind, each in added.items() if each})
+    added = {kind: arrival.new_rows(sort) for sort, kind in KINDS.items()} | arrival.new_edges
+    uow.insert_verbatim({kind: each for kind, each in added.items() if each})
     for each in later:
         version = vars(each.stored)["version"]
         uow.save(KINDS[each.sort], [evolve(each.row, version=version)])
 
 
-def _names(uow: UnitOfWork, arrival: Arrival, cycle: tuple[str, ...]) -> tuple[str, ...]:
+def _names(uow: UnitOfWork, arrival: PlanMatch, cycle: tuple[str, ...]) -> tuple[str, ...]:
     names = {each.id: each.name for each in arrival.items}
     for key in cycle:
         if key not in names:
@@ -127,88 +128,44 @@ def _names(uow: UnitOfWork, arrival: Arrival, cycle: tuple[str, ...]) -> tuple[s
     return tuple(names[key] for key in cycle)
 
 
-def _let_phases_follow(uow: UnitOfWork, arrival: Arrival) -> dict[str, Phase]:
-    """Take up finished phases that got something to do, and end those that have nothing left.
-
-    A phase that is new, or whose status the text changes, has the one it is given.
-    """
-    begun, ended = _begun_and_ended(arrival)
-    given = {
-        each.id
-        for each in arrival.items
-        if each.sort is PHASE and (each.before is None or each.status_is_given)
-    }
-    follow: dict[str, Phase] = {}
-    for phase in uow.phases.get_many(sorted((begun | ended) - given)):
-        after = phase_after_new_task(phase)
-        if phase.id not in begun:
-            after = _ended(uow, phase)
-        if after is not phase:
-            follow[phase.id] = uow.phases.save(after)
-    return follow
-
-
-def _begun_and_ended(arrival: Arrival) -> tuple[set[str], set[str]]:
-    """The phases that got an unfinished task, and those in which one was finished."""
-    begun: set[str] = set()
-    ended: set[str] = set()
-    for each in arrival.items:
-        row, before = each.row, each.before
-        if not isinstance(row, Task) or row.phase_id is None:
-            continue
-        came = not isinstance(before, Task) or before.phase_id != row.phase_id
-        if came and not row.finished:
-            begun.add(row.phase_id)
-        elif isinstance(before, Task) and row.finished and not before.finished:
-            ended.add(row.phase_id)
-    return begun, ended
-
-
-def _ended(uow: UnitOfWork, phase: Phase) -> Phase:
-    over = phase.status in (PhaseStatus.COMPLETED, PhaseStatus.PENDING_REVIEW)
-    if over or uow.tasks.any_unfinished_in(phase.id):
-        return phase
-    return phase_after_last_task(phase, uow.initiatives.get(phase.initiative_id))
-
-
 def _report(
-    uow: UnitOfWork, arrival: Arrival, stay: list[LeftAlone], follow: dict[str, Phase]
+    uow: UnitOfWork, arrival: PlanMatch, stay: list[SkippedItem], follow: dict[str, Phase]
 ) -> ImportReport:
-    added: list[Added] = []
-    changed: list[Changed] = []
+    added: list[AddedItem] = []
+    changed: list[ChangedItem] = []
     unchanged = 0
     for each in arrival.items:
         title, name = each.sort.title, each.name
-        fields = arrival.fields_changed(each)
+        fields = arrival.changed_fields(each)
         if each.id in follow and "status" not in fields:
             fields += ("status",)
         if each.before is None:
-            added.append(Added(title, each.id, name, each.item.ref))
+            added.append(AddedItem(title, each.id, name, each.item.ref))
         elif fields:
-            changed.append(Changed(title, each.id, name, fields))
+            changed.append(ChangedItem(title, each.id, name, fields))
         else:
             unchanged += 1
     known = {each.id for each in arrival.items}
     changed += [
-        Changed(PHASE.title, key, phase.name, ("status",))
+        ChangedItem(PHASE.title, key, phase.name, ("status",))
         for key, phase in follow.items()
         if key not in known
     ]
-    around = _around(uow, arrival)
+    around = _existing_rows(uow, arrival)
     there = [(PHASE, row.id, row.name) for row in around.phases]
     there += [(TASK, row.id, row.name) for row in around.tasks]
     stay += _out_of_order(arrival)
     missing = [
-        LeftAlone(sort.title, key, name, "is not in the text")
+        SkippedItem(sort.title, key, name, "is not in the text")
         for sort, key, name in there
         if key not in known
     ]
     return ImportReport(tuple(added), tuple(changed), (*stay, *missing), unchanged)
 
 
-def _out_of_order(arrival: Arrival) -> list[LeftAlone]:
-    """Initiatives and phases that the text has behind younger ones: they are kept by age."""
-    left: list[LeftAlone] = []
+def _out_of_order(arrival: PlanMatch) -> list[SkippedItem]:
+    """Initiatives and phases that the text has after younger ones: the store keeps them by age."""
+    left: list[SkippedItem] = []
     youngest: dict[object, tuple[datetime, str]] = {}
     for each in arrival.items:
         if each.sort is TASK or each.is_bare:
@@ -217,13 +174,13 @@ def _out_of_order(arrival: Arrival) -> list[LeftAlone]:
         age = each.row.created_at, each.id
         if age < youngest.setdefault(among, age):
             reason = f"{each.sort.title}s stay in the order in which they were added"
-            left.append(LeftAlone(each.sort.title, each.id, each.name, reason))
+            left.append(SkippedItem(each.sort.title, each.id, each.name, reason))
         youngest[among] = max(age, youngest[among])
     return left
 
 
-def _around(uow: UnitOfWork, arrival: Arrival) -> Rows:
-    """What there is in and under the items that were there and are told in the text."""
+def _existing_rows(uow: UnitOfWork, arrival: PlanMatch) -> Rows:
+    """The stored rows in and under the items of the text that existed before."""
     there = [each for each in arrival.items if each.before is not None and not each.is_bare]
     initiatives = [each.id for each in there if each.sort is INITIATIVE]
     return rows_under(uow, initiatives, [each.id for each in there if each.sort is TASK])

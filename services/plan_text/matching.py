@@ -1,4 +1,4 @@
-"""Which rows the items of a text are, and which rows they are to become."""
+"""Match the items of a plan text with rows, and compute the rows they are to become."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,24 +8,24 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import Initiative, Phase, PhaseDependency, Task, TaskDependency
 from herdbook.domain.plan_text.changes import (
-    Place,
-    orders,
-    restated,
-    why_phase_stays,
-    why_task_stays,
+    SortPosition,
+    apply_status,
+    assign_orders,
+    phase_status_refusal,
+    task_status_refusal,
 )
-from herdbook.domain.plan_text.problems import MOST
+from herdbook.domain.plan_text.problems import MAX_PROBLEMS
 from herdbook.domain.plan_text.tree import (
     PHASE,
     TASK,
     Item,
+    ItemKind,
     PhaseText,
     PlanText,
-    Sort,
     TaskText,
-    said_of,
-    sort_of,
-    walk,
+    item_kind,
+    non_default_fields,
+    walk_items,
 )
 from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, TASK_DEPENDENCIES
 from herdbook.ports.engine.kinds import Kind
@@ -34,113 +34,119 @@ from herdbook.services.plan_text.render import KINDS, edges_of, owner_of
 
 Row = Initiative | Phase | Task
 _OWNERS = ("parent_task_id", "phase_id", "initiative_id")
-_EDGES: dict[Sort, tuple[Kind[Any], type, str, str]] = {
+_EDGES: dict[ItemKind, tuple[Kind[Any], type, str, str]] = {
     PHASE: (PHASE_DEPENDENCIES, PhaseDependency, "phase_id", "depends_on_phase_id"),
     TASK: (TASK_DEPENDENCIES, TaskDependency, "task_id", "depends_on_task_id"),
 }
 
 
-class Wanted:
-    """An item of the text, the row it was, and the row it is to be."""
+class MatchedItem:
+    """An item of the text, the row it was before, and the row it is to become."""
 
-    def __init__(self, item: Item, under: "Wanted | None", key: str, before: Row | None) -> None:
+    def __init__(
+        self, item: Item, under: "MatchedItem | None", key: str, before: Row | None
+    ) -> None:
         self.item = item
-        self.sort = sort_of(item)
+        self.sort = item_kind(item)
         self.under = under
         self.id = key
         self.before = before
         self.row: Any = before
         self.stored: Any = before
-        # Without a name it stands only for the row, and says nothing by being as by default.
+        # An item without a name only refers to its row: fields at their defaults change nothing.
         self.is_bare = not item.name
-        self.status_is_given = (
+        self.changes_status = (
             before is not None
             and item.status != before.status
-            and (not self.is_bare or "status" in said_of(item))
+            and (not self.is_bare or "status" in non_default_fields(item))
         )
 
     @property
     def name(self) -> str:
-        """The name it has in the text, or else in the store."""
+        """Its name in the text, else in the store."""
         return self.item.name or (self.before.name if self.before is not None else self.id)
 
     def change(self, **values: object) -> None:
-        """Let the row have these values; one that has them already stays the same."""
+        """Set these values; a row that has them already stays the same object."""
         new = {name: value for name, value in values.items() if getattr(self.row, name) != value}
         if new:
             self.row = evolve(self.row, **new)
 
-    def restate(self, *, held: bool) -> str | None:
-        """Give a row that was there the status of the text, or say why it keeps its own."""
-        if not self.status_is_given:
+    def apply_status(self, *, held: bool) -> str | None:
+        """Give an existing row the status of the text; returns the reason if it keeps its own."""
+        if not self.changes_status:
             return None
         reason: str | None = None
         if isinstance(self.row, Task) and isinstance(self.item, TaskText):
-            reason = why_task_stays(self.row, self.item.status, held=held)
+            reason = task_status_refusal(self.row, self.item.status, held=held)
             if reason is None:
-                self.row = restated(self.row, self.item.status)
+                self.row = apply_status(self.row, self.item.status)
         elif isinstance(self.row, Phase) and isinstance(self.item, PhaseText):
-            reason = why_phase_stays(self.row, self.item.status)
+            reason = phase_status_refusal(self.row, self.item.status)
         if reason is not None:
             return f"its status stays {self.row.status}, not {self.item.status}: {reason}"
         self.change(status=self.item.status)
         return None
 
-    def owners(self) -> set[str]:
-        """The ids of what the row is to stand under and did not."""
+    def new_owners(self) -> set[str]:
+        """The ids of the owners that the row is to have and did not have before."""
         return {
             getattr(self.row, name)
             for name in _OWNERS
             if hasattr(self.row, name) and getattr(self.row, name) != getattr(self.before, name)
         }
 
-    def detached(self) -> Row:
-        """The row as it can be while what it is to stand under is not there yet."""
+    def without_new_owners(self) -> Row:
+        """The row as it can be stored while its new owners do not exist yet."""
         stays = [name for name in _OWNERS if hasattr(self.row, name)]
-        # A phase is always in an initiative; a task is free of what it could wait for meanwhile.
+        # A phase must stay in an initiative; a task is stored without any owner meanwhile, so that
+        # it waits for none.
         was = {name: getattr(self.before, name) if self.sort is PHASE else None for name in stays}
         row: Row = evolve(self.row, **was)
         return row
 
 
-class Arrival:
-    """A whole text on its way into the store."""
+class PlanMatch:
+    """All items of a text with their rows, and the dependencies to add and to remove."""
 
-    def __init__(self, items: Sequence[Wanted]) -> None:
+    def __init__(self, items: Sequence[MatchedItem]) -> None:
         self.items = items
-        self.edges_new: dict[Kind[Any], list[Any]] = {}
-        self.edges_gone: dict[Kind[Any], list[str]] = {}
-        self.waits_otherwise: set[str] = set()
+        self.new_edges: dict[Kind[Any], list[Any]] = {}
+        self.removed_edges: dict[Kind[Any], list[str]] = {}
+        self.changed_dependencies: set[str] = set()
 
-    def changed(self, sort: Sort) -> list[Wanted]:
-        """The items of a sort that were there and are to be different."""
+    def changed_items(self, sort: ItemKind) -> list[MatchedItem]:
+        """The items of a sort that existed before and are to change."""
         of_sort = (each for each in self.items if each.sort is sort)
         return [each for each in of_sort if each.before is not None and each.row != each.before]
 
-    def added(self, sort: Sort) -> list[Row]:
-        """The rows of a sort that are new."""
+    def new_rows(self, sort: ItemKind) -> list[Row]:
+        """The new rows of a sort."""
         return [each.row for each in self.items if each.sort is sort and each.before is None]
 
-    def fields_changed(self, wanted: Wanted) -> tuple[str, ...]:
-        """In which fields an item that was there differs, what it waits for included."""
+    def changed_fields(self, wanted: MatchedItem) -> tuple[str, ...]:
+        """The fields in which an existing item changes, with `after` for its dependencies."""
         if wanted.before is None:
             return ()
         before, after = vars(wanted.before), vars(wanted.row)
         fields = tuple(name for name in before if before[name] != after[name])
-        return (*fields, "after") if wanted.id in self.waits_otherwise else fields
+        return (*fields, "after") if wanted.id in self.changed_dependencies else fields
 
 
-def arrival_of(uow: UnitOfWork, plan: PlanText) -> Arrival:
-    """Find the rows of all items, and the rows they are to be, all but their statuses."""
-    items = _matched(uow, plan)
-    arrival = Arrival(items)
-    _weave(uow, arrival)
-    numbers = _orders(items)
+def match_plan(uow: UnitOfWork, plan: PlanText) -> PlanMatch:
+    """Match all items and compute the rows they are to become, except for their statuses.
+
+    Raises InvalidValue if an item waits for one that does not exist.
+    """
+    items = _match_items(uow, plan)
+    arrival = PlanMatch(items)
+    _match_dependencies(uow, arrival)
+    numbers = _task_orders(items)
     tasks = {each.id for each in items if each.sort is TASK}
     for age, each in enumerate(items):
-        said = said_of(each.item) if each.is_bare else each.sort.fields
+        fields = non_default_fields(each.item) if each.is_bare else each.sort.fields
         values: dict[str, Any] = {
-            name: getattr(each.item, name) for name in said if name != "status"
+            name: getattr(each.item, name) for name in fields if name != "status"
         }
         if each.is_bare:
             each.change(**values)
@@ -152,7 +158,7 @@ def arrival_of(uow: UnitOfWork, plan: PlanText) -> Arrival:
         if each.before is not None:
             each.change(**values)
             continue
-        # Initiatives and phases are kept in the order of their age.
+        # Initiatives and phases are ordered by age.
         born = uow.now + timedelta(microseconds=0 if each.sort is TASK else age)
         each.row = each.sort.entity(
             **values, **_stamp(uow, each.id), created_at=born, status=each.item.status
@@ -161,31 +167,31 @@ def arrival_of(uow: UnitOfWork, plan: PlanText) -> Arrival:
 
 
 def _stamp(uow: UnitOfWork, key: str) -> dict[str, Any]:
-    """What the unit of work gives to new rows; to rows that come many kinds at once it does not."""
+    """The fields the unit of work sets on new rows, except on those of many kinds at once."""
     return {"id": key, "updated_at": uow.now, "version": 1, "worktree_id": uow.actor.worktree}
 
 
-def _matched(uow: UnitOfWork, plan: PlanText) -> list[Wanted]:
-    placed = list(walk(plan))
-    there: dict[tuple[Sort, str], Row] = {}
+def _match_items(uow: UnitOfWork, plan: PlanText) -> list[MatchedItem]:
+    placed = list(walk_items(plan))
+    there: dict[tuple[ItemKind, str], Row] = {}
     for sort, kind in KINDS.items():
-        refs = [item.ref for item, _ in placed if isinstance(item, sort.made)]
+        refs = [item.ref for item, _ in placed if isinstance(item, sort.text_class)]
         found = uow.get(kind, refs)
         there |= {(sort, row.id): row for row in found if row is not None}
-    by_ref: dict[str, Wanted] = {}
+    by_ref: dict[str, MatchedItem] = {}
     for item, under in placed:
-        sort = sort_of(item)
+        sort = item_kind(item)
         before = there.get((sort, item.ref))
         named = before is not None or item.ref.startswith(sort.prefix)
         key = item.ref if named else uow.new_id(KINDS[sort])
-        by_ref[item.ref] = Wanted(item, by_ref[under.ref] if under else None, key, before)
+        by_ref[item.ref] = MatchedItem(item, by_ref[under.ref] if under else None, key, before)
     return list(by_ref.values())
 
 
-def _task_owners(wanted: Wanted, tasks: set[str]) -> dict[str, str | None]:
+def _task_owners(wanted: MatchedItem, tasks: set[str]) -> dict[str, str | None]:
     """The parent, the phase and the initiative of a task.
 
-    One that stands where it stood keeps all three, and goes with its parent where that goes.
+    A task that stays in its place keeps all three, and moves along with its parent.
     """
     under, before = wanted.under, wanted.before
     owner = None if under is None else (under.sort, under.id)
@@ -206,25 +212,25 @@ def _task_owners(wanted: Wanted, tasks: set[str]) -> dict[str, str | None]:
     return owners
 
 
-def _orders(items: Sequence[Wanted]) -> dict[str, int]:
-    """The `order` of every task: tasks that stand together are in the order of the text."""
+def _task_orders(items: Sequence[MatchedItem]) -> dict[str, int]:
+    """The `order` of every task: siblings are in the order of the text."""
     tasks = [each for each in items if each.sort is TASK]
     known = {each.id for each in tasks}
-    groups: dict[str | None, list[tuple[int, Wanted]]] = {}
+    groups: dict[str | None, list[tuple[int, MatchedItem]]] = {}
     for position, each in enumerate(tasks, start=1):
         if each.is_bare:
             continue
         groups.setdefault(each.under.id if each.under else None, []).append((position, each))
     numbers: dict[str, int] = {}
     for group in groups.values():
-        places = [_place(each, known) for _, each in group]
-        found = orders(places, [position for position, _ in group])
+        places = [_current_position(each, known) for _, each in group]
+        found = assign_orders(places, [position for position, _ in group])
         numbers |= {each.id: number for (_, each), number in zip(group, found, strict=True)}
     return numbers
 
 
-def _place(wanted: Wanted, tasks: set[str]) -> Place | None:
-    """The place a task has among those it is to stand with, if it has been among them."""
+def _current_position(wanted: MatchedItem, tasks: set[str]) -> SortPosition | None:
+    """The current position of a task among its siblings; None if it comes from elsewhere."""
     row, under = wanted.before, wanted.under
     if not isinstance(row, Task):
         return None
@@ -232,8 +238,8 @@ def _place(wanted: Wanted, tasks: set[str]) -> Place | None:
     return (row.order, row.created_at, row.id) if owner_of(row, tasks) == owner else None
 
 
-def _weave(uow: UnitOfWork, arrival: Arrival) -> None:
-    """Find which edges are new and which are gone; InvalidValue if one leads nowhere."""
+def _match_dependencies(uow: UnitOfWork, arrival: PlanMatch) -> None:
+    """Compute new and removed dependencies; raises InvalidValue for one on a missing item."""
     ids = {each.item.ref: each.id for each in arrival.items}
     nowhere = [
         f"{each.sort.title} {each.id} is given without a name"
@@ -253,9 +259,9 @@ def _weave(uow: UnitOfWork, arrival: Arrival) -> None:
             gone = [edge for key, edge in known.items() if key not in wanted and not each.is_bare]
             new = [key for key in wanted if key not in known]
             if gone or new:
-                arrival.waits_otherwise.add(each.id)
-            arrival.edges_gone.setdefault(kind, []).extend(gone)
-            arrival.edges_new.setdefault(kind, []).extend(
+                arrival.changed_dependencies.add(each.id)
+            arrival.removed_edges.setdefault(kind, []).extend(gone)
+            arrival.new_edges.setdefault(kind, []).extend(
                 made(
                     **{source: each.id, target: key},
                     **_stamp(uow, uow.new_id(kind)),
@@ -265,7 +271,7 @@ def _weave(uow: UnitOfWork, arrival: Arrival) -> None:
             )
     if nowhere:
         reason = "which is neither in the text nor in the store. Nothing was written"
-        raise InvalidValue("plan", f"{'; '.join(nowhere[:MOST])}, {reason}")
+        raise InvalidValue("plan", f"{'; '.join(nowhere[:MAX_PROBLEMS])}, {reason}")
 
 
 def _after(item: Item) -> tuple[str, ...]:

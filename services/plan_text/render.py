@@ -1,4 +1,4 @@
-"""The plan as it is kept, and the text it makes."""
+"""Render the rows of a plan as text."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
@@ -11,9 +11,9 @@ from herdbook.domain.plan_text.tree import (
     PHASE,
     TASK,
     InitiativeText,
+    ItemKind,
     PhaseText,
     PlanText,
-    Sort,
     TaskText,
 )
 from herdbook.ports.engine.dictionary import (
@@ -24,59 +24,59 @@ from herdbook.ports.engine.dictionary import (
     TASKS,
 )
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import pages
+from herdbook.ports.engine.paging import select_pages
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-AT_ONCE = 1_000
-"""How many keys one question carries at most."""
+KEYS_PER_QUERY = 1_000
+"""How many keys one query has at most."""
 
-KINDS: dict[Sort, Kind[Any]] = {INITIATIVE: INITIATIVES, PHASE: PHASES, TASK: TASKS}
+KINDS: dict[ItemKind, Kind[Any]] = {INITIATIVE: INITIATIVES, PHASE: PHASES, TASK: TASKS}
 E = TypeVar("E")
 Edges = dict[str, dict[str, str]]
-"""What waits -> what it waits for -> the id of the row that says so."""
+"""Waiting id -> id it waits for -> id of the dependency row."""
 
 
 class Rows(NamedTuple):
-    """Initiatives, phases and tasks, each in the order of their age, or of the plan."""
+    """Initiatives and phases by age, and tasks in the order of the plan."""
 
     initiatives: tuple[Initiative, ...] = ()
     phases: tuple[Phase, ...] = ()
     tasks: tuple[Task, ...] = ()
 
 
-def matching(uow: UnitOfWork, kind: Kind[E], field: str, keys: Iterable[Any]) -> list[E]:
-    """The rows with one of these values in a field."""
+def rows_with(uow: UnitOfWork, kind: Kind[E], field: str, keys: Iterable[Any]) -> list[E]:
+    """The rows with one of these values in a field, in queries of limited size."""
     wanted = list(keys)
-    parts = (wanted[at : at + AT_ONCE] for at in range(0, len(wanted), AT_ONCE))
+    parts = (wanted[at : at + KEYS_PER_QUERY] for at in range(0, len(wanted), KEYS_PER_QUERY))
     return [row for part in parts for row in uow.select(find(kind, {field: any_of(part)}))]
 
 
 def all_rows(uow: UnitOfWork) -> Rows:
     """The whole plan of a space."""
-    initiatives = [row for page in pages(uow, INITIATIVES) for row in page]
-    phases = [row for page in pages(uow, PHASES) for row in page]
-    tasks = [row for page in pages(uow, TASKS) for row in page]
-    return _sorted(initiatives, phases, tasks)
+    initiatives = [row for page in select_pages(uow, INITIATIVES) for row in page]
+    phases = [row for page in select_pages(uow, PHASES) for row in page]
+    tasks = [row for page in select_pages(uow, TASKS) for row in page]
+    return _sort_rows(initiatives, phases, tasks)
 
 
 def rows_under(uow: UnitOfWork, initiative_ids: Iterable[str], task_ids: Iterable[str]) -> Rows:
-    """These initiatives, and all that is in them and under these tasks."""
+    """These initiatives, and all rows in them and under these tasks."""
     initiatives = uow.initiatives.get_many(initiative_ids)
     owners = [each.id for each in initiatives]
-    phases = matching(uow, PHASES, "initiative_id", owners)
-    found = matching(uow, TASKS, "initiative_id", owners)
-    found += matching(uow, TASKS, "phase_id", [each.id for each in phases])
+    phases = rows_with(uow, PHASES, "initiative_id", owners)
+    found = rows_with(uow, TASKS, "initiative_id", owners)
+    found += rows_with(uow, TASKS, "phase_id", [each.id for each in phases])
     tasks = {task.id: task for task in found}
     frontier = list(dict.fromkeys([*tasks, *task_ids]))
     while frontier:
-        children = matching(uow, TASKS, "parent_task_id", frontier)
+        children = rows_with(uow, TASKS, "parent_task_id", frontier)
         frontier = [task.id for task in children if task.id not in tasks]
         tasks |= {task.id: task for task in children}
-    return _sorted(initiatives, phases, tasks.values())
+    return _sort_rows(initiatives, phases, tasks.values())
 
 
-def _sorted(
+def _sort_rows(
     initiatives: Iterable[Initiative], phases: Iterable[Phase], tasks: Iterable[Task]
 ) -> Rows:
     return Rows(
@@ -86,23 +86,23 @@ def _sorted(
     )
 
 
-def edges_of(uow: UnitOfWork, sort: Sort, ids: Iterable[str]) -> Edges:
-    """What these phases or these tasks wait for."""
+def edges_of(uow: UnitOfWork, sort: ItemKind, ids: Iterable[str]) -> Edges:
+    """The dependencies of these phases or tasks."""
     edges: Edges = {}
     if sort is PHASE:
-        for phase in matching(uow, PHASE_DEPENDENCIES, "phase_id", ids):
+        for phase in rows_with(uow, PHASE_DEPENDENCIES, "phase_id", ids):
             edges.setdefault(phase.phase_id, {})[phase.depends_on_phase_id] = phase.id
     if sort is TASK:
-        for task in matching(uow, TASK_DEPENDENCIES, "task_id", ids):
+        for task in rows_with(uow, TASK_DEPENDENCIES, "task_id", ids):
             edges.setdefault(task.task_id, {})[task.depends_on_task_id] = task.id
     return edges
 
 
-Owner = tuple[Sort, str] | None
+Owner = tuple[ItemKind, str] | None
 
 
 def owner_of(task: Task, known: set[str]) -> Owner:
-    """What a task stands under in a text that has these tasks."""
+    """What a task is nested under in a text that has these tasks."""
     if task.parent_task_id is not None and task.parent_task_id in known:
         return TASK, task.parent_task_id
     if task.phase_id is not None:
@@ -111,7 +111,7 @@ def owner_of(task: Task, known: set[str]) -> Owner:
 
 
 def plan_of(rows: Rows, edges: Edges) -> PlanText:
-    """The text of these rows."""
+    """The plan text of these rows; raises InvalidValue for tasks nested too deeply."""
     known = {task.id for task in rows.tasks}
     by_owner: dict[Owner, list[Task]] = {}
     for task in rows.tasks:
@@ -163,14 +163,14 @@ def plan_of(rows: Rows, edges: Edges) -> PlanText:
     )
 
 
-def _fields(sort: Sort, row: object) -> dict[str, Any]:
+def _fields(sort: ItemKind, row: object) -> dict[str, Any]:
     return {name: getattr(row, name) for name in sort.fields}
 
 
 def _positions(
     rows: Rows, by_owner: dict[Owner, list[Task]], phases: dict[str, list[Phase]]
 ) -> dict[str, int]:
-    """Where in the text each phase and each task stands."""
+    """The position of each phase and each task in the text."""
     owners: list[Owner] = [None]
     for initiative in rows.initiatives:
         owners.append((INITIATIVE, initiative.id))

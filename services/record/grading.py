@@ -1,4 +1,4 @@
-"""What people judge of agents' work: grades, bugs and second chances, written at once."""
+"""Grades, bugs, reinstatements and activities of agents, written at once."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,14 @@ from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.domain.grading import Grade, score_after
 from herdbook.domain.record import standing as ledger
 from herdbook.domain.record.model import Activity, Retrospective, ScoreEvent, Standing
-from herdbook.domain.record.standing import Occasion
+from herdbook.domain.record.standing import EntryContext
 from herdbook.ports.engine.dictionary import COMMITS, RETROSPECTIVES
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
-class Graded(NamedTuple):
-    """A grade that was given: the ledger's entry, and what both parties said, if both did."""
+class GradeResult(NamedTuple):
+    """The result of grading: the ledger entry, and the retrospective if both parties graded."""
 
     entry: ScoreEvent
     retrospective: Retrospective | None
@@ -31,11 +31,11 @@ def grade(
     task: str | None = None,
     agent_note: str = "",
     user_note: str = "",
-) -> Graded:
-    """Judge an agent's commit: both parties make a retrospective, one alone moves the score.
+) -> GradeResult:
+    """Grade an agent's commit: two grades make a retrospective, one alone changes the score.
 
-    AlreadyExists if both parties have judged it before. Without a `task` it is what the record
-    knows of the commit.
+    Without a `task`, it is taken from the commit in the record. Raises AlreadyExists if both
+    parties have graded it before, and InvalidValue without any grade.
     """
     judged = uow.retrospectives.of_commit(agent, project, commit_hash)
     if judged is not None:
@@ -46,8 +46,8 @@ def grade(
         alone = user_grade if agent_grade is None else agent_grade
         if alone is None:
             raise InvalidValue("grade", "nobody has given one; name --self, --user or both")
-        entry = uow.ledger.add(ledger.communicated(on, alone))
-        return Graded(entry, None, uow.standings.of_agent(agent))
+        entry = uow.ledger.add(ledger.communication_entry(on, alone))
+        return GradeResult(entry, None, uow.standings.of_agent(agent))
     retrospective = uow.retrospectives.add(
         Retrospective(
             agent=agent,
@@ -63,31 +63,31 @@ def grade(
             at=uow.now,
         )
     )
-    entry = uow.ledger.add(ledger.graded(on, agent_grade, user_grade))
-    return Graded(entry, retrospective, uow.standings.of_agent(agent))
+    entry = uow.ledger.add(ledger.grade_entry(on, agent_grade, user_grade))
+    return GradeResult(entry, retrospective, uow.standings.of_agent(agent))
 
 
-def bug(
+def report_bug(
     uow: UnitOfWork, agent: str, note: str | None = None, *, project: str | None = None
 ) -> Standing:
-    """Write down a bug in an agent's work: it costs a skill point, and the last one halts it."""
-    uow.ledger.add(ledger.bug_found(_occasion(uow, uow.standings.of_agent(agent), project)))
+    """Record a bug in an agent's work: it costs a skill point; without any left, it is halted."""
+    uow.ledger.add(ledger.bug_entry(_occasion(uow, uow.standings.of_agent(agent), project)))
     if note:
-        act(uow, agent, "bug", outcome=note, project=project)
+        add_activity(uow, agent, "bug", outcome=note, project=project)
     return uow.standings.of_agent(agent)
 
 
 def reinstate(uow: UnitOfWork, agent: str, skill_points: int = 1) -> Standing:
-    """Let a halted agent go on, with these skill points."""
+    """Reinstate a halted agent with these skill points; raises InvalidValue if it is active."""
     standing = uow.standings.of_agent(agent)
     if standing.active:
         reason = f"{agent!r} is not halted ({standing.skill_points} skill points)"
         raise InvalidValue("agent", f"{reason}. Nothing was written")
-    uow.ledger.add(ledger.reinstated(_occasion(uow, standing, None), skill_points))
+    uow.ledger.add(ledger.reinstatement_entry(_occasion(uow, standing, None), skill_points))
     return uow.standings.of_agent(agent)
 
 
-def act(
+def add_activity(
     uow: UnitOfWork,
     agent: str,
     task: str,
@@ -97,7 +97,7 @@ def act(
     decisions: str = "",
     project: str | None = None,
 ) -> Activity:
-    """Write down what an agent did, how it went and what it decided."""
+    """Record what an agent did, the outcome and its decisions."""
     return uow.activities.add(
         Activity(
             agent=agent,
@@ -114,7 +114,7 @@ def act(
 def activities(
     uow: UnitOfWork, agent: str | None = None, limit: int = 100, *, after: str | None = None
 ) -> list[Activity]:
-    """What agents did, or one of them, the latest first; from behind a row on, if that is named."""
+    """A page of the activities of all agents or of one, latest first, starting after a row."""
     start = None if after is None else uow.activities.get(after)
     if agent is None:
         return uow.activities.by_time(limit=limit, descending=True, after=start)
@@ -124,16 +124,16 @@ def activities(
 def retrospectives(
     uow: UnitOfWork, agent: str | None = None, limit: int = 100, *, after: str | None = None
 ) -> list[Retrospective]:
-    """What was thought of commits, or of one agent's, the latest first."""
+    """A page of the retrospectives of all agents or of one, latest first, starting after a row."""
     start = None if after is None else uow.retrospectives.get(after)
     if agent is None:
         return uow.retrospectives.by_time(limit=limit, descending=True, after=start)
     return uow.retrospectives.of_agent(agent, limit=limit, descending=True, after=start)
 
 
-def _occasion(uow: UnitOfWork, standing: Standing, project: str | None) -> Occasion:
-    """The setup is the agent's last one: who judges it knows no other."""
-    return Occasion(
+def _occasion(uow: UnitOfWork, standing: Standing, project: str | None) -> EntryContext:
+    """An occasion now, with the agent's last setup: the grader knows no other."""
+    return EntryContext(
         agent=standing.agent,
         at=uow.now,
         session_id=None,

@@ -1,4 +1,4 @@
-"""Prior art: what in the record resembles a new task, what went well and what was a mistake."""
+"""Prior art: earlier work in the record that resembles a new task, with how it went."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -11,14 +11,14 @@ from herdbook.domain.record.lessons import (
     Judgement,
     Lesson,
     WorkKey,
-    key_of,
-    of_grades,
-    of_outcome,
-    with_bugs,
+    judge_grades,
+    judge_outcome,
+    work_key,
+    work_with_bugs,
 )
 from herdbook.domain.record.model import Activity, Commit, Retrospective
 from herdbook.domain.record.standing import standing_id
-from herdbook.domain.record.text_search import Match, rank, sought
+from herdbook.domain.record.text_search import Match, rank_documents, search_terms
 from herdbook.ports.engine.dictionary import (
     ACTIVITIES,
     COMMITS,
@@ -26,20 +26,20 @@ from herdbook.ports.engine.dictionary import (
     SCORE_EVENTS,
     STANDINGS,
 )
-from herdbook.ports.engine.paging import every, pages
+from herdbook.ports.engine.paging import select_all, select_pages
 from herdbook.ports.engine.query import at_least, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 Row = Retrospective | Commit | Activity
 Grades = tuple[Grade, Grade]
 
-RELEVANT = 0.1
-"""What scores less than this part of the best match shares too little to be called similar."""
+MIN_RELEVANCE = 0.1
+"""A match with less than this part of the best score is dropped as not similar."""
 PAGE = 1_000
 
 
 class Hit(NamedTuple):
-    """A piece of earlier work: how much it resembles the task, by which terms, and how it went."""
+    """Earlier work: its similarity to the task, the terms they share, and how it went."""
 
     kind: str
     id: str
@@ -56,10 +56,9 @@ class Hit(NamedTuple):
 
 
 class Recall(NamedTuple):
-    """What was found: what went well, mistakes, and what nobody has judged, each best first.
+    """The hits: what went well, mistakes, and what nobody has graded, each best first.
 
-    Work of the project asked for comes before that of others. `searched` counts all that was
-    looked at.
+    Work of the given project comes before that of others. `searched` counts all searched rows.
     """
 
     searched: int
@@ -76,13 +75,13 @@ def recall(
     also: Collection[str] = (),
     limit: int = 10,
 ) -> Recall:
-    """What resembles a text: at most `limit` good ones, mistakes and unjudged ones each.
+    """Search the record for work that resembles a text: at most `limit` hits of each lesson.
 
-    `project` is shown first, under whatever other names the record may `also` know it by; a third
-    of the places is kept for others. A commit is shown by its retrospective if that is found too.
-    Raises InvalidValue where the text has no word to look for.
+    Work of `project` comes first, also under the other names that the record has for it (`also`);
+    a third of the places is reserved for others. A commit is represented by its retrospective if
+    that is found too. Raises InvalidValue for a text without a word to search for.
     """
-    if not sought(text):
+    if not search_terms(text):
         raise InvalidValue("text", "has no word to look for; say in some words what the task is")
     if limit < 1:
         raise InvalidValue("limit", f"must be at least 1, is {limit}")
@@ -95,31 +94,31 @@ def recall(
         for row in _rows(uow):
             searched += 1
             if isinstance(row, Retrospective):
-                graded[key_of(row)] = row.agent_grade, row.user_grade
+                graded[work_key(row)] = row.agent_grade, row.user_grade
             if not isinstance(row, Activity):
-                # The commit comes behind its retrospective, and knows better when it was made.
-                made[key_of(row)] = row.at
+                # The commit is read after its retrospective, and has the exact time it was made.
+                made[work_key(row)] = row.at
             yield row, _text(row)
 
-    matches = _relevant(rank(text, documents()))
-    buggy = _with_bugs(uow, [each.key for each in matches], made)
+    matches = _relevant(rank_documents(text, documents()))
+    buggy = _work_with_bugs(uow, [each.key for each in matches], made)
     ours = {project, *also} - {None}
     found: dict[Lesson, list[tuple[Match[Row], Judgement]]] = {lesson: [] for lesson in Lesson}
     for match in matches:
-        judgement = _judged(match.key, graded, buggy)
+        judgement = _judge(match.key, graded, buggy)
         found[judgement.lesson].append((match, judgement))
-    shown = {lesson: _shown(judged, ours, limit) for lesson, judged in found.items()}
+    shown = {lesson: _pick_hits(judged, ours, limit) for lesson, judged in found.items()}
     return Recall(searched, shown[Lesson.GOOD], shown[Lesson.MISTAKE], shown[Lesson.OPEN])
 
 
 def _rows(uow: UnitOfWork) -> Iterator[Row]:
-    yield from chain.from_iterable(pages(uow, RETROSPECTIVES, PAGE))
-    yield from chain.from_iterable(pages(uow, COMMITS, PAGE))
-    yield from chain.from_iterable(pages(uow, ACTIVITIES, PAGE))
+    yield from chain.from_iterable(select_pages(uow, RETROSPECTIVES, PAGE))
+    yield from chain.from_iterable(select_pages(uow, COMMITS, PAGE))
+    yield from chain.from_iterable(select_pages(uow, ACTIVITIES, PAGE))
 
 
 def _text(row: Row) -> str:
-    """All that was written about a piece of work."""
+    """The searchable text of a row."""
     match row:
         case Retrospective():
             parts = [row.task, row.user_note, row.agent_note]
@@ -131,48 +130,52 @@ def _text(row: Row) -> str:
 
 
 def _relevant(matches: Sequence[Match[Row]]) -> list[Match[Row]]:
-    """Without what shares too little, and without commits that their retrospectives stand for."""
+    """The matches that are similar enough, without commits represented by retrospectives."""
     if not matches:
         return []
-    least = RELEVANT * matches[0].score
+    least = MIN_RELEVANCE * matches[0].score
     near = [each for each in matches if each.score >= least]
-    told = {key_of(each.key) for each in near if isinstance(each.key, Retrospective)}
+    represented = {work_key(each.key) for each in near if isinstance(each.key, Retrospective)}
     left = [
-        each for each in near if not isinstance(each.key, Commit) or key_of(each.key) not in told
+        each
+        for each in near
+        if not isinstance(each.key, Commit) or work_key(each.key) not in represented
     ]
-    # Of equal ones the latest first; ids only to be the same in every store.
+    # Of equal scores the latest first; then by id, so that every store gives the same order.
     left.sort(key=lambda each: each.key.id)
     left.sort(key=lambda each: each.key.at, reverse=True)
     return sorted(left, key=lambda each: each.score, reverse=True)
 
 
-def _with_bugs(
+def _work_with_bugs(
     uow: UnitOfWork, rows: Iterable[Row], made: Mapping[WorkKey, datetime]
 ) -> set[WorkKey]:
-    """The work of these agents in which bugs were found; only who has bugs is looked into."""
+    """The keys of work in which bugs were found; only the ledgers of agents with bugs are read."""
     since: dict[str, datetime] = {}
     for row in rows:
         if not isinstance(row, Activity):
-            at = made[key_of(row)]
+            at = made[work_key(row)]
             since[row.agent] = min(at, since.get(row.agent, at))
     standings = uow.get(STANDINGS, [standing_id(agent) for agent in since])
     blamed = {each.agent for each in standings if each is not None and each.bugs}
     works = {key: at for key, at in made.items() if key[0] in blamed}
-    # A bug is found in what was made before it: earlier entries tell nothing about these rows.
+    # A bug is found in work made before it: earlier entries are irrelevant to these rows.
     ledgers = (
-        every(uow, find(SCORE_EVENTS, {"agent": agent, "at": at_least(since[agent])}, limit=PAGE))
+        select_all(
+            uow, find(SCORE_EVENTS, {"agent": agent, "at": at_least(since[agent])}, limit=PAGE)
+        )
         for agent in sorted(blamed)
     )
-    return with_bugs(works, chain.from_iterable(ledgers))
+    return work_with_bugs(works, chain.from_iterable(ledgers))
 
 
-def _judged(row: Row, graded: Mapping[WorkKey, Grades], buggy: Collection[WorkKey]) -> Judgement:
+def _judge(row: Row, graded: Mapping[WorkKey, Grades], buggy: Collection[WorkKey]) -> Judgement:
     if isinstance(row, Activity):
-        return of_outcome(row.outcome)
-    key = key_of(row)
+        return judge_outcome(row.outcome)
+    key = work_key(row)
     if key in buggy:
         return Judgement(Lesson.MISTAKE, "a bug was found in it")
-    return of_grades(*graded[key]) if key in graded else Judgement(Lesson.OPEN, "not graded yet")
+    return judge_grades(*graded[key]) if key in graded else Judgement(Lesson.OPEN, "not graded yet")
 
 
 def _hit(match: Match[Row], judgement: Judgement, *, is_ours: bool) -> Hit:
@@ -193,10 +196,10 @@ def _hit(match: Match[Row], judgement: Judgement, *, is_ours: bool) -> Hit:
     )
 
 
-def _shown(
+def _pick_hits(
     judged: Iterable[tuple[Match[Row], Judgement]], ours: Collection[str | None], limit: int
 ) -> tuple[Hit, ...]:
-    """This project's first, and then others', for which a third of the places is kept."""
+    """Hits of this project first, then others', for which a third of the places is reserved."""
     near: list[tuple[Match[Row], Judgement]] = []
     far: list[tuple[Match[Row], Judgement]] = []
     for each in judged:

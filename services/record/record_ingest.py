@@ -1,9 +1,9 @@
-"""What hooks have written down becomes the record: once, however often it is read.
+"""Ingest of spooled hook events into the record, each event exactly once.
 
-Every event has an id. In the transaction that counts it, its id is written down too, so that a
-flush that was killed before it could clear its buffer finds out what it had done. Counts of one
-flush are one entry per agent, session and kind; that cannot be taken for another flush's, because
-an event belongs to exactly one.
+Every event has an id. The transaction that counts an event also writes its id, so that a flush that
+was killed before it could clear its buffer recognises what it had done. Counts of one flush are one
+entry per agent, session and kind; they cannot be confused with another flush's, because an event
+belongs to exactly one.
 """
 
 from collections import defaultdict
@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.journal import Operation
+from herdbook.domain.journal import OperationResult
 from herdbook.domain.record.events import (
-    SESSION,
-    Event,
-    Meaning,
-    Setup,
+    HookEvent,
+    Interpretation,
+    SessionSetup,
     entry_id,
     interpret,
-    session_of,
 )
 from herdbook.domain.record.model import Commit, ScoreEvent, Standing
 from herdbook.domain.record.standing import apply, collapse, fold, is_late
@@ -33,10 +31,10 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
 class FlushReport(NamedTuple):
-    """What came of the events of a flush.
+    """The result of a flush: what became of its events.
 
-    `applied` ones count from now on, `doubled` ones did already, `uncounted` ones say nothing that
-    counts; those `aside`, by id and reason, cannot be applied. `sessions` tells whose they are.
+    `applied` ones were counted now, `doubled` ones earlier, `uncounted` ones have no effect on the
+    ledger; those `aside`, by id and reason, cannot be applied. `sessions` maps sessions to agents.
     """
 
     applied: int
@@ -46,63 +44,64 @@ class FlushReport(NamedTuple):
     sessions: dict[str, str]
 
 
-class _Sorted(NamedTuple):
-    fresh: list[tuple[Event, Meaning]]
+class _SortedEvents(NamedTuple):
+    fresh: list[tuple[HookEvent, Interpretation]]
     doubled: int
     uncounted: int
     aside: list[tuple[str, str]]
     sessions: dict[str, str]
-    setups: dict[str, Setup]
+    setups: dict[str, SessionSetup]
 
 
-def flush(uow: UnitOfWork, events: Sequence[Event]) -> FlushReport:
-    """Write buffered events into the record; those it has seen before change nothing.
+def flush(uow: UnitOfWork, events: Sequence[HookEvent]) -> FlushReport:
+    """Write buffered events into the record; events that were counted before change nothing.
 
-    One that cannot be applied is set aside with its reason and holds up none of the others.
+    One that cannot be applied is set aside with its reason and does not stop the others.
     """
-    found = _sorted(uow, events)
+    found = _sort_events(uow, events)
     entries = [meaning.entry for _, meaning in found.fresh if meaning.entry is not None]
     commits = [meaning.commit for _, meaning in found.fresh if meaning.commit is not None]
     uow.ledger.add_all(collapse(entries))
     uow.commits.add_all(commits)
-    _remember(uow, [event.id for event, _ in found.fresh], found.setups)
+    _add_marks(uow, [event.id for event, _ in found.fresh], found.setups)
     if not found.doubled:
-        # What is still in the buffer must be recognised, however long ago it was flushed.
+        # Events still in the buffer must be recognised, however long ago they were flushed: marks
+        # are pruned only if this flush found none again.
         uow.operations.prune(uow.now, limit=max(PAGE, 2 * len(events)))
     return FlushReport(
         len(found.fresh), found.doubled, found.uncounted, found.aside, found.sessions
     )
 
 
-def standing_with(
-    uow: UnitOfWork, events: Sequence[Event] = (), agent: str | None = None
+def standings_with(
+    uow: UnitOfWork, events: Sequence[HookEvent] = (), agent: str | None = None
 ) -> list[Standing]:
-    """Where agents stand, or one of them, counting what is buffered; nothing is written."""
+    """The standings of all agents or of one, counting buffered events; nothing is written."""
     fresh: dict[str, list[ScoreEvent]] = defaultdict(list)
-    for _, meaning in _sorted(uow, events).fresh:
+    for _, meaning in _sort_events(uow, events).fresh:
         if meaning.entry is not None:
             fresh[meaning.entry.agent].append(meaning.entry)
     if agent is not None:
         standings = [uow.standings.of_agent(agent)]
     else:
-        standings = list(uow.standings.every(find(uow.standings.kind, limit=PAGE)))
+        standings = list(uow.standings.select_all(find(uow.standings.kind, limit=PAGE)))
         known = {each.agent for each in standings}
         standings += [uow.standings.of_agent(each) for each in fresh if each not in known]
-    moved = [_moved(uow, each, collapse(fresh[each.agent])) for each in standings]
+    moved = [_apply_entries(uow, each, collapse(fresh[each.agent])) for each in standings]
     return sorted(moved, key=lambda each: each.agent)
 
 
-def sessions(uow: UnitOfWork, events: Sequence[Event]) -> dict[str, str]:
-    """The sessions that buffered events tell of, each with its agent."""
-    return _sorted(uow, events).sessions
+def sessions(uow: UnitOfWork, events: Sequence[HookEvent]) -> dict[str, str]:
+    """The sessions of buffered events, each with its agent."""
+    return _sort_events(uow, events).sessions
 
 
 def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
-    """The sessions of halted agents, each with its agent: those of the ledger, and these of late.
+    """The sessions of halted agents, each with its agent, from the ledger and from `sessions`.
 
-    `sessions` are pairs of a session and its agent that the ledger need not know.
+    `sessions` are pairs of a session and its agent that may not be in the ledger yet.
     """
-    standings = uow.standings.every(find(uow.standings.kind, limit=PAGE))
+    standings = uow.standings.select_all(find(uow.standings.kind, limit=PAGE))
     halted = {each.agent for each in standings if not each.active}
     found = {session: agent for session, agent in sessions if agent in halted}
     for agent in sorted(halted):
@@ -112,51 +111,51 @@ def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -
     return found
 
 
-def _moved(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEvent]) -> Standing:
+def _apply_entries(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEvent]) -> Standing:
     if any(is_late(standing, entry) for entry in fresh):
         whole = [*uow.ledger.of_agent(standing.agent), *fresh]
         return fold(standing.agent, whole, uow.experience)
     return reduce(lambda at, entry: apply(at, entry, uow.experience), fresh, standing)
 
 
-def _sorted(uow: UnitOfWork, events: Sequence[Event]) -> _Sorted:
-    """Tell fresh events from doubled ones and from those that cannot be applied."""
-    said = _Sorted([], 0, 0, [], {}, {})
+def _sort_events(uow: UnitOfWork, events: Sequence[HookEvent]) -> _SortedEvents:
+    """Sort events into fresh ones, duplicates, and those that cannot be applied."""
+    result = _SortedEvents([], 0, 0, [], {}, {})
     setups = _known_setups(uow, events)
-    meanings: dict[str, tuple[Event, Meaning]] = {}
+    meanings: dict[str, tuple[HookEvent, Interpretation]] = {}
     doubled = uncounted = 0
     for event in events:
         try:
-            known = setups.get(session_of(event) or "", Setup())
+            known = setups.get(event.session_id or "", SessionSetup())
             meaning = interpret(event, known, uow.experience)
         except InvalidValue as error:
-            said.aside.append((event.id, str(error)))
+            result.aside.append((event.id, str(error)))
             continue
         if meaning.session_id is not None and meaning.agent is not None:
-            own = event.env.get(SESSION)
-            said.sessions.update(
+            own = event.environment_session
+            result.sessions.update(
                 dict.fromkeys([meaning.session_id, *filter(None, [own])], meaning.agent)
             )
             if meaning.setup != known:
-                setups[meaning.session_id] = said.setups[meaning.session_id] = meaning.setup
+                setups[meaning.session_id] = result.setups[meaning.session_id] = meaning.setup
         if meaning.entry is None:
             uncounted += 1
         elif event.id in meanings:
             doubled += 1
         else:
             meanings[event.id] = (event, meaning)
-    seen = _seen(uow, list(meanings))
+    seen = _known_event_ids(uow, list(meanings))
     made: set[tuple[str, str, str]] = set()
     for key, (event, meaning) in meanings.items():
         if key in seen or (meaning.commit is not None and _is_known(uow, meaning.commit, made)):
             doubled += 1
         else:
-            said.fresh.append((event, meaning))
-    return said._replace(doubled=doubled, uncounted=uncounted)
+            result.fresh.append((event, meaning))
+    return result._replace(doubled=doubled, uncounted=uncounted)
 
 
 def _is_known(uow: UnitOfWork, commit: Commit, made: set[tuple[str, str, str]]) -> bool:
-    """Whether the commit is in the record or among those `made` just now; it is from here on."""
+    """Whether the commit is in the record or in `made`; adds it to `made`."""
     key = (commit.project, commit.commit_hash, commit.agent)
     if key in made:
         return True
@@ -165,51 +164,51 @@ def _is_known(uow: UnitOfWork, commit: Commit, made: set[tuple[str, str, str]]) 
     return bool(uow.select(find(COMMITS, where, limit=1)))
 
 
-def _seen(uow: UnitOfWork, event_ids: Sequence[str]) -> set[str]:
+def _known_event_ids(uow: UnitOfWork, event_ids: Sequence[str]) -> set[str]:
     if not event_ids:
         return set()
-    marks = uow.get(OPERATIONS, [_mark(each) for each in event_ids])
+    marks = uow.get(OPERATIONS, [_event_mark(each) for each in event_ids])
     entries = uow.get(SCORE_EVENTS, [entry_id(each) for each in event_ids])
     both = zip(event_ids, marks, entries, strict=True)
     return {each for each, mark, entry in both if mark is not None or entry is not None}
 
 
-def _remember(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, Setup]) -> None:
-    marks = [Operation(operation_id=_mark(each), at=uow.now) for each in event_ids]
+def _add_marks(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, SessionSetup]) -> None:
+    marks = [OperationResult(operation_id=_event_mark(each), at=uow.now) for each in event_ids]
     keys = {_session_mark(session): setup for session, setup in setups.items()}
     known = uow.get(OPERATIONS, list(keys)) if keys else []
     notes = [
-        Operation(operation_id=key, result=_told(setup), at=uow.now)
+        OperationResult(operation_id=key, result=_setup_to_document(setup), at=uow.now)
         for (key, setup), old in zip(keys.items(), known, strict=True)
         if old is None
     ]
     uow.operations.add_all([*marks, *notes])
 
 
-def _known_setups(uow: UnitOfWork, events: Iterable[Event]) -> dict[str, Setup]:
-    """What earlier flushes were told of these events' sessions."""
-    sessions = {session for each in events if (session := session_of(each)) is not None}
+def _known_setups(uow: UnitOfWork, events: Iterable[HookEvent]) -> dict[str, SessionSetup]:
+    """The setups of these events' sessions that earlier flushes have stored."""
+    sessions = {each.session_id for each in events if each.session_id is not None}
     keys = {_session_mark(each): each for each in sorted(sessions)}
     notes = uow.get(OPERATIONS, list(keys)) if keys else []
     return {
-        keys[note.operation_id]: _read(note.result)
+        keys[note.operation_id]: _setup_from_document(note.result)
         for note in notes
         if note is not None and isinstance(note.result, dict)
     }
 
 
-def _told(setup: Setup) -> dict[str, Any]:
+def _setup_to_document(setup: SessionSetup) -> dict[str, Any]:
     return {"provider": setup.provider, "model": setup.model, "mode": setup.mode}
 
 
-def _read(result: dict[str, Any]) -> Setup:
+def _setup_from_document(result: dict[str, Any]) -> SessionSetup:
     mode = result.get("mode")
-    return Setup(
+    return SessionSetup(
         result.get("provider"), result.get("model"), None if mode is None else AgentMode(mode)
     )
 
 
-def _mark(event_id: str) -> str:
+def _event_mark(event_id: str) -> str:
     return f"evt_{event_id}"
 
 

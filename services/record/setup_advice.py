@@ -1,4 +1,4 @@
-"""Which setup of agents to use next, from the record: for a project, a language, or at all."""
+"""Advice from the record on the setup of agents for a project, a language, or in general."""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
@@ -11,7 +11,7 @@ from herdbook.domain.record.observations import observe
 from herdbook.domain.record.setup_advice import AVERAGE_COMMITS, BUG_COST, Advice, Verdict
 from herdbook.domain.record.setup_advice import advise as advised
 from herdbook.ports.engine.dictionary import ACTIVITIES, SCORE_EVENTS
-from herdbook.ports.engine.paging import pages
+from herdbook.ports.engine.paging import select_pages
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 EXPLANATION = (
@@ -20,14 +20,14 @@ EXPLANATION = (
     f"{BUG_COST} for each bug per commit, as if each setup had made {AVERAGE_COMMITS} average "
     "commits more"
 )
-"""How to read the numbers, in one line."""
+"""How to read the numbers, in one line of text."""
 EVERYWHERE = "all projects"
 
 
-class Counsel(NamedTuple):
-    """Advice, and from which part of the record it comes.
+class ScopedAdvice(NamedTuple):
+    """Advice, and the scope of the record it comes from.
 
-    `passed_over` says of every narrower part, which was asked for, why it was not enough.
+    `passed_over` says for every narrower scope why it was not enough.
     """
 
     scope: str
@@ -44,23 +44,23 @@ def advise(
     also: Collection[str] = (),
     language: str | None = None,
     languages: Mapping[str, str] | None = None,
-) -> Counsel:
-    """Rank the setups for the next project by what the narrowest part with enough data shows.
+) -> ScopedAdvice:
+    """Rank the setups for the next project by the narrowest scope with enough data.
 
-    That is the `project`, under whatever other names the record may `also` know it by; else the
-    projects in a `language`; else all of them. The language of a project is the one that most of
-    what the record says about it speaks of, unless `languages` tells what its files show.
+    The scopes are the `project`, also under the other names that the record has for it (`also`);
+    the projects in a `language`; all projects. The language of a project is the one that most of
+    its texts in the record mention, unless `languages` has what its files show.
     """
-    commits = list(chain.from_iterable(pages(uow, uow.commits.kind)))
-    retrospectives = list(chain.from_iterable(pages(uow, uow.retrospectives.kind)))
-    events = chain.from_iterable(pages(uow, SCORE_EVENTS))
+    commits = list(chain.from_iterable(select_pages(uow, uow.commits.kind)))
+    retrospectives = list(chain.from_iterable(select_pages(uow, uow.retrospectives.kind)))
+    events = chain.from_iterable(select_pages(uow, SCORE_EVENTS))
     seen = observe(commits, retrospectives, events)
     everywhere = {each.project for each in seen}
     scopes: list[tuple[str, Collection[str | None]]] = []
     if project is not None:
         scopes.append((f"project {project}", {project, *also}))
     if language is not None:
-        activities = chain.from_iterable(pages(uow, ACTIVITIES))
+        activities = chain.from_iterable(select_pages(uow, ACTIVITIES))
         written_in = _languages(chain(commits, retrospectives, activities)) | dict(languages or {})
         spoken = {name for name, its in written_in.items() if its == language}
         scopes.append((f"projects in {language}", spoken))
@@ -68,13 +68,13 @@ def advise(
     for words, wanted in scopes:
         advice = advised(each for each in seen if each.project in wanted)
         if advice.verdict is not Verdict.TOO_LITTLE_DATA:
-            return Counsel(words, tuple(passed_over), len(everywhere & set(wanted)), advice)
+            return ScopedAdvice(words, tuple(passed_over), len(everywhere & set(wanted)), advice)
         passed_over.append(f"{words}: {advice.words}")
-    return Counsel(EVERYWHERE, tuple(passed_over), len(everywhere), advised(seen))
+    return ScopedAdvice(EVERYWHERE, tuple(passed_over), len(everywhere), advised(seen))
 
 
 def _languages(rows: Iterator[Commit | Retrospective | Activity]) -> dict[str, str]:
-    """In which language each project is, as far as the record speaks of one."""
+    """The language of each project whose texts in the record mention one."""
     texts: dict[str, list[str]] = {}
     for row in rows:
         if row.project is not None:

@@ -1,9 +1,9 @@
-"""Copy spaces from one store to another, of whatever engine, every row as it is.
+"""Copy spaces from one store to another, of any engine, every row as it is.
 
-A copy reads its source at one moment and never writes there. It fills the target in transactions
+A copy reads its source in one snapshot and never writes there. It fills the target in transactions
 of a limited size and can be killed at any time: started again, it goes on where it was, because it
-only writes what differs. So a second run brings over what has changed since the first. The copy is
-finished in the one transaction in which its digest was found to be equal to the source's.
+only writes what differs. So a second run copies what has changed since the first. The copy is
+finished in the same transaction that found its digest to be equal to the source's.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,34 +14,40 @@ from attrs import define, evolve, field, frozen
 from herdbook.domain.errors import CopyDiffers, InvalidValue, SpaceRefused, StoreDamaged
 from herdbook.domain.journal import Head
 from herdbook.ports.engine.dictionary import HEADS, JOURNAL
-from herdbook.ports.engine.digests import Digest, Digesting, canonical, counts, digest_of
+from herdbook.ports.engine.digests import (
+    Digest,
+    Digester,
+    canonical_bytes,
+    digest_space,
+    is_content,
+)
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.long_work import long_work
-from herdbook.ports.engine.paging import PAGE, Progress, silent
+from herdbook.ports.engine.paging import PAGE, Progress, no_progress
 from herdbook.ports.engine.query import Query, find
 from herdbook.ports.engine.store import Session, Store
-from herdbook.ports.unit_of_work.run import insist
+from herdbook.ports.unit_of_work.run import retry
 from herdbook.services.stores.transfer import (
-    WORKED_IN,
-    Note,
-    accept,
-    note_of,
-    put_note,
+    CHANGED_SINCE,
+    CopyNote,
+    check_target,
+    read_copy_note,
     refuse_unfinished,
-    spaces_of,
+    select_spaces,
+    write_copy_note,
 )
 
-ROOM = 2**25
-"""How many bytes of rows a transaction carries, more or less."""
-FIRST_LOOK = 50
-"""How many rows of a kind are read before it is known how large they are."""
+TRANSACTION_BYTES = 2**25
+"""About how many bytes of rows one transaction writes."""
+FIRST_PAGE = 50
+"""How many rows of a kind are read first, while their size is not known."""
 
 
 @frozen
 class CopiedSpace:
-    """What came of copying one space: its digest is that of both sides.
+    """The result of copying one space: its digest is that of both sides.
 
-    `moved_on` says that the source was written to meanwhile; another copy brings that over too.
+    `moved_on` says that the source was written to meanwhile; another run copies that too.
     """
 
     space: str
@@ -54,7 +60,7 @@ class CopiedSpace:
 
 @frozen
 class CopyReport:
-    """What came of a copy, space by space."""
+    """The result of a copy, space by space."""
 
     spaces: tuple[CopiedSpace, ...]
 
@@ -66,17 +72,17 @@ def copy(
     spaces: Sequence[str] | None = None,
     *,
     batch: int = PAGE,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> CopyReport:
-    """Make spaces of the target what they are in the source, journal, secrets and leases included.
+    """Make spaces of the target equal to the source, with journal, secrets and leases.
 
-    SpaceRefused where the target has a history of its own; CopyDiffers if the two are not the same
-    in the end. Where an engine lets a file be read or written but not both, writers of the source
-    wait while a space is read.
+    Raises SpaceRefused if the target has a history of its own, and CopyDiffers if the two are not
+    the same in the end. Where an engine lets a file be read or written but not both, writers of the
+    source wait while a space is read.
     """
     if batch < 1:
         raise InvalidValue("batch", f"must be at least 1, is {batch}")
-    wanted = spaces_of(source, target, spaces)
+    wanted = select_spaces(source, target, spaces)
     return CopyReport(tuple(_copy_space(source, target, each, batch, progress) for each in wanted))
 
 
@@ -91,12 +97,12 @@ def _copy_space(
             if total > (head is not None):
                 raise StoreDamaged(source.url, f"{space} has rows but no head")
             return CopiedSpace(space, 0, 0, 0, Digest({}).whole, moved_on=False)
-        filling = _Filling(theirs, source, target, space, head, batch)
-        insist(filling.begin, target.patience)
-        while filling.places:
-            insist(filling.go_on, target.patience)
+        filling = _SpaceCopy(theirs, source, target, space, head, batch)
+        retry(filling.mark_unfinished, target.patience)
+        while filling.positions:
+            retry(filling.copy_next, target.patience)
             progress(space, filling.done, total)
-        digest = insist(filling.finish, target.patience)
+        digest = retry(filling.finish, target.patience)
     progress(space, total, total)
     with source.transaction(space, write=False) as later:
         moved_on = later.head != head
@@ -105,37 +111,37 @@ def _copy_space(
 
 
 @frozen
-class _Place:
-    """Where a copy is: at a kind, behind a key, clearing the way or filling."""
+class _Position:
+    """The position of a copy: a kind, the last key, and whether it clears conflicts or copies."""
 
     kind: Kind[Any]
     clearing: bool = False
     after: tuple[Any, ...] | None = None
-    look: int = FIRST_LOOK
+    look: int = FIRST_PAGE
 
     def query(self, limit: int) -> Query[Any]:
         return find(self.kind, limit=min(limit, self.look))._replace(after=self.after)
 
 
-def _places(kinds: Iterable[Kind[Any]]) -> list[_Place]:
-    """The way of a copy: the journal first, so that nobody can commit to what is unfinished.
+def _copy_order(kinds: Iterable[Kind[Any]]) -> list[_Position]:
+    """The order of a copy: the journal first, so that nobody can commit to an unfinished copy.
 
-    Where values are unique, rows that differ make room before others come in.
+    For kinds with unique values, rows that differ are deleted before others are inserted.
     """
     others = [kind for kind in kinds if kind not in (JOURNAL, HEADS)]
     return [
-        _Place(kind, clearing)
+        _Position(kind, clearing)
         for kind in (JOURNAL, *others)
         for clearing in ([True, False] if kind.uniques else [False])
     ]
 
 
 @define
-class _Filling:
-    """One space of the target on its way to what the source was at one moment.
+class _SpaceCopy:
+    """The copy of one space, up to the snapshot of the source.
 
-    Each step can be done again when the connection broke in it: what it did is counted when it
-    has been committed.
+    Each step can be repeated after a broken connection: its work is counted only when it has been
+    committed.
     """
 
     theirs: Session
@@ -144,80 +150,82 @@ class _Filling:
     space: str
     head: Head
     batch: int
-    places: list[_Place] = field(init=False)
-    note: Note | None = None
+    positions: list[_Position] = field(init=False)
+    note: CopyNote | None = None
     done: int = 0
     written: int = 0
     removed: int = 0
-    digesting: Digesting = field(factory=Digesting)
+    digesting: Digester = field(factory=Digester)
 
     def __attrs_post_init__(self) -> None:
-        self.places = _places(self.target.dictionary)
-        text = canonical(HEADS, self.head)
-        self.digesting.take(HEADS, text)
+        self.positions = _copy_order(self.target.dictionary)
+        text = canonical_bytes(HEADS, self.head)
+        self.digesting.add(HEADS, text)
 
-    def begin(self) -> None:
-        """Mark the space as being filled."""
+    def mark_unfinished(self) -> None:
+        """Mark the space as an unfinished copy."""
         with self.target.transaction(self.space, write=True) as session:
-            note = accept(session, self.target, self.space, self.theirs, self.source)
-            put_note(session, note)
+            note = check_target(session, self.target, self.space, self.theirs, self.source)
+            write_copy_note(session, note)
             session.commit()
         self.note = note
 
-    def go_on(self) -> None:
-        """Bring over the next rows, in a transaction of limited size."""
-        places, steps = list(self.places), []
+    def copy_next(self) -> None:
+        """Copy the next rows, in a transaction of limited size."""
+        places, steps = list(self.positions), []
         rows = size = 0
         with self.target.transaction(self.space, write=True) as session:
-            self._check_ours(session)
-            while places and rows < self.batch and size < ROOM:
-                step = _step(self.theirs, session, places[0], self.batch - rows)
+            self._check_untouched(session)
+            while places and rows < self.batch and size < TRANSACTION_BYTES:
+                step = _copy_range(self.theirs, session, places[0], self.batch - rows)
                 steps.append(step)
                 places[:1] = [step.next] if step.next else []
                 rows, size = rows + step.rows, size + step.size
             session.commit()
-        self.places = places
+        self.positions = places
         for step in steps:
             self.written += step.written
             self.removed += step.removed
             self.done += len(step.texts)
             for text in step.texts:
-                self.digesting.take(step.kind, text)
+                self.digesting.add(step.kind, text)
 
     def finish(self) -> Digest:
-        """Write the head and take the mark away, if the digests are equal."""
+        """Write the head and mark the copy as finished; raises CopyDiffers for unequal digests."""
         wanted = self.digesting.result()
         with self.target.transaction(self.space, write=True) as session:
-            self._check_ours(session)
+            self._check_untouched(session)
             session.replace(HEADS, [self.head])
-            put_note(session, evolve(self._note, unfinished=False, clock=str(self.head.clock)))
-            differing = wanted.differing(digest_of(session, self.target.dictionary))
+            write_copy_note(
+                session, evolve(self._note, unfinished=False, clock=str(self.head.clock))
+            )
+            differing = wanted.differing_kinds(digest_space(session, self.target.dictionary))
             if differing:
                 raise CopyDiffers(self.target.url, self.space, differing)
             session.commit()
         return wanted
 
     @property
-    def _note(self) -> Note:
+    def _note(self) -> CopyNote:
         if self.note is None:
             raise AssertionError("a copy begins before it goes on")
         return self.note
 
-    def _check_ours(self, session: Session) -> None:
-        """Refuse to go on where somebody has written since the copy began, or copies too."""
-        head, note = session.head, note_of(session)
+    def _check_untouched(self, session: Session) -> None:
+        """Raise SpaceRefused if the space was written to since the copy began."""
+        head, note = session.head, read_copy_note(session)
         ours = note == self._note and head is not None and str(head.clock) == self._note.clock
-        # The answer to our last commit may have been lost.
+        # If the answer to our last commit was lost, the head is already the source's.
         if not ours and head != self.head:
-            raise SpaceRefused(self.target.url, self.space, WORKED_IN)
+            raise SpaceRefused(self.target.url, self.space, CHANGED_SINCE)
 
 
 @frozen
-class _Step:
-    """What was done for some keys of a kind, and where to go on with it."""
+class _CopiedRange:
+    """What was done for a range of keys of a kind, and the position to go on from."""
 
     kind: Kind[Any]
-    next: _Place | None
+    next: _Position | None
     rows: int
     size: int
     written: int
@@ -225,17 +233,17 @@ class _Step:
     texts: list[bytes]
 
 
-def _step(theirs: Session, ours: Session, place: _Place, limit: int) -> _Step:
-    """Make a stretch of keys the same on both sides, or clear it of what is not the same."""
+def _copy_range(theirs: Session, ours: Session, place: _Position, limit: int) -> _CopiedRange:
+    """Make a range of keys equal on both sides, or, when clearing, delete the rows that differ."""
     kind, query = place.kind, place.query(limit)
     wanted, found = theirs.select(query), ours.select(query)
     ends = [kind.key_of(page[-1]) for page in (wanted, found) if len(page) == query.limit]
     end = min(ends, default=None)
     wanted_texts, found_texts = (
         {
-            kind.key_of(row): canonical(kind, row)
+            kind.key_of(row): canonical_bytes(kind, row)
             for row in page
-            if counts(kind, row) and (end is None or kind.key_of(row) <= end)
+            if is_content(kind, row) and (end is None or kind.key_of(row) <= end)
         }
         for page in (wanted, found)
     )
@@ -251,13 +259,15 @@ def _step(theirs: Session, ours: Session, place: _Place, limit: int) -> _Step:
         ours.replace(kind, [rows[key] for key in changed])
         ours.insert(kind, [rows[key] for key in new])
     size = sum(map(len, wanted_texts.values())) + sum(map(len, found_texts.values()))
-    size += sum(len(vars(row)[name] or b"") for row in (*wanted, *found) for name in kind.raw)
+    size += sum(
+        len(vars(row)[name] or b"") for row in (*wanted, *found) for name in kind.bytes_fields
+    )
     count = max(len(wanted_texts), len(found_texts), 1)
     following = None
     if end is not None and (found or not place.clearing):
-        look = max(1, min(ROOM * count // (size + 1), PAGE))
+        look = max(1, min(TRANSACTION_BYTES * count // (size + 1), PAGE))
         following = evolve(place, after=(end,), look=look)
-    return _Step(
+    return _CopiedRange(
         kind,
         following,
         rows=count,

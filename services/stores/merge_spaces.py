@@ -1,7 +1,7 @@
-"""Merge a store into another: what the target lacks is added, and nothing there is touched.
+"""Merge a store into another: rows that the target lacks are added, and none is changed.
 
-A row whose key the target has is kept as the target has it, whatever the source says. A row that
-cannot come, because of what the target holds, is told with its reason and holds up no other.
+A row whose key exists in the target stays as the target has it. A row that cannot be added because
+of the target's rows is reported with its reason and does not stop the others.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,26 +14,26 @@ from herdbook.domain.errors import CycleRefused, StoreUnavailable
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.location.areas import area_of
-from herdbook.ports.engine.codec import revive
+from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference
 from herdbook.ports.engine.long_work import long_work
-from herdbook.ports.engine.paging import Progress, pages, silent
+from herdbook.ports.engine.paging import Progress, no_progress, select_pages
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store, TryAgain
 from herdbook.ports.unit_of_work.cycles import refuse_cycles
-from herdbook.ports.unit_of_work.integrity import clashes
-from herdbook.ports.unit_of_work.run import insist
+from herdbook.ports.unit_of_work.integrity import find_clashes
+from herdbook.ports.unit_of_work.run import retry
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.services.stores.transfer import refuse_unfinished, spaces_of
+from herdbook.services.stores.transfer import refuse_unfinished, select_spaces
 
-_GRAPH = (PHASES, PHASE_DEPENDENCIES, TASKS, TASK_DEPENDENCIES)
-"""What can close a cycle, what others refer to first."""
+_GRAPH_KINDS = (PHASES, PHASE_DEPENDENCIES, TASKS, TASK_DEPENDENCIES)
+"""The kinds that can close a cycle, referenced kinds first."""
 
 
 @frozen
-class Failure:
-    """A row that could not come, and why."""
+class MergeFailure:
+    """A row that could not be added, and the reason."""
 
     space: str
     entity: str
@@ -43,11 +43,11 @@ class Failure:
 
 @frozen
 class MergeReport:
-    """How many rows came, how many were there already, and which could not come."""
+    """How many rows were added, how many existed already, and which could not be added."""
 
     added: int
     kept: int
-    failed: tuple[Failure, ...]
+    failed: tuple[MergeFailure, ...]
 
 
 @long_work()
@@ -58,21 +58,20 @@ def merge(
     *,
     actor: Actor = NOBODY,
     experience: Experience | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> MergeReport:
-    """Add to the target what only the source has, in one transaction for each space.
+    """Add the rows that only the source has to the target, in one transaction for each space.
 
-    What is added is journalled by the target as its own doing and counted by its own rules of
-    `experience`; the source's journal, leases and
-    answers of operations stay where they are. Merging again adds nothing. From an unfinished copy
-    comes what it has; SpaceRefused where the target is one.
+    Added rows are journalled by the target as its own changes and counted by its own rules of
+    `experience`; the source's journal, leases and operation results are not merged. Merging again
+    adds nothing. An unfinished copy can be a source; raises SpaceRefused if the target is one.
     """
     reports = []
-    for space in spaces_of(source, target, spaces):
+    for space in select_spaces(source, target, spaces):
         with source.transaction(space, write=False) as theirs:
-            told = _Told(theirs, source.dictionary, space, target, progress)
-            merging = partial(_merge_into, target, told, actor, experience)
-            reports.append(insist(merging, target.patience))
+            incoming = _MergeSource(theirs, source.dictionary, space, target, progress)
+            merging = partial(_merge_into, target, incoming, actor, experience)
+            reports.append(retry(merging, target.patience))
     return MergeReport(
         added=sum(each.added for each in reports),
         kept=sum(each.kept for each in reports),
@@ -81,8 +80,8 @@ def merge(
 
 
 @frozen
-class _Told:
-    """What there is to be merged, and whom to tell how it goes."""
+class _MergeSource:
+    """A space of the source to merge, its target, and the progress callback."""
 
     theirs: Session
     dictionary: Dictionary
@@ -91,17 +90,17 @@ class _Told:
     progress: Progress
 
     def kinds(self) -> list[Kind[Any]]:
-        """The kinds that come from elsewhere, what others refer to first."""
+        """The kinds to merge, without derived ones, referenced kinds first."""
         area = area_of(self.space)
         referred_first = reversed(self.dictionary.referrers_first)
         return [kind for kind in referred_first if kind.area is area and not kind.derived]
 
 
 def _merge_into(
-    target: Store, told: _Told, actor: Actor, experience: Experience | None
+    target: Store, incoming: _MergeSource, actor: Actor, experience: Experience | None
 ) -> MergeReport:
-    with unit_of_work(target, told.space, actor=actor, experience=experience) as uow:
-        report = _merge_space(uow, told)
+    with unit_of_work(target, incoming.space, actor=actor, experience=experience) as uow:
+        report = _merge_space(uow, incoming)
         if report.added:
             _commit(uow, target)
     return report
@@ -111,74 +110,75 @@ def _commit(uow: UnitOfWork, target: Store) -> None:
     try:
         uow.commit()
     except TryAgain as error:
-        # Another attempt would find the rows there and count them among those that were kept.
+        # A retry would find the rows in the target and count them as kept.
         reason = "the answer to the commit was lost; merge again, which adds what did not come"
         raise StoreUnavailable(target.url, reason) from error
 
 
-def _merge_space(uow: UnitOfWork, told: _Told) -> MergeReport:
-    refuse_unfinished(uow.session, told.target, told.space)
-    kinds = told.kinds()
-    total = sum(told.theirs.count(find(kind)) for kind in kinds)
-    arriving = _Arriving(uow)
+def _merge_space(uow: UnitOfWork, incoming: _MergeSource) -> MergeReport:
+    refuse_unfinished(uow.session, incoming.target, incoming.space)
+    kinds = incoming.kinds()
+    total = sum(incoming.theirs.count(find(kind)) for kind in kinds)
+    candidates = _Candidates(uow)
     kept = done = 0
     for kind in kinds:
-        for page in pages(told.theirs, kind):
+        for page in select_pages(incoming.theirs, kind):
             there = uow.session.get(kind, [kind.key_of(row) for row in page])
             lacked = [row for row, own in zip(page, there, strict=True) if own is None]
-            arriving.take(kind, lacked)
+            candidates.add(kind, lacked)
             kept += len(page) - len(lacked)
             done += len(page)
-            told.progress(told.space, done, total)
-    arriving.sort_out()
-    added = arriving.adopted()
+            incoming.progress(incoming.space, done, total)
+    candidates.reject_impossible()
+    added = candidates.insert()
     failed = tuple(
-        Failure(told.space, kind.title, str(key), reason)
-        for kind, reasons in arriving.failed.items()
+        MergeFailure(incoming.space, kind.title, str(key), reason)
+        for kind, reasons in candidates.failed.items()
         for key, reason in reasons.items()
     )
     return MergeReport(added, kept, failed)
 
 
 @define
-class _Arriving:
-    """The rows the target lacks: those that can come, and those that cannot with their reasons."""
+class _Candidates:
+    """The rows the target lacks: those that can be added, and the rejected ones with reasons."""
 
     uow: UnitOfWork
     rows: dict[Kind[Any], dict[Any, Any]] = field(factory=dict)
     failed: dict[Kind[Any], dict[Any, str]] = field(factory=dict)
 
-    def take(self, kind: Kind[Any], rows: Sequence[Any]) -> None:
-        """Let rows be candidates."""
+    def add(self, kind: Kind[Any], rows: Sequence[Any]) -> None:
+        """Add rows as candidates."""
         self.rows.setdefault(kind, {}).update((kind.key_of(row), row) for row in rows)
 
-    def sort_out(self) -> None:
-        """Find out which rows cannot come, and empty what names one of them and may be empty."""
+    def reject_impossible(self) -> None:
+        """Reject rows that cannot be added, and set nullable references to them to null."""
         for kind, rows in self.rows.items():
             own = list(rows.values())
-            for row, holder, unique in clashes(self.uow, kind, own, [None] * len(own)):
+            for row, holder, unique in find_clashes(self.uow, kind, own, [None] * len(own)):
                 taken = f"{kind.title} {str(kind.key_of(holder))!r} has its"
-                self._fail(kind, kind.key_of(row), f"{taken} {' and '.join(unique.fields)}")
-        self._settle()
-        whole = [row for kind in _GRAPH for row in self.rows.get(kind, {}).values()]
+                self._reject(kind, kind.key_of(row), f"{taken} {' and '.join(unique.fields)}")
+        self._drop_dangling()
+        whole = [row for kind in _GRAPH_KINDS for row in self.rows.get(kind, {}).values()]
         if self._cycle(whole) is None:
             return
-        for kind in _GRAPH:
-            self._admit(kind, list(self._in_order(kind)))
-            self._settle()
+        for kind in _GRAPH_KINDS:
+            self._drop_cycles(kind, list(self._in_order(kind)))
+            self._drop_dangling()
 
-    def adopted(self) -> int:
-        """Add those that can come; how many they were."""
+    def insert(self) -> int:
+        """Insert the candidates; returns how many."""
         coming = {kind: list(rows.values()) for kind, rows in self.rows.items() if rows}
-        self.uow.adopt(coming)
+        self.uow.reactions.disable()
+        self.uow.insert_verbatim(coming)
         return sum(map(len, coming.values()))
 
-    def _fail(self, kind: Kind[Any], key: Any, reason: str) -> None:  # noqa: ANN401 - any kind's key
+    def _reject(self, kind: Kind[Any], key: Any, reason: str) -> None:  # noqa: ANN401 - any kind's key
         if self.rows[kind].pop(key, None) is not None:
             self.failed.setdefault(kind, {})[key] = reason
 
-    def _settle(self) -> None:
-        """Go on until no row that comes names one that neither comes nor is there."""
+    def _drop_dangling(self) -> None:
+        """Repeat until every reference of a candidate is to another candidate or a stored row."""
         missing = {}
         for kind, rows in self.rows.items():
             for reference in kind.references:
@@ -194,16 +194,18 @@ class _Arriving:
                         continue
                     changed = True
                     if reference.on_delete is OnDelete.SET_NULL:
-                        self.rows[kind][key] = revive(kind, {**vars(row), reference.field: None})
+                        self.rows[kind][key] = construct_unchecked(
+                            kind, {**vars(row), reference.field: None}
+                        )
                     else:
                         title = self._target(reference).title
-                        self._fail(kind, key, f"its {title} {str(name)!r} is not there")
+                        self._reject(kind, key, f"its {title} {str(name)!r} is not there")
 
     def _target(self, reference: Reference) -> Kind[Any]:
         return self.uow.dictionary.kinds[reference.target]
 
     def _missing(self, reference: Reference, rows: dict[Any, Any]) -> set[Any]:
-        """What rows name that does not arrive and is not in the target either."""
+        """The referenced keys that are neither candidates nor in the target."""
         kind = self._target(reference)
         names = {getattr(row, reference.field) for row in rows.values()} - {None}
         elsewhere = sorted(names - self.rows.get(kind, {}).keys())
@@ -211,7 +213,7 @@ class _Arriving:
         return {name for name, row in zip(elsewhere, found, strict=True) if row is None}
 
     def _in_order(self, kind: Kind[Any]) -> Iterator[Any]:
-        """The rows of a kind, each behind the one it hangs on."""
+        """The rows of a kind, each after its parent."""
         rows = self.rows.get(kind, {})
         above = [each.field for each in kind.references if each.target == kind.name]
         if not above:
@@ -227,17 +229,19 @@ class _Arriving:
             yield from reversed(trail)
 
     def _cycle(self, rows: Sequence[Any]) -> CycleRefused | None:
-        """How the target would refuse these rows, if they close a cycle there."""
+        """The error for these rows if they close a cycle in the target, else None."""
         try:
             refuse_cycles(self.uow, [(None, row) for row in rows])
         except CycleRefused as refusal:
             return refusal
         return None
 
-    def _admit(self, kind: Kind[Any], rows: list[Any]) -> None:
-        """Fail the rows of a kind that close a cycle, as few as their order allows."""
+    def _drop_cycles(self, kind: Kind[Any], rows: list[Any]) -> None:
+        """Reject the rows of a kind that close a cycle, as few as their order allows."""
         earlier = [
-            row for each in _GRAPH[: _GRAPH.index(kind)] for row in self.rows.get(each, {}).values()
+            row
+            for each in _GRAPH_KINDS[: _GRAPH_KINDS.index(kind)]
+            for row in self.rows.get(each, {}).values()
         ]
         accepted: list[Any] = []
         parts = [rows] if rows else []
@@ -247,7 +251,7 @@ class _Arriving:
             if refusal is None:
                 accepted += part
             elif len(part) == 1:
-                self._fail(kind, kind.key_of(part[0]), str(refusal))
+                self._reject(kind, kind.key_of(part[0]), str(refusal))
             else:
                 half = len(part) // 2
                 parts += [part[half:], part[:half]]

@@ -1,7 +1,7 @@
-"""Is a space what it promises to be: its references, its uniques, its journal.
+"""Check the integrity of a space: its references, its unique values, its journal.
 
-Every examination reads page by page and goes on after what it finds. Where an engine can read
-around damage, it has told of that itself; here it is left out.
+Every check reads page by page and continues after a finding. Damage that an engine can read around
+is reported by the engine itself, and skipped here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,63 +12,67 @@ from typing import Any, TypeVar
 
 from herdbook.domain.errors import StoreDamaged
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.ports.engine.codec import encode, revive
+from herdbook.ports.engine.codec import construct_unchecked, encode_row
 from herdbook.ports.engine.dictionary import JOURNAL
 from herdbook.ports.engine.kinds import Dictionary, Kind
-from herdbook.ports.engine.paging import PAGE, pages
+from herdbook.ports.engine.paging import PAGE, select_pages
 from herdbook.ports.engine.query import any_of, find
-from herdbook.ports.engine.store import Examines, Finding, Session
+from herdbook.ports.engine.store import IntegrityFinding, Session, SupportsExamine
 from herdbook.ports.unit_of_work.integrity import unique_values
 
 E = TypeVar("E")
 V = TypeVar("V")
 
 
-def readable(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
-    """All rows of a kind in pages, without those that an engine has told to be damaged."""
-    if not isinstance(session, Examines):
-        yield from pages(session, kind)
+def readable_pages(session: Session, kind: Kind[E]) -> Iterator[list[E]]:
+    """All rows of a kind in select_pages, without those that the engine reports as damaged."""
+    if not isinstance(session, SupportsExamine):
+        yield from select_pages(session, kind)
         return
-    rows = session.sound(kind)
+    rows = session.readable_rows(kind)
     while page := list(islice(rows, PAGE)):
         yield page
 
 
-def _asked(
+def _ask_around_damage(
     session: Session, ask: Callable[[Sequence[Any]], dict[Any, V]], keys: Sequence[Any]
 ) -> dict[Any, V]:
-    """The answers for these keys, without those that lie behind damage."""
+    """The answers for these keys, without keys that damage makes unreadable."""
     try:
         return ask(keys) if keys else {}
     except StoreDamaged:
-        if not isinstance(session, Examines):
+        if not isinstance(session, SupportsExamine):
             raise
         if len(keys) == 1:
             return {}
         half = len(keys) // 2
-        return _asked(session, ask, keys[:half]) | _asked(session, ask, keys[half:])
+        return _ask_around_damage(session, ask, keys[:half]) | _ask_around_damage(
+            session, ask, keys[half:]
+        )
 
 
-def _lost(session: Session, kind: Kind[Any], keys: Iterable[Any]) -> list[Any]:
-    """Which of these keys no row has."""
+def _missing_keys(session: Session, kind: Kind[Any], keys: Iterable[Any]) -> list[Any]:
+    """Those of these keys that no row has."""
 
     def ask(part: Sequence[Any]) -> dict[Any, bool]:
         return {key: row is None for key, row in zip(part, session.get(kind, part), strict=True)}
 
-    lost = _asked(session, ask, list(dict.fromkeys(keys)))
+    lost = _ask_around_damage(session, ask, list(dict.fromkeys(keys)))
     return [key for key, is_lost in lost.items() if is_lost]
 
 
-def _told(session: Session, kind: Kind[Any], keys: Sequence[Any]) -> dict[Any, list[JournalEntry]]:
-    """What the journal tells of rows, in order."""
+def _entries_of_rows(
+    session: Session, kind: Kind[Any], keys: Sequence[Any]
+) -> dict[Any, list[JournalEntry]]:
+    """The journal entries of each of these rows, in order."""
 
     def ask(part: Sequence[Any]) -> dict[Any, list[JournalEntry]]:
-        told: dict[Any, list[JournalEntry]] = {str(key): [] for key in part}
-        for entry in session.select(find(JOURNAL, {"entity": kind.name, "key": any_of(told)})):
-            told[entry.key].append(entry)
-        return told
+        entries: dict[Any, list[JournalEntry]] = {str(key): [] for key in part}
+        for entry in session.select(find(JOURNAL, {"entity": kind.name, "key": any_of(entries)})):
+            entries[entry.key].append(entry)
+        return entries
 
-    return _asked(session, ask, keys)
+    return _ask_around_damage(session, ask, keys)
 
 
 def examine_rows(
@@ -76,35 +80,39 @@ def examine_rows(
     kind: Kind[Any],
     dictionary: Dictionary,
     tell: Callable[[int], None],
-) -> Iterator[Finding]:
-    """What is wrong with the rows of a kind: where they lead, what they share, how they came."""
+) -> Iterator[IntegrityFinding]:
+    """Findings about the rows of a kind: references, unique values, agreement with the journal."""
     uniques: list[set[bytes]] = [set() for _ in kind.uniques]
-    for page in readable(session, kind):
-        yield from _dangling(session, kind, dictionary, page)
-        yield from _shared(kind, page, uniques)
+    for page in readable_pages(session, kind):
+        yield from _dangling_references(session, kind, dictionary, page)
+        yield from _duplicate_values(kind, page, uniques)
         if kind.journalled and not kind.derived:
-            told = _told(session, kind, [kind.key_of(row) for row in page])
+            entries = _entries_of_rows(session, kind, [kind.key_of(row) for row in page])
             for row in page:
                 key = str(kind.key_of(row))
-                if key in told and (what := _unlike(kind, row, told[key])):
+                if key in entries and (what := _difference_from_journal(kind, row, entries[key])):
                     yield kind.name, key, what
         tell(len(page))
 
 
-def _dangling(
+def _dangling_references(
     session: Session, kind: Kind[Any], dictionary: Dictionary, page: list[Any]
-) -> Iterator[Finding]:
+) -> Iterator[IntegrityFinding]:
     for reference in kind.references:
         names = {kind.key_of(row): getattr(row, reference.field) for row in page}
         target = dictionary.kinds[reference.target]
-        lost = set(_lost(session, target, (each for each in names.values() if each is not None)))
+        lost = set(
+            _missing_keys(session, target, (each for each in names.values() if each is not None))
+        )
         for key, name in names.items():
             if name in lost:
                 what = f"its {reference.field} names {target.title} {name!r}, which is not there"
                 yield kind.name, str(key), what
 
 
-def _shared(kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]) -> Iterator[Finding]:
+def _duplicate_values(
+    kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]
+) -> Iterator[IntegrityFinding]:
     for unique, seen in zip(kind.uniques, uniques, strict=True):
         for row in page:
             values = unique_values(unique, row)
@@ -119,28 +127,30 @@ def _shared(kind: Kind[Any], page: list[Any], uniques: list[set[bytes]]) -> Iter
 
 @cache
 def _defaults(kind: Kind[Any]) -> dict[str, Any]:
-    """What the fields say that a row was written without."""
+    """The encoded defaults of the fields, for rows that were written without them."""
     values = {n: each.default if each.has_default else None for n, each in kind.columns.items()}
-    return encode(kind, revive(kind, values))
+    return encode_row(kind, construct_unchecked(kind, values))
 
 
-def _unlike(kind: Kind[Any], row: object, told: Sequence[JournalEntry]) -> str | None:
-    """How a row differs from what the journal tells of it; secrets are not in there."""
-    if not told:
+def _difference_from_journal(
+    kind: Kind[Any], row: object, entries: Sequence[JournalEntry]
+) -> str | None:
+    """How a row differs from its journal entries, except for secrets, which those do not have."""
+    if not entries:
         return "the journal knows nothing of it"
-    if told[-1].op is Op.REMOVE:
+    if entries[-1].op is Op.REMOVE:
         return "the journal says that it was removed"
-    said: dict[str, Any] | None = None
-    for entry in told:
+    recorded: dict[str, Any] | None = None
+    for entry in entries:
         if entry.op is Op.ADD:
-            said = dict(entry.after or {})
-        elif said is not None:
-            said.update(entry.after or {})
-    if said is None:
+            recorded = dict(entry.after or {})
+        elif recorded is not None:
+            recorded.update(entry.after or {})
+    if recorded is None:
         return "the journal does not tell how it came"
     if kind.append_only:
         return None
-    expected, held = {**_defaults(kind), **said}, encode(kind, row)
+    expected, held = {**_defaults(kind), **recorded}, encode_row(kind, row)
     wrong = [
         name
         for name in kind.columns
@@ -151,15 +161,15 @@ def _unlike(kind: Kind[Any], row: object, told: Sequence[JournalEntry]) -> str |
 
 def examine_journal(
     session: Session, dictionary: Dictionary, tell: Callable[[int], None]
-) -> Iterator[Finding]:
-    """What is wrong with the journal: gaps, times that go back, rows it knows and nobody has."""
+) -> Iterator[IntegrityFinding]:
+    """Findings about the journal: gaps, times out of order, rows missing from the space."""
     name, last = JOURNAL.name, None
     head = session.head
-    for page in readable(session, JOURNAL):
+    for page in readable_pages(session, JOURNAL):
         for entry in page:
-            yield from _step(last, entry)
+            yield from _check_order(last, entry)
             last = entry
-        yield from _missing(session, dictionary, page)
+        yield from _missing_rows(session, dictionary, page)
         tell(len(page))
     seq = last.seq if last else 0
     if head is None:
@@ -172,8 +182,8 @@ def examine_journal(
         yield name, None, "the clock of the head is behind the last entry"
 
 
-def _step(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]:
-    """How an entry follows the one before it."""
+def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[IntegrityFinding]:
+    """Findings about the number and the time of an entry after the one before it."""
     expected = before.seq + 1 if before else 1
     if entry.seq != expected:
         gone = f"{expected}" if entry.seq == expected + 1 else f"{expected} to {entry.seq - 1}"
@@ -182,10 +192,10 @@ def _step(before: JournalEntry | None, entry: JournalEntry) -> Iterator[Finding]
         yield JOURNAL.name, str(entry.seq), "its time is not behind that of the entry before it"
 
 
-def _missing(
+def _missing_rows(
     session: Session, dictionary: Dictionary, page: Sequence[JournalEntry]
-) -> Iterator[Finding]:
-    """The rows that came in these entries, did not go in any, and are not there."""
+) -> Iterator[IntegrityFinding]:
+    """The rows that these entries added, that no entry removed, and that do not exist."""
     added: dict[str, list[str]] = {}
     for entry in page:
         if entry.op is Op.ADD:
@@ -195,9 +205,13 @@ def _missing(
         if kind is None:
             yield JOURNAL.name, None, f"it speaks of {entity}, which nobody knows"
             continue
-        lost = _lost(session, kind, keys)
-        for key, told in _told(session, kind, lost).items():
-            # A row that came twice is told of where it last did.
-            adds = [entry.seq for entry in told if entry.op is Op.ADD]
-            if told and told[-1].op is not Op.REMOVE and page[0].seq <= adds[-1] <= page[-1].seq:
+        lost = _missing_keys(session, kind, keys)
+        for key, entries in _entries_of_rows(session, kind, lost).items():
+            # A row that was added twice is reported at the last of both.
+            adds = [entry.seq for entry in entries if entry.op is Op.ADD]
+            if (
+                entries
+                and entries[-1].op is not Op.REMOVE
+                and page[0].seq <= adds[-1] <= page[-1].seq
+            ):
                 yield entity, key, "the journal tells that it came, and it is not there"

@@ -1,9 +1,9 @@
-"""What copying and merging ask of the spaces they read and write, and the note a copy leaves.
+"""Preconditions of copying and merging spaces, and the note that a copy leaves in its target.
 
-A copy keeps a note in the space it fills, as an operation that is never pruned and that no digest
-counts. While it says `unfinished`, the space is no source of a copy and no target of a merge.
-Finished, it keeps the moments at which the space moved house, so that it can be moved back over the
-store it once came from, and over no other that has seen work of its own.
+A copy writes a note into the space it fills, as an operation that is never pruned and that no
+digest counts. While the note is `unfinished`, the space cannot be the source of a copy or the
+target of a merge. A finished note keeps the stamps at which the content was moved, so that it can
+be copied back over the store it came from, and over no other that was written to since.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from attrs import evolve as changed
 from herdbook.domain.clock import Stamp, tick
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, SpaceRefused, StoreTooNew
-from herdbook.domain.journal import Head, Operation
+from herdbook.domain.journal import Head, OperationResult
 from herdbook.ports.engine.dictionary import HEADS, JOURNAL, OPERATIONS
-from herdbook.ports.engine.digests import COPY_NOTE, counts
+from herdbook.ports.engine.digests import COPY_NOTE, is_content
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store
 
-WORKED_IN = (
+CHANGED_SINCE = (
     "is an unfinished copy in which somebody has worked; copy into another store, and `merge` "
     "into that one what was done here"
 )
@@ -30,11 +30,11 @@ _NEVER_PRUNED = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @frozen
-class Note:
-    """What a space says of the copy that filled it.
+class CopyNote:
+    """The note that a copy leaves in the space it fills.
 
-    `clock` is that of its head when the copy began: an unfinished one of which the head has moved
-    since was worked in.
+    `clock` is that of the space's head when the copy began: if the head of an unfinished copy has
+    another one, the space was written to since.
     """
 
     source: str
@@ -43,21 +43,25 @@ class Note:
     moments: list[str]
 
 
-def note_of(session: Session) -> Note | None:
+def read_copy_note(session: Session) -> CopyNote | None:
     """The note of the copy that filled this space, if one did."""
     (row,) = session.get(OPERATIONS, [COPY_NOTE])
-    return None if row is None or row.result is None else Note(**row.result)
+    return None if row is None or row.result is None else CopyNote(**row.result)
 
 
-def put_note(session: Session, note: Note) -> None:
-    """Write the note, over the one that is there."""
-    row = Operation(operation_id=COPY_NOTE, result=asdict(note), at=_NEVER_PRUNED)
+def write_copy_note(session: Session, note: CopyNote) -> None:
+    """Write the note, in place of an existing one."""
+    row = OperationResult(operation_id=COPY_NOTE, result=asdict(note), at=_NEVER_PRUNED)
     session.delete(OPERATIONS, [COPY_NOTE])
     session.insert(OPERATIONS, [row])
 
 
-def spaces_of(source: Store, target: Store, wanted: Sequence[str] | None) -> list[str]:
-    """The spaces to bring over: all of the source, or those named, which must be there."""
+def select_spaces(source: Store, target: Store, wanted: Sequence[str] | None) -> list[str]:
+    """The spaces to transfer: all of the source, or the given ones.
+
+    Raises NotFound for a space that the source lacks, and InvalidValue if both stores are the same
+    or laid out for different versions.
+    """
     if source.uuid == target.uuid or (source.url == target.url != "memory://"):
         raise InvalidValue(
             "target", "is the store that is read, or holds its files; name another one"
@@ -72,23 +76,26 @@ def spaces_of(source: Store, target: Store, wanted: Sequence[str] | None) -> lis
 
 
 def refuse_unfinished(session: Session, store: Store, space: str) -> None:
-    """Refuse a space that holds a part of what it should."""
-    note = note_of(session)
+    """Raise SpaceRefused for a space that is an unfinished copy."""
+    note = read_copy_note(session)
     if note is not None and note.unfinished:
         reason = "is an unfinished copy; copy into it once more first. Nothing was changed"
         raise SpaceRefused(store.url, space, reason)
 
 
-def accept(session: Session, target: Store, space: str, theirs: Session, source: Store) -> Note:
-    """The note to copy under; SpaceRefused where the target has something to lose.
+def check_target(
+    session: Session, target: Store, space: str, theirs: Session, source: Store
+) -> CopyNote:
+    """Check that a space may be copied into; returns the note to write.
 
-    A space is filled that is empty, that holds an unfinished copy of this source, or that is an
-    earlier state of what the source is now.
+    It may if it is empty, an unfinished copy of this source, or an earlier state of the source.
+    Raises SpaceRefused if a copy would overwrite other content, and StoreTooNew if the space needs
+    a newer program.
     """
     head = session.head
     if head is not None and head.oldest_writer > target.dictionary.version:
         raise StoreTooNew(target.url, head.schema_version, target.dictionary.version)
-    note = note_of(session)
+    note = read_copy_note(session)
     if note is not None and note.unfinished:
         if note.source != source.uuid:
             reason = (
@@ -97,14 +104,14 @@ def accept(session: Session, target: Store, space: str, theirs: Session, source:
             )
             raise SpaceRefused(target.url, space, reason)
         if head is None or str(head.clock) != note.clock:
-            raise SpaceRefused(target.url, space, f"{WORKED_IN}. Nothing was changed")
-        return changed(note, moments=_moments(theirs))
+            raise SpaceRefused(target.url, space, f"{CHANGED_SINCE}. Nothing was changed")
+        return changed(note, moments=_move_stamps(theirs))
     if head is None or head.clock is None:
         if not is_empty(session, target):
             raise SpaceRefused(
                 target.url, space, "has rows but no head; `check` tells more. Nothing was changed"
             )
-        clock = str(_begin(session, target))
+        clock = str(_create_head(session, target))
     elif _is_earlier(session, head, target, theirs, source):
         clock = str(head.clock)
     else:
@@ -113,18 +120,18 @@ def accept(session: Session, target: Store, space: str, theirs: Session, source:
             "Nothing was changed"
         )
         raise SpaceRefused(target.url, space, reason)
-    return Note(source.uuid, unfinished=True, clock=clock, moments=_moments(theirs))
+    return CopyNote(source.uuid, unfinished=True, clock=clock, moments=_move_stamps(theirs))
 
 
 def is_empty(session: Session, target: Store) -> bool:
     """Whether a space has no content at all."""
-    # Two, because one of them may be the note.
+    # Two rows, because one of them may be the copy note.
     first = ((kind, session.select(find(kind, limit=2))) for kind in target.dictionary)
-    return not any(counts(kind, row) for kind, rows in first for row in rows)
+    return not any(is_content(kind, row) for kind, rows in first for row in rows)
 
 
-def _begin(session: Session, target: Store) -> Stamp:
-    """Give an empty space a head, so that it is seen, and seen when somebody works in it."""
+def _create_head(session: Session, target: Store) -> Stamp:
+    """Give an empty space a head, so that it is listed, and writes to it can be noticed."""
     fresh = session.head or Head(
         schema_version=target.dictionary.version, oldest_writer=target.dictionary.oldest_writer
     )
@@ -134,9 +141,9 @@ def _begin(session: Session, target: Store) -> Stamp:
     return clock
 
 
-def _moments(theirs: Session) -> list[str]:
-    """The moments at which the content was moved: the earlier ones, and this one."""
-    note, head = note_of(theirs), theirs.head
+def _move_stamps(theirs: Session) -> list[str]:
+    """The stamps at which the content was moved: the earlier ones, and the current one."""
+    note, head = read_copy_note(theirs), theirs.head
     now = [] if head is None else [str(head.clock)]
     return list(dict.fromkeys([*(note.moments if note else []), *now]))
 
@@ -144,19 +151,19 @@ def _moments(theirs: Session) -> list[str]:
 def _is_earlier(
     session: Session, head: Head, target: Store, theirs: Session, source: Store
 ) -> bool:
-    """Whether all that the target has went on in the source.
+    """Whether the source contains all that the target has, as an earlier state.
 
-    Not every change is in the journal: so an equal beginning is enough only where nobody has
-    worked in the target since it was filled, or the source was moved from just there.
+    Not every change is in the journal: an equal beginning is enough only if nobody has written to
+    the target since it was filled, or if the source was moved from exactly there.
     """
     now = theirs.head
     if now is None or now.clock is None or head.clock is None or head.seq > now.seq:
         return False
-    if str(head.clock) in _moments(theirs):
+    if str(head.clock) in _move_stamps(theirs):
         return True
     if head.clock.node == target.uuid or head.clock > now.clock:
         return False
     if head.seq == 0:
-        note = note_of(session)
+        note = read_copy_note(session)
         return note is not None and note.source == source.uuid
     return session.get(JOURNAL, [head.seq]) == theirs.get(JOURNAL, [head.seq])

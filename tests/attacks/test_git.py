@@ -276,18 +276,18 @@ def test_changes_are_found_without_running_anything(
     """What is not committed, compared and read back is git's answer, without its filters."""
     monkeypatch.setattr(os, "environ", dict(person.variables))
     (trapped / "a.txt").write_text("changed\n")
-    assert changes.uncommitted(str(trapped), person.variables) == {"a.txt"}
+    assert changes.uncommitted_paths(str(trapped), person.variables) == {"a.txt"}
     assert not worktrees.is_clean(trapped)
     (trapped / "a.txt").write_text("a.txt\n")
     disturb(trapped)
-    assert changes.uncommitted(str(trapped), person.variables) == set()
+    assert changes.uncommitted_paths(str(trapped), person.variables) == set()
     assert worktrees.is_clean(trapped)
     (trapped / "b.bin").write_text("b.bin, changed\n")
     head = changes.commit_of(str(trapped), "HEAD", person.variables)
     first = changes.commit_of(str(trapped), "HEAD~2", person.variables)
     assert head is not None
     assert first is not None
-    assert changes.between(str(trapped), first, head, person.variables) == {
+    assert changes.changed_paths(str(trapped), first, head, person.variables) == {
         ".gitattributes",
         "a.txt",
         "b.bin",
@@ -296,7 +296,7 @@ def test_changes_are_found_without_running_anything(
     assert changes.text_at(str(trapped), head, "a.txt", person.variables) == "a.txt\n"
     known = facts(trapped, environment=person.variables)
     assert known is not None
-    assert len(worktrees.listed(known)) == 2
+    assert len(worktrees.list_worktrees(known)) == 2
     assert canary.ran() == set()
 
 

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
@@ -50,7 +50,7 @@ def new_url(
             case "duckdb":
                 return f"duckdb://{folder / 'store.duckdb'}"
             case _:
-                schema = f"herdbook_{random_ids()}"
+                schema = f"herdbook_{random_id()}"
                 used.append(schema)
                 return f"{postgres_url}{'&' if '?' in postgres_url else '?'}schema={schema}"
 
@@ -99,7 +99,7 @@ def begin(store: Store, space: str) -> Begin:
     def start(
         *, write: bool = True, actor: Actor = NOBODY, space: str = space, **options: Any
     ) -> Iterator[UnitOfWork]:
-        with unit_of_work(store, space, ids=random_ids, write=write, actor=actor, **options) as uow:
+        with unit_of_work(store, space, ids=random_id, write=write, actor=actor, **options) as uow:
             yield uow
 
     return start

@@ -31,8 +31,8 @@ def claim_until_none(
     """Claim tasks, several in a unit of work, until none is left, and keep them."""
 
     def claim(uow: UnitOfWork) -> list[str]:
-        claims = (claims.claim(uow, agent_id, ttl=LONG) for _ in range(several))
-        return [each.task.id for each in claims if each is not None]
+        given = (claims.claim(uow, agent_id, ttl=LONG) for _ in range(several))
+        return [each.task.id for each in given if each is not None]
 
     claimed: list[str] = []
     with opened(place) as store:
@@ -59,7 +59,7 @@ def follow_journal(place: Place, space: str, start: Barrier, ended: Event) -> li
     """All entries that come, in pages smaller than what comes at once, until all is written."""
     with opened(place) as store:
         start.wait()
-        return list(watch.follow(store, space, stop=ended.is_set, limit=5))
+        return list(watch.follow_journal(store, space, stop=ended.is_set, limit=5))
 
 
 def print_lines(place: Place, space: str, start: Barrier, agent_id: str, number: int) -> list[str]:
@@ -87,7 +87,7 @@ def follow_printing(
 def answer_next(place: Place, space: str, agent_id: str, text: str) -> str:
     """Wait for a question to an agent and answer it."""
     with opened(place) as store:
-        asked = watch.until(store, space, messaging.listen, agent_id)
+        asked = watch.wait_until(store, space, messaging.listen, agent_id)
         assert asked is not None
         run(store, space, messaging.answer, asked.id, text)
         return asked.question

@@ -14,9 +14,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send, interrupt
 
-from herdbook.adapters.langgraph.sqlite_reader import SqliteCheckpoints, opened
-from herdbook.ports.world.foreign_checkpoints import Foreign, Untold
-from herdbook.services.checkpoints.import_foreign import take_over
+from herdbook.adapters.langgraph.sqlite_reader import SqliteCheckpoints, open_database
+from herdbook.ports.world.foreign_checkpoints import ForeignCheckpoint, ReadFailure
+from herdbook.services.checkpoints.import_foreign import import_checkpoints
 from tests.contract.children import Place
 from tests.contract.children import opened as opened_store
 
@@ -92,7 +92,7 @@ class Killed:
         self._source = source
         self._last = last
 
-    def checkpoints(self) -> Iterator[Foreign | Untold]:
+    def checkpoints(self) -> Iterator[ForeignCheckpoint | ReadFailure]:
         """Some, and then no more."""
         for number, each in enumerate(self._source.checkpoints()):
             if number == self._last:
@@ -102,5 +102,5 @@ class Killed:
 
 def import_until_killed(place: Place, space: str, file: Path, last: int) -> None:
     """Take over a database, and be killed in the middle of it."""
-    with opened_store(place) as store, opened(file) as source:
-        take_over(Killed(source, last), store, space)
+    with opened_store(place) as store, open_database(file) as source:
+        import_checkpoints(Killed(source, last), store, space)

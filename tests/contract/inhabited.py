@@ -32,7 +32,7 @@ def inhabit(store: Store, space: str) -> None:
         for kind in kinds:
             bare, full = rows[kind]
             if kind in KEPT:
-                (current,) = uow.existing(kind, [full.id])
+                (current,) = uow.get_existing(kind, [full.id])
                 uow.save(kind, [current])
             if kind is not AGENTS:
                 uow.remove(kind, [bare.id]) if uow.get(kind, [bare.id]) != [None] else None

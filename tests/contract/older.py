@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from herdbook.domain.agents.model import AgentStatus
-from herdbook.domain.entity import Kept, Worked, entity
+from herdbook.domain.entity import VersionedEntity, WorkEntity, entity
 from herdbook.domain.plan.model import ExecutionMode, InitiativeStatus
 from herdbook.domain.secret import Secret
 from herdbook.domain.values import Count, Document, Id, Key, Name, Text
@@ -32,7 +32,7 @@ RECORD = "record/here"
 
 
 @entity
-class Initiative(Worked):
+class Initiative(WorkEntity):
     """Without `quality_review`."""
 
     name: Name
@@ -42,7 +42,7 @@ class Initiative(Worked):
 
 
 @entity
-class Project(Worked):
+class Project(WorkEntity):
     """Without `default_branch` and `last_fetched_at`."""
 
     name: Name
@@ -50,7 +50,7 @@ class Project(Worked):
 
 
 @entity
-class Agent(Worked):
+class Agent(WorkEntity):
     """Without `provider`, `mode`, `pid`, `pending_questions` and much else."""
 
     name: Name
@@ -74,7 +74,7 @@ class LogChunk:
 
 
 @entity
-class Account(Kept):
+class Account(VersionedEntity):
     """Without `config`, `is_exhausted`, `exhausted_until` and `sort_order`."""
 
     email: Name

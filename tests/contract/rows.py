@@ -7,7 +7,7 @@ from typing import Any
 from herdbook.domain.clock import Stamp
 from herdbook.domain.location.areas import Area
 from herdbook.domain.secret import Secret
-from herdbook.ports.engine.codec import members
+from herdbook.ports.engine.codec import choices_by_value
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Column, Kind, OnDelete, Reference
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -32,7 +32,7 @@ def space_for(kind: Kind[Any], space: str) -> str:
 def value_for(column: Column, number: int) -> Any:
     """A value that tells this column and this number from all others, as far as its type can."""
     text = f"{column.name} {number} · ünï→\U0001f404 'quoted\" \\ \n%s ? :x"
-    choices = list(members(column).values()) or [None]
+    choices = list(choices_by_value(column).values()) or [None]
     return {
         "id": f"id-{column.name}-{number}",
         "name": text,

@@ -9,8 +9,8 @@ from herdbook.domain.grading import Grade
 from herdbook.domain.record.model import Commit, Retrospective
 from herdbook.domain.record.observations import Setup
 from herdbook.domain.record.setup_advice import ENOUGH, Verdict
-from herdbook.domain.record.standing import Occasion, bug_found, commit_done
-from herdbook.services.record.setup_advice import EVERYWHERE, EXPLANATION, Counsel, advise
+from herdbook.domain.record.standing import EntryContext, bug_entry, commit_entry
+from herdbook.services.record.setup_advice import EVERYWHERE, EXPLANATION, ScopedAdvice, advise
 from tests.contract.turns import Begin
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -41,9 +41,9 @@ def work(
     with begin() as uow:
         for number in range(count):
             at = START + timedelta(minutes=number)
-            on = Occasion(agent, at, project=project, model=model)
+            on = EntryContext(agent, at, project=project, model=model)
             found = on._replace(at=at + timedelta(seconds=1))
-            uow.ledger.add_all([commit_done(on), *([bug_found(found)] if number < bugs else [])])
+            uow.ledger.add_all([commit_entry(on), *([bug_entry(found)] if number < bugs else [])])
             key = {"agent": agent, "project": project, "commit_hash": f"c{number}", "task": task}
             uow.commits.add(Commit(**key, experience_gained=5, at=at))
             uow.retrospectives.add(
@@ -60,13 +60,13 @@ def work(
         uow.commit()
 
 
-def ask(begin: Begin, **given: Any) -> Counsel:
+def ask(begin: Begin, **given: Any) -> ScopedAdvice:
     """Ask in a transaction that only reads."""
     with begin(write=False) as uow:
         return advise(uow, **given)
 
 
-def models(counsel: Counsel) -> list[str | None]:
+def models(counsel: ScopedAdvice) -> list[str | None]:
     """Give the models in the order they are ranked."""
     return [each.setup.model for each in counsel.advice.ranked]
 

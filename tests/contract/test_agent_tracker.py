@@ -8,9 +8,14 @@ from hypothesis import strategies as st
 
 from herdbook.domain.grading import Grade
 from herdbook.domain.record.model import Commit, EventKind, Standing
-from herdbook.domain.record.standing import Occasion, commit_done, tool_used
-from herdbook.ports.unit_of_work.projections import differences
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker, Untold
+from herdbook.domain.record.standing import EntryContext, commit_entry, tool_entry
+from herdbook.ports.unit_of_work.projections import find_differences
+from herdbook.ports.world.agent_tracker import (
+    TrackedKind,
+    TrackerContents,
+    TrackerReadFailure,
+    TrackerRecord,
+)
 from herdbook.services.agent_tracker.import_records import import_tracker
 from herdbook.services.stores.merge_spaces import MergeReport
 from tests.contract.trackers import (
@@ -34,16 +39,18 @@ def space(space: str) -> str:
     return f"record/{space.partition('/')[2]}"
 
 
-def _import(begin: Begin, *records: Tracked, untold: tuple[Untold, ...] = ()) -> MergeReport:
-    return _take_over(begin, Tracker(records, untold))
+def _import(
+    begin: Begin, *records: TrackerRecord, untold: tuple[TrackerReadFailure, ...] = ()
+) -> MergeReport:
+    return _take_over(begin, TrackerContents(records, untold))
 
 
-def _take_over(begin: Begin, tracker: Tracker) -> MergeReport:
+def _take_over(begin: Begin, tracker: TrackerContents) -> MergeReport:
     with begin() as uow:
         report = import_tracker(uow, tracker)
         uow.commit()
     with begin(write=False) as uow:
-        assert differences(uow) == []
+        assert find_differences(uow) == []
     return report
 
 
@@ -134,7 +141,7 @@ def test_what_the_record_knows_by_itself_counts_once(begin: Begin) -> None:
     )
     with begin() as uow:
         uow.commits.add(own)
-        uow.ledger.add(commit_done(Occasion("otter", minute(1))))
+        uow.ledger.add(commit_entry(EntryContext("otter", minute(1))))
         uow.commit()
     report = _import(begin, agent(experience_points=5, total_commits=1), commit(1))
     with begin(write=False) as uow:
@@ -146,7 +153,7 @@ def test_what_the_record_knows_by_itself_counts_once(begin: Begin) -> None:
 def test_what_happened_since_adds_up(begin: Begin) -> None:
     """Entries of the record's own stay, and the totals come to them."""
     with begin() as uow:
-        uow.ledger.add(tool_used(Occasion("otter", minute(99)), 7))
+        uow.ledger.add(tool_entry(EntryContext("otter", minute(99)), 7))
         uow.commit()
     _import(begin, agent(skill_points=2, experience_points=100, communication_score=70))
     assert _numbers(_standing(begin)) == (2, 107, 70, 0, 0)
@@ -162,14 +169,14 @@ def test_a_record_that_makes_no_sense_holds_up_no_other(begin: Begin) -> None:
         retrospective(5, user_grade=3),
         retrospective(6, score_before=-1),
         communication(7, None),
-        Tracked(TrackedKind.ACTIVITY, "otter", {}),
+        TrackerRecord(TrackedKind.ACTIVITY, "otter", {}),
         agent("agt-2", name="heron", skill_points=1.5),
         agent("agt-3", name="vole", total_bugs=10**9),
         agent("agt-4", name=7),
         agent("agt-5", name="stoat", model="x" * 501, total_bugs=1),
         commit(8, "agt-5"),
     ]
-    unread = Untold(TrackedKind.COMMIT, "x", "it is cut off")
+    unread = TrackerReadFailure(TrackedKind.COMMIT, "x", "it is cut off")
     report = _import(begin, agent(total_commits=1), commit(9), *broken, untold=(unread,))
     assert {(each.entity, each.key) for each in report.failed} == {
         ("commit", "x"),
@@ -216,10 +223,10 @@ def test_a_project_goes_by_what_the_record_knows_it_as(begin: Begin) -> None:
     )
     known = {"shop": "repository", "shop-worktree": "repository"}
     with begin() as uow:
-        report = import_tracker(uow, Tracker(records), known)
+        report = import_tracker(uow, TrackerContents(records), known)
         projects = [each.project for each in uow.commits.by_time()]
         assert [each.project for each in uow.retrospectives.by_time()] == ["repository"]
-        again = import_tracker(uow, Tracker(records))
+        again = import_tracker(uow, TrackerContents(records))
         uow.commit()
     assert projects == ["repository", "gone"]
     assert (report.failed, again.failed) == ((), ())
@@ -299,7 +306,7 @@ def test_any_totals_that_a_plugin_can_reach_are_where_the_agent_stands(
             *(communication(100 + at, grade) for at, grade in enumerate(grades)),
         ]
         with begin(space=f"{space}-{number}") as uow:
-            import_tracker(uow, Tracker(tuple(records)))
+            import_tracker(uow, TrackerContents(tuple(records)))
             found = uow.standings.of_agent("otter")
         assert _numbers(found) == (skill, experience, score, commits + more, bugs)
 

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from herdbook.adapters import open_store
 from herdbook.domain.entity import evolve
-from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.codec import encode_row
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
@@ -85,7 +85,7 @@ def _fill(url: str) -> Rows:
             with work_in(store, f"{area}/here") as uow:
                 for kind, row in added.items():
                     if kind.area == area and not kind.append_only:
-                        (current,) = uow.existing(kind, [row.id])
+                        (current,) = uow.get_existing(kind, [row.id])
                         (added[kind],) = uow.save(kind, [current])
                 uow.commit()
     return added
@@ -186,7 +186,7 @@ def test_duckdb_has_primary_keys_and_no_other_index(filled: tuple[str, Rows]) ->
 
 def _readable(kind: Kind[Any], row: Any) -> dict[str, Any]:
     """A row as a person would expect it in a table: words, numbers, flags, UTC times, JSON."""
-    values = encode(kind, row, revealed=True)
+    values = encode_row(kind, row, reveal=True)
     for name, column in kind.columns.items():
         values.setdefault(name, None)
         if column.type_name == "moment" and values[name] is not None:
@@ -247,9 +247,9 @@ def test_lmdb_rows_are_checksum_and_readable_json(filled: tuple[str, Rows]) -> N
             kind.key_of(row).encode(),
         )
         checksum, (text, _, data) = kept[key][:4], kept[key][4:].partition(b"\0")
-        values = encode(kind, row, revealed=True)
-        assert data == b"".join(values[name] for name in kind.raw)
-        assert json.loads(text) == values | {name: len(values[name]) for name in kind.raw}
+        values = encode_row(kind, row, reveal=True)
+        assert data == b"".join(values[name] for name in kind.bytes_fields)
+        assert json.loads(text) == values | {name: len(values[name]) for name in kind.bytes_fields}
         assert checksum == zlib.crc32(kept[key][4:]).to_bytes(4, "big")
         assert b"\\u" not in text
 
@@ -270,7 +270,7 @@ def test_lmdb_has_as_many_lookup_entries_as_declared(url: str) -> None:
     assert there == declared > 0
     with open_store(url) as store, work_in(store) as uow:
         for kind in (TASKS, AGENTS, INITIATIVES):
-            (current,) = uow.existing(kind, [rows[kind].id])
+            (current,) = uow.get_existing(kind, [rows[kind].id])
             uow.save(kind, [evolve(current, name="changed", status=list(type(current.status))[-1])])
         uow.remove(INITIATIVES, [rows[INITIATIVES].id])
         uow.remove(AGENTS, [rows[AGENTS].id])

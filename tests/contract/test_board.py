@@ -22,9 +22,9 @@ from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import board as boards
 from herdbook.services.plan import board_lanes, claims, diagram, schedule
-from herdbook.services.plan.board import Board, Goal
-from herdbook.services.plan.board_model import Card, Lanes, State
-from herdbook.services.plan.diagram import Drawing
+from herdbook.services.plan.board import Board, BoardInitiative
+from herdbook.services.plan.board_model import BoardState, Card, Lanes
+from herdbook.services.plan.diagram import Diagram
 from tests.contract.turns import Begin
 from tests.contract.wrapped import WrappedSession, WrappedStore
 
@@ -35,10 +35,10 @@ def board_of(begin: Begin, **asked: Any) -> Board:
         return boards.board(uow, **asked)
 
 
-def drawn(begin: Begin, **asked: Any) -> Drawing:
+def drawn(begin: Begin, **asked: Any) -> Diagram:
     """The drawing as it is now."""
     with begin(write=False) as uow:
-        return diagram.drawing(uow, **asked)
+        return diagram.build_diagram(uow, **asked)
 
 
 def names(cards: Sequence[Card]) -> list[str]:
@@ -110,7 +110,7 @@ def test_a_held_task_shows_who_holds_it_and_until_when(begin: Begin) -> None:
             uow.commit()
     (stage,) = board_of(begin).goals[0].stages
     assert shown(stage.lanes) == {"held": ["work", "review", "review"]}
-    cards = stage.lanes[State.HELD].cards
+    cards = stage.lanes[BoardState.HELD].cards
     assert [card.holder for card in cards] == [otter, lynx, None]
     assert [card.for_review for card in cards] == [False, True, True]
     assert [card.lease_until for card in cards] == [each.opening.lease_until for each in held]
@@ -125,7 +125,7 @@ def test_a_held_task_whose_agent_is_gone_is_held_by_nobody_known(begin: Begin) -
         uow.agents.remove(agent.id)
         uow.commit()
     (stage,) = board_of(begin).goals[0].stages
-    assert [card.holder for card in stage.lanes[State.HELD].cards] == [None]
+    assert [card.holder for card in stage.lanes[BoardState.HELD].cards] == [None]
 
 
 def test_what_a_task_waits_for_is_told_by_name(begin: Begin) -> None:
@@ -146,14 +146,14 @@ def test_what_a_task_waits_for_is_told_by_name(begin: Begin) -> None:
         )
         uow.tasks.add_dependencies([(parent.id, other.id), (parent.id, done.id)])
         uow.commit()
-    (card,) = board_of(begin).goals[0].stages[1].lanes[State.WAITING].cards
+    (card,) = board_of(begin).goals[0].stages[1].lanes[BoardState.WAITING].cards
     gate = [("phase", "page"), ("phase", "schema")]
     assert awaited(card) == [("task", "child"), ("task", "other"), *gate]
     assert card.more == 0
     with begin() as uow:
         uow.initiatives.save(evolve(initiative, status="pending_review"))
         uow.commit()
-    (card,) = board_of(begin).goals[0].stages[1].lanes[State.WAITING].cards
+    (card,) = board_of(begin).goals[0].stages[1].lanes[BoardState.WAITING].cards
     assert awaited(card)[2:] == [("initiative", "login"), *gate]
 
 
@@ -164,9 +164,9 @@ def test_of_many_things_a_task_waits_for_some_are_named_and_the_rest_counted(beg
         uow.tasks.add_dependencies((made[-1].id, each.id) for each in made[:-1])
         uow.commit()
     (stage,) = board_of(begin).goals[0].stages
-    (card,) = stage.lanes[State.WAITING].cards
-    assert awaited(card) == [("task", f"{n:02}") for n in range(board_lanes.AWAITED)]
-    assert card.more == 39 - board_lanes.AWAITED
+    (card,) = stage.lanes[BoardState.WAITING].cards
+    assert awaited(card) == [("task", f"{n:02}") for n in range(board_lanes.BLOCKERS_NAMED)]
+    assert card.more == 39 - board_lanes.BLOCKERS_NAMED
 
 
 def test_a_phase_stands_behind_those_it_waits_for(begin: Begin) -> None:
@@ -195,11 +195,11 @@ def test_a_lane_shows_the_first_and_counts_all(begin: Begin) -> None:
     (goal,) = board_of(begin, limit=2).goals
     assert [stage.phase for stage in goal.stages] == [phase, None]
     for stage, first in zip(goal.stages, (["01", "03"], ["00", "02"]), strict=True):
-        for state in (State.READY, State.BLOCKED, State.REVIEW):
+        for state in (BoardState.READY, BoardState.BLOCKED, BoardState.REVIEW):
             assert stage.lanes[state].total == 6
             assert names(stage.lanes[state].cards) == first
-        assert stage.lanes[State.COMPLETED].total == 6
-        assert len(stage.lanes[State.COMPLETED].cards) == board_lanes.LAST
+        assert stage.lanes[BoardState.COMPLETED].total == 6
+        assert len(stage.lanes[BoardState.COMPLETED].cards) == board_lanes.FINISHED_SHOWN
 
 
 def test_the_tasks_that_were_finished_last_are_named_first(begin: Begin) -> None:
@@ -216,7 +216,7 @@ def test_the_tasks_that_were_finished_last_are_named_first(begin: Begin) -> None
         uow.tasks.save(evolve(uow.tasks.get(made[0].id), status="pending"))
         uow.tasks.remove(made[5].id)
         uow.commit()
-    lane = board_of(begin).goals[0].stages[0].lanes[State.COMPLETED]
+    lane = board_of(begin).goals[0].stages[0].lanes[BoardState.COMPLETED]
     assert (lane.total, names(lane.cards)) == (3, ["4", "1", "3"])
 
 
@@ -268,7 +268,7 @@ def test_a_waiting_task_of_the_critical_path_is_shown_before_others(begin: Begin
         pairs = [(made[n].id, made[0].id) for n in (1, 2, 3, 4)]
         uow.tasks.add_dependencies([*pairs, (made[5].id, made[4].id)])
         uow.commit()
-    lane = board_of(begin, limit=2).goals[0].stages[0].lanes[State.WAITING]
+    lane = board_of(begin, limit=2).goals[0].stages[0].lanes[BoardState.WAITING]
     assert (lane.total, names(lane.cards)) == (5, ["4", "5"])
 
 
@@ -276,7 +276,7 @@ def test_with_too_many_tasks_no_critical_path_is_looked_for(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That is told apart from there being none; a smaller initiative still has its own."""
-    monkeypatch.setattr(boards, "CHAINED", 5)
+    monkeypatch.setattr(boards, "PATH_BUDGET", 5)
     with begin() as uow:
         for size in (6, 3):
             _, phase = login(uow)
@@ -290,7 +290,7 @@ def test_only_open_initiatives_are_on_the_board(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Closed ones and those too many are counted; one alone is shown whatever it is."""
-    monkeypatch.setattr(boards, "GOALS", 2)
+    monkeypatch.setattr(boards, "MAX_INITIATIVES", 2)
     with begin() as uow:
         statuses = ("active", "completed", "pending_review", "archived", "active")
         made = [uow.initiatives.add(Initiative(name=each, status=each)) for each in statuses]
@@ -310,7 +310,7 @@ def test_tasks_without_a_phase_that_are_too_many_are_counted_as_unseen(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The board never claims to know them all."""
-    monkeypatch.setattr(board_lanes, "LOOSE", 3)
+    monkeypatch.setattr(board_lanes, "SCAN_LIMIT", 3)
     with begin() as uow:
         uow.tasks.add_all([Task(name="x") for _ in range(5)])
         uow.tasks.add_all([Task(name="x", status="completed") for _ in range(4)])
@@ -318,14 +318,14 @@ def test_tasks_without_a_phase_that_are_too_many_are_counted_as_unseen(
     found = board_of(begin)
     (stage,) = found.goals[0].stages
     assert found.unseen == 3
-    assert (stage.lanes[State.READY].total, stage.lanes[State.COMPLETED].total) == (3, 3)
+    assert (stage.lanes[BoardState.READY].total, stage.lanes[BoardState.COMPLETED].total) == (3, 3)
 
 
 def test_an_empty_space_has_an_empty_board(begin: Begin) -> None:
     """Nothing is shown, and nothing fails."""
     found = board_of(begin)
     assert (found.goals, found.seq, found.unseen) == ((), 0, 0)
-    assert drawn(begin) == Drawing((), (), ())
+    assert drawn(begin) == Diagram((), (), ())
 
 
 STATUSES = ("pending", "pending", "pending", "blocked", "quality_review", "completed")
@@ -357,30 +357,30 @@ def test_every_task_is_counted_once_and_in_the_right_lane(begin: Begin, seed: in
     assert counted(goal) == wanted
     for stage in goal.stages:
         for state, lane in stage.lanes.items():
-            if state is not State.COMPLETED:
+            if state is not BoardState.COMPLETED:
                 assert len(lane.cards) == lane.total
 
 
-def slowly(uow: UnitOfWork) -> Counter[tuple[str | None, State]]:
+def slowly(uow: UnitOfWork) -> Counter[tuple[str | None, BoardState]]:
     """How many tasks of each phase are in each state, from all rows."""
     openings = {row.task_id: row for row in uow.select(find(OPENINGS))}
     waiting = {row.task_id for row in uow.select(find(WAITING))}
-    found: Counter[tuple[str | None, State]] = Counter()
+    found: Counter[tuple[str | None, BoardState]] = Counter()
     for task in uow.select(find(TASKS)):
         opening = openings.get(task.id)
-        state = State.WAITING if task.id in waiting else State.READY
+        state = BoardState.WAITING if task.id in waiting else BoardState.READY
         if task.status in ("completed", "blocked"):
-            state = State(task.status)
+            state = BoardState(task.status)
         elif opening is not None and opening.state == "held":
-            state = State.HELD
+            state = BoardState.HELD
         elif task.status == "quality_review":
-            state = State.REVIEW
+            state = BoardState.REVIEW
         found[task.phase_id, state] += 1
     return found
 
 
-def counted(goal: Goal) -> Counter[tuple[str | None, State]]:
-    found: Counter[tuple[str | None, State]] = Counter()
+def counted(goal: BoardInitiative) -> Counter[tuple[str | None, BoardState]]:
+    found: Counter[tuple[str | None, BoardState]] = Counter()
     for stage in goal.stages:
         for state, lane in stage.lanes.items():
             if lane.total:
@@ -414,7 +414,7 @@ def test_a_large_phase_is_counted_and_not_loaded(
     store: Store, space: str, begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rows that a board takes from the store do not grow with the plan."""
-    monkeypatch.setattr(boards, "CHAINED", 100)
+    monkeypatch.setattr(boards, "PATH_BUDGET", 100)
     taken = []
     with begin() as uow:
         _, phase = login(uow)
@@ -428,7 +428,10 @@ def test_a_large_phase_is_counted_and_not_loaded(
         found = read(WrappedStore(store, Weighing), space, boards.board)
         taken.append(Weighing.rows)
     (stage,) = found.goals[0].stages
-    assert (stage.lanes[State.READY].total, stage.lanes[State.WAITING].total) == (801, 800)
+    assert (stage.lanes[BoardState.READY].total, stage.lanes[BoardState.WAITING].total) == (
+        801,
+        800,
+    )
     assert taken[0] == taken[1] < 500
 
 
@@ -482,7 +485,7 @@ def test_a_drawing_that_nobody_could_read_is_refused(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the number of tasks, and what to ask for instead; finished tasks do not count."""
-    monkeypatch.setattr(diagram, "LARGEST", 3)
+    monkeypatch.setattr(diagram, "MAX_TASKS", 3)
     with begin() as uow:
         initiative, phase = login(uow)
         uow.tasks.add_all([Task(name="x", phase_id=phase.id) for _ in range(4)])

@@ -29,7 +29,7 @@ from herdbook.ports.engine.dictionary import (
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.conftest import Begin
 from tests.contract.rows import cascades, make
@@ -263,7 +263,7 @@ def test_two_rows_may_refer_to_each_other(begin: Begin) -> None:
     ]
     with begin(write=False) as uow:
         (task,), (agent,) = uow.select(find(TASKS)), uow.select(find(AGENTS))
-        assert differences(uow) == []
+        assert find_differences(uow) == []
     assert (task.id, task.assignee_id, task.version) == ("tsk_1", None, 2)
     assert (agent.id, agent.task_id, agent.version) == ("agt_2", None, 3)
 
@@ -396,5 +396,5 @@ def test_removing_what_others_wait_for_lets_them_go_on(begin: Begin) -> None:
     with begin(write=False) as uow:
         assert uow.select(find(WAITING)) == []
         ready = {row.task_id for row in uow.select(find(OPENINGS))}
-        assert differences(uow) == []
+        assert find_differences(uow) == []
     assert ready == {dependent.id, parent.id, behind.id}

@@ -29,7 +29,7 @@ from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
 from herdbook.ports.engine.dictionary import ACCOUNTS
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.journal import journal_effects, undo
 from herdbook.services.plan import claims, proposals
@@ -54,7 +54,7 @@ def _reverts(begin: Begin, change_set_id: str) -> None:
     reverted = do(begin, undo.revert, change_set_id)
     with begin(write=False) as uow:
         assert uow.change_sets.get(change_set_id) == reverted
-        assert differences(uow) == []
+        assert find_differences(uow) == []
     assert reverted.status is ChangeSetStatus.REVERTED
 
 
@@ -309,7 +309,10 @@ def test_a_proposal_that_went_with_its_agent_is_no_hindrance(begin: Begin) -> No
 
 
 def test_a_phase_with_something_left_to_do_is_not_finished_again(begin: Begin) -> None:
-    """Though it was before the change set, another task has come into it since."""
+    """Though it was before the change set, another task has come into it since.
+
+    When that goes as well, nothing is left to do, and the phase waits for its review.
+    """
     plan = add_plan(begin, PhaseStatus.COMPLETED)
     with begin() as uow:
         uow.tasks.save(evolve(plan.task, status=TaskStatus.COMPLETED))
@@ -323,7 +326,7 @@ def test_a_phase_with_something_left_to_do_is_not_finished_again(begin: Begin) -
         _reverts(begin, change_set.id)
         with begin(write=False) as uow:
             statuses.append(uow.phases.get(plan.phase.id).status)
-    assert statuses == [PhaseStatus.IN_PROGRESS, PhaseStatus.IN_PROGRESS]
+    assert statuses == [PhaseStatus.IN_PROGRESS, PhaseStatus.PENDING_REVIEW]
 
 
 def test_the_initiative_of_a_change_set_is_not_taken_back_under_it(begin: Begin) -> None:
@@ -348,7 +351,7 @@ def test_what_was_said_stays_said(begin: Begin) -> None:
     def change(uow: UnitOfWork) -> ChatMessage:
         uow.tasks.save(evolve(plan.task, name="new"))
         said = ChatMessage(chat_session_id=chat.id, role=ChatRole.ASSISTANT, content="Renamed")
-        return uow.chat_sessions.say(said)
+        return uow.chat_sessions.post(said)
 
     change_set_id, message = _changed(begin, plan, change)
     _reverts(begin, change_set_id)
@@ -364,7 +367,7 @@ def test_what_was_said_cannot_be_brought_back(begin: Begin) -> None:
         target = {"target_type": ChatTarget.TASK, "target_id": plan.task.id}
         chat = uow.chat_sessions.add(ChatSession(**target, initiative_id=plan.initiative.id))
         said = ChatMessage(chat_session_id=chat.id, role=ChatRole.USER, content="Hello")
-        uow.chat_sessions.say(said)
+        uow.chat_sessions.post(said)
         uow.commit()
     change_set_id, _ = _changed(begin, plan, lambda uow: uow.chat_sessions.remove(chat.id))
     _is_refused(begin, change_set_id, InvalidValue, "no more than the key")
@@ -400,9 +403,9 @@ def test_a_secret_cannot_be_brought_back(begin: Begin, space: str) -> None:
         (gone,) = journal_effects.effects(uow.dictionary, uow.journal.of_tx(told))
     for effect in (lost, gone):
         with pytest.raises(InvalidValue, match="credentials of account .* keeps no secrets"):
-            journal_effects.refuse_untold(effect)
-    journal_effects.refuse_untold(found)
-    back = journal_effects.put_back(found, saved[1])
+            journal_effects.refuse_unrecoverable(effect)
+    journal_effects.refuse_unrecoverable(found)
+    back = journal_effects.restore_changed(found, saved[1])
     assert back == evolve(saved[1], email="x", credentials=None)
 
 

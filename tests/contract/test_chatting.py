@@ -29,11 +29,11 @@ def test_an_agent_hears_the_oldest_question_it_has_not_answered(begin: Begin) ->
     for question, text in ((first, "yes"), (second, "no")):
         with begin(write=False) as uow:
             assert messaging.listen(uow, asked) == question
-            assert messaging.answered(uow, question.id) is None
+            assert messaging.find_answer(uow, question.id) is None
         answer = do(begin, messaging.answer, question.id, text)
         assert (answer.answer, answer.status) == (text, ConversationStatus.ANSWERED)
         with begin(write=False) as uow:
-            assert messaging.answered(uow, question.id) == answer
+            assert messaging.find_answer(uow, question.id) == answer
     with begin(write=False) as uow:
         assert messaging.listen(uow, asked) is None
         assert messaging.listen(uow, one) == other
@@ -147,9 +147,11 @@ def test_what_is_said_in_a_chat_is_kept_in_order(begin: Begin) -> None:
     chat = do(begin, messaging.open_chat, ChatTarget.PHASE, phase.id)
     with begin() as uow:
         changes = make(uow, CHANGE_SETS, initiative_id=initiative_id)
-        words = [messaging.say(uow, chat.id, role, role) for role in ChatRole]
+        words = [messaging.post_to_chat(uow, chat.id, role, role) for role in ChatRole]
         uow.commit()
-    last = do(begin, messaging.say, chat.id, ChatRole.ASSISTANT, "done", change_set_id=changes.id)
+    last = do(
+        begin, messaging.post_to_chat, chat.id, ChatRole.ASSISTANT, "done", change_set_id=changes.id
+    )
     assert last == ChatMessage(
         id=last.id,
         chat_session_id=chat.id,
@@ -159,21 +161,21 @@ def test_what_is_said_in_a_chat_is_kept_in_order(begin: Begin) -> None:
         created_at=last.created_at,
     )
     with begin(write=False) as uow:
-        assert messaging.said(uow, chat.id) == [*words, last]
-        assert messaging.said(uow, chat.id, limit=2, after=words[0].id) == words[1:]
+        assert messaging.chat_history(uow, chat.id) == [*words, last]
+        assert messaging.chat_history(uow, chat.id, limit=2, after=words[0].id) == words[1:]
 
 
 def test_nothing_is_said_in_a_closed_chat(begin: Begin) -> None:
     """Nor in one that is not there; what was said stays."""
     _, phase, *_ = _targets(begin)
     chat = do(begin, messaging.open_chat, ChatTarget.PHASE, phase.id)
-    said = do(begin, messaging.say, chat.id, ChatRole.USER, "x")
+    said = do(begin, messaging.post_to_chat, chat.id, ChatRole.USER, "x")
     do(begin, messaging.close_chat, chat.id)
     with begin() as uow:
         with pytest.raises(InvalidValue, match="closed"):
-            messaging.say(uow, chat.id, ChatRole.USER, "y")
+            messaging.post_to_chat(uow, chat.id, ChatRole.USER, "y")
         with pytest.raises(NotFound):
-            messaging.say(uow, "cht_missing", ChatRole.USER, "y")
+            messaging.post_to_chat(uow, "cht_missing", ChatRole.USER, "y")
         uow.commit()
     with begin(write=False) as uow:
-        assert messaging.said(uow, chat.id) == [said]
+        assert messaging.chat_history(uow, chat.id) == [said]

@@ -10,12 +10,16 @@ import pytest
 from langgraph.types import Command
 
 from herdbook.adapters.langgraph import HerdbookSaver
-from herdbook.adapters.langgraph.sqlite_reader import opened
+from herdbook.adapters.langgraph.sqlite_reader import open_database
 from herdbook.domain.errors import DecodingRefused
 from herdbook.ports.engine.dictionary import CHECKPOINTS, PIECES
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
-from herdbook.services.checkpoints.import_foreign import Counted, Taken, take_over
+from herdbook.services.checkpoints.import_foreign import (
+    CheckpointImport,
+    ImportCounts,
+    import_checkpoints,
+)
 from herdbook.services.stores.store_check import check
 from tests.contract.children import Child, Died
 from tests.contract.conftest import SHARED
@@ -42,9 +46,9 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "issue_workflow.db"
 
 
-def _taken(store: Store, place: str, file: Path) -> Taken:
-    with opened(file) as source:
-        return take_over(source, store, place)
+def _taken(store: Store, place: str, file: Path) -> CheckpointImport:
+    with open_database(file) as source:
+        return import_checkpoints(source, store, place)
 
 
 def test_a_graph_goes_on_as_it_would_have_with_its_old_saver(
@@ -64,7 +68,7 @@ def test_a_graph_goes_on_as_it_would_have_with_its_old_saver(
             assert any(each[-1] for each in before)
             assert tuples(ours, thread) == before
         again = _taken(store, place, file)
-        assert again.counted == Counted(0, taken.counted.added, 0, taken.counted.writes_added)
+        assert again.counted == ImportCounts(0, taken.counted.added, 0, taken.counted.writes_added)
         assert (again.bytes, again.failed) == (taken.bytes, [])
         where = {"configurable": {"thread_id": "two"}}
         ends = [workflow(saver).invoke(Command(resume="Yes"), where) for saver in (theirs, ours)]
@@ -91,7 +95,7 @@ def test_an_import_that_was_killed_is_taken_up_again(
         store = fresh(url)
         with work_in(store, place, write=False) as uow:
             assert uow.count(find(CHECKPOINTS)) == 100
-        assert _taken(store, place, file).counted == Counted(20, 100, 20, 100)
+        assert _taken(store, place, file).counted == ImportCounts(20, 100, 20, 100)
         assert tuples(HerdbookSaver(store, place), "t") == tuples(theirs, "t")
 
 
@@ -152,7 +156,7 @@ def test_what_cannot_come_is_told_and_holds_up_nothing(
         "checkpoint_id: must have 1 to 64 bytes",
     ]
     assert ids[0] in taken.failed[0].key
-    assert taken.counted == Counted(3, 0, 5, 0)
+    assert taken.counted == ImportCounts(3, 0, 5, 0)
     saver = HerdbookSaver(store, place)
     assert saver.get_tuple(config("t", "", ids[5])) is not None
     with pytest.raises(DecodingRefused, match="pickle"):
@@ -204,9 +208,9 @@ def test_older_formats_come_as_the_saver_reads_them(
         other = [*ids[:2], "gone", "task", 0, "parts", "json", b'["b"]']
         old.execute("INSERT INTO writes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", other)
         old.commit()
-    with opened(file) as source:
+    with open_database(file) as source:
         assert source.left_out == 1
-        assert take_over(source, store, place).counted == Counted(1, 0, 1, 0)
+        assert import_checkpoints(source, store, place).counted == ImportCounts(1, 0, 1, 0)
     ours = HerdbookSaver(store, place)
     with sqlite_saver(file) as theirs:
         assert tuples(ours, "t") == tuples(theirs, "t")

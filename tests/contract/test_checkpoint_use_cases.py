@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.checkpoints.model import Typed, id_at
+from herdbook.domain.checkpoints.model import TaggedBytes, decode_checkpoint_id
 from herdbook.domain.errors import InvalidValue, NotFound
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.thread_operations import Sizes
-from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.thread_operations import ThreadSizes
+from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.store import Store
-from herdbook.ports.repositories.checkpoints import Done
+from herdbook.ports.repositories.checkpoints import TaskWrite
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.checkpoints import threads as checkpoints_threads
 from tests.contract.space import work_in
 
-SAID = {"metadata": Typed("json", b"{}"), "state": Typed("json", b"{}")}
+SAID = {"metadata": TaggedBytes("json", b"{}"), "state": TaggedBytes("json", b"{}")}
 NOISE = random.Random(7).randbytes(9_000)
 
 
@@ -29,17 +29,17 @@ def _put(
     uow: UnitOfWork, thread: str, *ids: str, namespace: str = "", parent: str | None = None
 ) -> None:
     """Put checkpoints that follow one another, each with a value of its own and a write."""
-    kept = Keeping(uow)
+    kept = CheckpointWriter(uow)
     for at, each in enumerate(ids):
-        value = Typed("bytes", NOISE[at : at + 1_000])
-        offers = {"x": Offer(each, changed=True, write=lambda value=value: value)}
+        value = TaggedBytes("bytes", NOISE[at : at + 1_000])
+        offers = {"x": ChannelValue(each, changed=True, write=lambda value=value: value)}
         kept.put(thread, namespace, each, parent_id=parent, values=offers, **SAID)
-        done = Done("task", "", 0, "x", Typed("bytes", b"12345"))
+        done = TaskWrite("task", "", 0, "x", TaggedBytes("bytes", b"12345"))
         kept.put_writes(thread, namespace, each, [done])
         parent = each
 
 
-def _names(found: list[checkpoints_threads.Overview]) -> list[str]:
+def _names(found: list[checkpoints_threads.ThreadOverview]) -> list[str]:
     return [each.thread.thread_id for each in found]
 
 
@@ -72,9 +72,9 @@ def test_checkpoints_of_a_thread_come_newest_first_page_by_page(store: Store, pl
         _put(uow, "t", "c2x", "c3x", namespace="sub")
 
         def ids(**options: Any) -> list[str]:
-            found = checkpoints_threads.listed(uow, "t", limit=3, **options)
+            found = checkpoints_threads.list_checkpoints(uow, "t", limit=3, **options)
             assert all(each.writes == 1 for each in found)
-            return [id_at(each.row.place) for each in found]
+            return [decode_checkpoint_id(each.row.place) for each in found]
 
         assert ids() == ["c4", "c3x", "c3"]
         assert ids(after="c3") == ["c2x", "c2", "c1"]
@@ -89,7 +89,9 @@ def test_a_checkpoint_is_known_by_a_beginning_of_its_id(store: Store, place: str
         _put(uow, "t", "1f00-bb", "1f00-cc", namespace="sub")
 
         def chosen(*ids: str, **options: Any) -> str:
-            return id_at(checkpoints_threads.chosen(uow, "t", *ids, **options).place)
+            return decode_checkpoint_id(
+                checkpoints_threads.find_checkpoint(uow, "t", *ids, **options).place
+            )
 
         assert chosen() == "1f00-bb"
         assert chosen(namespace="sub") == "1f00-cc"
@@ -108,14 +110,14 @@ def test_a_thread_is_known_by_its_whole_id_only(store: Store, place: str) -> Non
     """People choose them, so one may be the beginning of another; what is near is named."""
     with work_in(store, place) as uow:
         with pytest.raises(NotFound, match="no checkpoints are kept here yet"):
-            checkpoints_threads.known(uow, ["issue-1"])
+            checkpoints_threads.require_threads(uow, ["issue-1"])
         _put(uow, "issue-17", "c1")
-        assert checkpoints_threads.known(uow, ["issue-17", "issue-17"]) == ["issue-17"]
+        assert checkpoints_threads.require_threads(uow, ["issue-17", "issue-17"]) == ["issue-17"]
         for use_case in (checkpoints_threads.remove, checkpoints_threads.prune):
             with pytest.raises(NotFound, match="did you mean 'issue-17'"):
                 use_case(uow, ["issue-17", "issue-1"])
         with pytest.raises(NotFound, match="`herdbook checkpoint threads`"):
-            checkpoints_threads.shown(uow, "x")
+            checkpoints_threads.show_checkpoint(uow, "x")
         assert _names(checkpoints_threads.threads(uow, limit=9)) == ["issue-17"]
 
 
@@ -125,7 +127,7 @@ def test_two_checkpoints_are_compared_or_one_with_its_parent(store: Store, place
         _put(uow, "t", "c1.0", "c2.0", "c3.0")
 
         def pair(*ids: str) -> tuple[str, ...]:
-            found = checkpoints_threads.compared(uow, "t", *ids)
+            found = checkpoints_threads.compare_checkpoints(uow, "t", *ids)
             return tuple(each.checkpoint_id for each in found)
 
         assert pair() == ("c2.0", "c3.0")
@@ -142,7 +144,7 @@ def test_what_is_freed_is_what_is_no_longer_there(store: Store, place: str) -> N
         _put(uow, "t", "c1", "c2", "c3")
         _put(uow, "u", "c1")
 
-        def sizes() -> dict[str, Sizes]:
+        def sizes() -> dict[str, ThreadSizes]:
             found = checkpoints_threads.threads(uow, limit=9)
             return {each.thread.thread_id: each.thread.sizes for each in found}
 
@@ -165,7 +167,8 @@ def test_a_copy_says_what_came_and_what_was_there(store: Store, place: str) -> N
         _put(uow, "t", "c3", parent="c2")
         assert checkpoints_threads.copy(uow, "t", "u") == (1, 2)
         assert (
-            checkpoints_threads.shown(uow, "u").values == checkpoints_threads.shown(uow, "t").values
+            checkpoints_threads.show_checkpoint(uow, "u").values
+            == checkpoints_threads.show_checkpoint(uow, "t").values
         )
         with pytest.raises(InvalidValue, match="name another one"):
             checkpoints_threads.copy(uow, "t", "t")

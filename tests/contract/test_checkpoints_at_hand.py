@@ -5,12 +5,16 @@ from typing import Any
 import pytest
 
 from herdbook.adapters.langgraph import HerdbookSaver
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import MOST, NOTHING, Recent
-from herdbook.ports.checkpoint_storage.value_store import Channel, Values, read_values
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import (
+    MAX_LANES,
+    NO_CHECKPOINTS,
+    LatestCheckpointCache,
+)
+from herdbook.ports.checkpoint_storage.value_store import Channel, ValueTable, decode_value_table
 from herdbook.ports.engine.dictionary import PIECES
 from herdbook.ports.engine.query import find
-from herdbook.ports.engine.store import Asks, Store
+from herdbook.ports.engine.store import Store, SupportsImmediateRead
 from tests.contract.space import work_in
 from tests.contract.workflows import checkpoint, config, put
 
@@ -80,40 +84,42 @@ def test_what_is_remembered_holds_while_the_clock_of_the_space_stands(
     store: Store, place: str
 ) -> None:
     """A transaction of anybody, whatever it does, ends it."""
-    recent, saver = Recent(), HerdbookSaver(store, place)
+    recent, saver = LatestCheckpointCache(), HerdbookSaver(store, place)
     put(saver, config("t"), 0, {"n": 0})
     with work_in(store, place) as uow:
-        kept = Keeping(uow)
+        kept = CheckpointWriter(uow)
         row = kept.find("t", "")
         assert row is not None
         kept.put_writes("t", "", "unknown", [])
         kept.uow.append(PIECES, [PIECES.entity(thread="t", size=1, data=b"x")])
         uow.commit()
-        recent.note(uow, {row.lane: row})
+        recent.remember(uow, {row.lane: row})
     with work_in(store, place) as uow:
         assert uow.session.head is not None
         assert recent.at(uow.session.head.clock) == {row.lane: row}
-        assert recent.at(None) == NOTHING
+        assert recent.at(None) == NO_CHECKPOINTS
         uow.remove(PIECES, [each.id for each in uow.select(find(PIECES))])
         uow.commit()
     with work_in(store, place, write=False) as after:
         assert after.session.head is not None
-        assert recent.at(after.session.head.clock) == NOTHING
-        recent.note(uow, {row.lane: row})
-        assert recent.at(after.session.head.clock) == NOTHING
+        assert recent.at(after.session.head.clock) == NO_CHECKPOINTS
+        recent.remember(uow, {row.lane: row})
+        assert recent.at(after.session.head.clock) == NO_CHECKPOINTS
 
 
 def test_only_so_many_lanes_are_remembered(store: Store, place: str) -> None:
     """Those that were put first are forgotten first."""
-    recent, saver = Recent(), HerdbookSaver(store, place)
+    recent, saver = LatestCheckpointCache(), HerdbookSaver(store, place)
     put(saver, config("t"), 0, {"n": 0})
     with work_in(store, place) as uow:
-        row = Keeping(uow).find("t", "")
+        row = CheckpointWriter(uow).find("t", "")
         assert row is not None
         uow.append(PIECES, [PIECES.entity(thread="t", size=1, data=b"x")])
         uow.commit()
-    recent.note(uow, {f"lane {number}": row for number in range(MOST + 2)})
-    assert list(recent.at(uow.left_at)) == [f"lane {number}" for number in range(2, MOST + 2)]
+    recent.remember(uow, {f"lane {number}": row for number in range(MAX_LANES + 2)})
+    assert list(recent.at(uow.clock_after_commit)) == [
+        f"lane {number}" for number in range(2, MAX_LANES + 2)
+    ]
 
 
 @pytest.mark.parametrize("engine", ["postgres"], indirect=True)
@@ -121,9 +127,9 @@ def test_who_asks_at_once_sees_one_moment_from_the_first_question_on(
     store: Store, place: str
 ) -> None:
     """What is committed before the first question is seen, and nothing that comes later."""
-    assert isinstance(store, Asks)
+    assert isinstance(store, SupportsImmediateRead)
     saver = HerdbookSaver(store, place)
-    with store.asking(place) as session:
+    with store.immediate_read(place) as session:
         put(saver, config("t"), 0, {"n": 0})
         first = session.select(find(PIECES))
         put(saver, config("t"), 1, {"n": 1})
@@ -135,7 +141,7 @@ def test_who_asks_at_once_sees_one_moment_from_the_first_question_on(
         assert len(session.select(find(PIECES))) == 2
         assert session.head != seen
         assert session.head is session.head
-    with store.asking(place):
+    with store.immediate_read(place):
         pass
 
 
@@ -159,6 +165,6 @@ def test_what_a_checkpoint_says_of_its_channels_comes_back(names: list[str], siz
     ]
     extents = [(name, at, size if not at else 7) for at, name in enumerate(["x", *names])]
     for some in (channels, channels[:1], []):
-        read = read_values(Values(some, extents).written())
+        read = decode_value_table(ValueTable(some, extents).encode())
         assert list(read.channels.values()) == some
         assert read.extents == extents

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from herdbook.adapters.system.processes import started_at
+from herdbook.adapters.system.processes import process_start
 from herdbook.domain.agents.model import Agent, AgentStatus
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import StaleFence
@@ -56,17 +56,17 @@ def test_a_killed_process_is_found_and_what_it_held_is_free(begin: Begin) -> Non
                 agent_lifecycle.register,
                 host=HERE,
                 pid=child.pid,
-                process_started_at=started_at(child.pid),
+                process_started_at=process_start(child.pid),
             )
             for child in (victim, survivor)
         ]
         tasks = add_tasks(begin, *(Task(name="x", order=n) for n in range(2)))
         for agent in agents:
             claim_for(begin, agent.id)
-        assert do(begin, agent_lifecycle.find_crashed, HERE, started_at) == []
+        assert do(begin, agent_lifecycle.find_crashed, HERE, process_start) == []
         victim.kill()
         victim.wait()
-        (crashed,) = do(begin, agent_lifecycle.find_crashed, HERE, started_at)
+        (crashed,) = do(begin, agent_lifecycle.find_crashed, HERE, process_start)
         assert (crashed.id, crashed.status) == (agents[0].id, CRASHED)
         assert _get(begin, crashed.id) == crashed
         assert _get(begin, agents[1].id) == agents[1]
@@ -79,7 +79,7 @@ def test_a_killed_process_is_found_and_what_it_held_is_free(begin: Begin) -> Non
 
 def test_another_process_of_the_same_number_does_not_keep_an_agent_alive(begin: Begin) -> None:
     """Its number runs, but it was started at another time."""
-    start = started_at(os.getpid())
+    start = process_start(os.getpid())
     assert start is not None
     alive = do(
         begin, agent_lifecycle.register, host=HERE, pid=os.getpid(), process_started_at=start
@@ -88,7 +88,7 @@ def test_another_process_of_the_same_number_does_not_keep_an_agent_alive(begin: 
     gone = do(
         begin, agent_lifecycle.register, host=HERE, pid=os.getpid(), process_started_at=before
     )
-    assert [each.id for each in do(begin, agent_lifecycle.find_crashed, HERE, started_at)] == [
+    assert [each.id for each in do(begin, agent_lifecycle.find_crashed, HERE, process_start)] == [
         gone.id
     ]
     assert _get(begin, alive.id).status is RUNNING

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused
-from herdbook.domain.plan.graph import Node, find_cycle, plan_edges
+from herdbook.domain.plan.graph import TaskNode, find_cycle, plan_edges
 from herdbook.domain.plan.model import Initiative, Phase, PhaseDependency, Task
 from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
 from herdbook.ports.engine.query import find
-from herdbook.ports.engine.store import Store, Walks
+from herdbook.ports.engine.store import Store, SupportsWalk
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.contract.turns import Begin
 from tests.contract.wrapped import WithoutWalk, WrappedStore
@@ -114,7 +114,7 @@ def test_an_engine_that_offers_to_walk_is_asked_only_where_it_may(
 ) -> None:
     """The two ways of this file are two ways."""
     with begin(write=False) as uow:
-        assert isinstance(uow.session, Walks) is (engine == "postgres" and walks)
+        assert isinstance(uow.session, SupportsWalk) is (engine == "postgres" and walks)
 
 
 def test_a_task_does_not_depend_on_itself(begin: Begin) -> None:
@@ -406,7 +406,7 @@ class Model:
     def has_cycle(self) -> bool:
         """Whether anything waits for itself."""
         nodes = [
-            Node(id=name, phase_id=self.phase[name], parent_task_id=parent)
+            TaskNode(id=name, phase_id=self.phase[name], parent_task_id=parent)
             for name, parent in self.parent.items()
         ]
         return find_cycle(plan_edges(nodes, self.waits, self.phase_waits)) is not None

@@ -17,7 +17,7 @@ from herdbook.domain.plan.model import (
     Task,
     TaskStatus,
 )
-from herdbook.domain.plan.readiness import Opening, Waiting
+from herdbook.domain.plan.readiness import Opening, WaitingTask
 from herdbook.domain.record.standing import first_standing
 from herdbook.ports.engine.dictionary import (
     AGENTS,
@@ -31,7 +31,7 @@ from herdbook.ports.engine.dictionary import (
 )
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import claims
 from tests.contract.rows import make
@@ -54,7 +54,7 @@ def _after(begin: Begin, *changes: Change) -> dict[str, str | int]:
             change(uow)
         uow.commit()
     with begin(write=False) as uow:
-        assert differences(uow) == []
+        assert find_differences(uow) == []
         waiting, openings = uow.select(find(WAITING)), uow.select(find(OPENINGS))
     assert not {each.task_id for each in waiting} & {each.task_id for each in openings}
     found: dict[str, str | int] = {each.task_id: each.blockers for each in waiting}
@@ -216,7 +216,7 @@ def test_a_task_dependency_that_is_saved_anew_frees_one_and_holds_another(begin:
 
     def move(**changes: object) -> Change:
         def change(uow: UnitOfWork) -> None:
-            (current,) = uow.existing(TASK_DEPENDENCIES, [edge.id])
+            (current,) = uow.get_existing(TASK_DEPENDENCIES, [edge.id])
             uow.save(TASK_DEPENDENCIES, [evolve(current, **changes)])
 
         return change
@@ -239,7 +239,7 @@ def test_everything_in_the_way_of_a_task_counts(begin: Begin) -> None:
     found = _after(begin, _needs("t", "a", "b"), _add("c", parent_task_id="t"))
     assert found == {"t": 5, "a": READY, "b": READY, "c": READY}
     with begin(write=False) as uow:
-        assert uow.select(find(WAITING)) == [Waiting(task_id="t", phase_id="p", blockers=5)]
+        assert uow.select(find(WAITING)) == [WaitingTask(task_id="t", phase_id="p", blockers=5)]
 
 
 def test_an_opening_says_what_its_task_does(begin: Begin) -> None:
@@ -379,7 +379,7 @@ def test_derived_rows_are_not_journalled(begin: Begin) -> None:
 def test_derived_rows_are_not_saved_by_hand(begin: Begin, space: str, kind: Kind[object]) -> None:
     """They follow from others, and from nothing else."""
     row = {
-        WAITING: Waiting(task_id="t", blockers=1),
+        WAITING: WaitingTask(task_id="t", blockers=1),
         OPENINGS: Opening(task_id="t", rank=0, order=0, created_at=START),
         STANDINGS: first_standing("otter"),
     }[kind]

@@ -23,7 +23,7 @@ from herdbook.domain.plan.model import (
     Task,
     TaskStatus,
 )
-from herdbook.domain.plan.readiness import blockers, gate_is_open, is_ready
+from herdbook.domain.plan.readiness import count_blockers, gate_is_open, is_ready
 from herdbook.ports.engine.dictionary import (
     AGENTS,
     INITIATIVES,
@@ -37,7 +37,7 @@ from herdbook.ports.engine.dictionary import (
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.projections import differences, rebuild
+from herdbook.ports.unit_of_work.projections import find_differences, rebuild
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.plan import claims
 
@@ -229,7 +229,7 @@ def _apply(uow: UnitOfWork, changes: Changes) -> None:
 
 def _agrees(uow: UnitOfWork) -> None:
     """Check the queues against a recount, and against the rule as a person would apply it."""
-    assert differences(uow) == []
+    assert find_differences(uow) == []
     tasks = {task.id: task for task in uow.select(find(TASKS))}
     phases = {phase.id: phase for phase in uow.select(find(PHASES))}
     initiatives = {each.id: each for each in uow.select(find(INITIATIVES))}
@@ -248,7 +248,7 @@ def _agrees(uow: UnitOfWork) -> None:
             "children": [each for each in tasks.values() if each.parent_task_id == task.id],
         }
         if not task.finished:
-            counted[task.id] = blockers(task, **facts)
+            counted[task.id] = count_blockers(task, **facts)
         if is_ready(task, **facts, lease_until=leases.get(task.id), now=uow.now):
             ready.add(task.id)
     assert [row.task_id for row in waiting if row.task_id in leases] == []
@@ -306,7 +306,7 @@ def test_whatever_is_spoilt_is_rebuilt(store: Store, engine: str) -> None:
                     _spoil(Step(uow, chosen), way)
             uow.session.commit()
         with unit_of_work(store, space) as uow:
-            found = differences(uow)
+            found = find_differences(uow)
             assert rebuild(uow) == len(found)
             uow.commit()
         with unit_of_work(store, space, write=False) as uow:

@@ -61,7 +61,7 @@ def test_saving_raises_the_version_and_keeps_the_birth(
         uow.commit()
     assert row.version == 1
     with begin(space=where) as uow:
-        changed = _changed(kind, uow.existing(kind, [row.id])[0])
+        changed = _changed(kind, uow.get_existing(kind, [row.id])[0])
         (saved,) = uow.save(kind, [changed])
         uow.commit()
     with begin(space=where, write=False) as uow:

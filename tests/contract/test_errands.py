@@ -44,11 +44,11 @@ def test_an_errand_moves_until_it_has_ended(begin: Begin, end: ErrandStatus) -> 
     """There and back as often as it takes; once it was merged or abandoned, it stays so."""
     errand = _errand(begin)
     for status in (PENDING_REVIEW, CONFLICT, ACTIVE, PENDING_REVIEW, end):
-        errand = do(begin, errands.move, errand.id, status)
+        errand = do(begin, errands.change_status, errand.id, status)
         assert errand.status is status
-    assert do(begin, errands.move, errand.id, end) == errand
+    assert do(begin, errands.change_status, errand.id, end) == errand
     for status in set(ErrandStatus) - {end}:
         with pytest.raises(InvalidValue, match=f"is {end} and stays so"):
-            do(begin, errands.move, errand.id, status)
+            do(begin, errands.change_status, errand.id, status)
     with begin(write=False) as uow:
         assert uow.errands.get(errand.id) == errand

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract import forks
@@ -54,9 +54,9 @@ def _complaints(errors: str) -> str:
 
 
 def _is_whole(uow: UnitOfWork) -> None:
-    numbers = [entry.seq for entry in uow.journal.whole()]
+    numbers = [entry.seq for entry in uow.journal.all_entries()]
     assert numbers == list(range(1, uow.journal.last() + 1))
-    assert differences(uow) == []
+    assert find_differences(uow) == []
 
 
 def all_end(codes: dict[str, int], *allowed: int) -> bool:

@@ -14,7 +14,7 @@ from herdbook.domain.location.areas import MIB
 from herdbook.domain.plan.model import Task
 from herdbook.domain.values import LONGEST_TEXT
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.children import apart
@@ -37,10 +37,10 @@ def is_whole(store: Store, acknowledged: list[str]) -> None:
     """What is there is what was acknowledged, and the books agree with it."""
 
     def look(uow: UnitOfWork) -> None:
-        entries = list(uow.journal.whole())
+        entries = list(uow.journal.all_entries())
         assert [entry.seq for entry in entries] == list(range(1, uow.journal.last() + 1))
         assert [entry.key for entry in entries] == acknowledged
-        assert differences(uow) == []
+        assert find_differences(uow) == []
 
     tasks = everything_in(store).get("tasks", [])
     assert sorted(task.id for task in tasks) == sorted(acknowledged)

@@ -2,15 +2,15 @@
 
 import pytest
 
+from herdbook.adapters.hosts import parse_event
 from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.domain.grading import Grade
-from herdbook.domain.record.events import Event
 from herdbook.domain.record.model import EventKind
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.services.record import grading, record_ingest
-from herdbook.services.record.grading import Graded
+from herdbook.services.record.grading import GradeResult
 
 COMMIT = ("otter", "app", "c0ffee")
 
@@ -20,7 +20,7 @@ def record(space: str) -> str:
     return space.replace("work", "record", 1)
 
 
-def judge(store: Store, record: str, *words: str, **grades: Grade | str) -> Graded:
+def judge(store: Store, record: str, *words: str, **grades: Grade | str) -> GradeResult:
     """Grade a commit, by both parties unless told otherwise."""
     given = grades or {"agent_grade": Grade.GOOD, "user_grade": Grade.EXCELLENCE}
     return run(store, record, grading.grade, *(words or COMMIT), **given)
@@ -34,7 +34,7 @@ def test_both_parties_make_a_retrospective(store: Store, record: str) -> None:
     assert (retro.score_before, retro.score_after) == (60, 67)
     assert (now.communication_score, now.experience_points) == (67, 1)
     assert read(store, record, grading.retrospectives) == [retro]
-    assert read(store, record, differences) == []
+    assert read(store, record, find_differences) == []
 
 
 def test_a_commit_is_judged_once(store: Store, record: str) -> None:
@@ -71,16 +71,13 @@ def test_a_judgement_keeps_the_setup_and_the_task_the_record_knows(
     store: Store, record: str
 ) -> None:
     """Who judges need not repeat them."""
-    told = Event(
+    told = parse_event(
         id="1",
         at=1_700_000_000_000_000,
         event="codex:post-commit",
         env={"HERDBOOK_AGENT": "otter"},
         raw={"model": "deep"},
-        project="app",
-        commit_hash="c0ffee",
-        subject="fix it",
-    )
+    )._replace(project="app", commit_hash="c0ffee", subject="fix it")
     run(store, record, record_ingest.flush, [told])
     graded = judge(store, record)
     assert graded.retrospective is not None
@@ -90,7 +87,7 @@ def test_a_judgement_keeps_the_setup_and_the_task_the_record_knows(
 
 def test_a_bug_is_written_at_once_and_the_last_skill_point_halts(store: Store, record: str) -> None:
     """Its note is kept among what the agent did."""
-    now = run(store, record, grading.bug, "otter", "lost a row", project="app")
+    now = run(store, record, grading.report_bug, "otter", "lost a row", project="app")
     assert (now.skill_points, now.bugs, now.active) == (0, 1, False)
     (activity,) = read(store, record, grading.activities, "otter")
     assert (activity.task, activity.outcome, activity.project) == ("bug", "lost a row", "app")
@@ -100,7 +97,7 @@ def test_a_person_reinstates_a_halted_agent_and_no_other(store: Store, record: s
     """One that is not halted is left as it is."""
     with pytest.raises(InvalidValue, match="is not halted"):
         run(store, record, grading.reinstate, "otter")
-    run(store, record, grading.bug, "otter")
+    run(store, record, grading.report_bug, "otter")
     now = run(store, record, grading.reinstate, "otter", 2)
     assert (now.skill_points, now.active, now.bugs) == (2, True, 1)
 
@@ -109,7 +106,7 @@ def test_activities_come_latest_first_a_page_at_a_time(store: Store, record: str
     """Of one agent or of all."""
     for number in range(5):
         agent = "otter" if number % 2 else "heron"
-        run(store, record, grading.act, agent, f"task {number}", outcome="done")
+        run(store, record, grading.add_activity, agent, f"task {number}", outcome="done")
     page = read(store, record, grading.activities, limit=3)
     rest = read(store, record, grading.activities, limit=3, after=page[-1].id)
     assert [each.task for each in [*page, *rest]] == [f"task {each}" for each in range(4, -1, -1)]

@@ -11,9 +11,9 @@ import pytest
 from attrs import asdict, evolve
 
 from herdbook.domain.journal import Actor, JournalEntry, Op
-from herdbook.domain.record.standing import Occasion, tool_used
+from herdbook.domain.record.standing import EntryContext, tool_entry
 from herdbook.domain.secret import Secret
-from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.codec import encode_row
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
@@ -42,7 +42,7 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 def _journal(store: Store, space: str) -> list[JournalEntry]:
     with work_in(store, space, write=False) as uow:
-        return list(uow.journal.whole())
+        return list(uow.journal.all_entries())
 
 
 def _record(space: str) -> str:
@@ -262,7 +262,7 @@ def test_an_entry_tells_exactly_what_changed(store: Store, begin: Begin, space: 
         uow.tasks.remove(task.id)
         uow.commit()
     added, changed, removed = _journal(store, space)
-    assert (added.op, added.before, added.after) == (Op.ADD, None, encode(TASKS, task))
+    assert (added.op, added.before, added.after) == (Op.ADD, None, encode_row(TASKS, task))
     times = [row.updated_at.isoformat(timespec="microseconds") for row in (task, saved)]
     assert (changed.op, changed.before, changed.after) == (
         Op.SAVE,
@@ -271,7 +271,11 @@ def test_an_entry_tells_exactly_what_changed(store: Store, begin: Begin, space: 
         {"name": "two", "description": None, "summary": "done"}
         | {"version": 2, "updated_at": times[1]},
     )
-    assert (removed.op, removed.before, removed.after) == (Op.REMOVE, encode(TASKS, saved), None)
+    assert (removed.op, removed.before, removed.after) == (
+        Op.REMOVE,
+        encode_row(TASKS, saved),
+        None,
+    )
 
 
 def test_a_nested_document_is_told_as_it_is(store: Store, begin: Begin, space: str) -> None:
@@ -355,7 +359,7 @@ def test_logs_derived_rows_and_operations_are_not_journalled(
         uow.commit()
     run(store, space, lambda _: None, operation_id="op-1")
     with begin(space=_record(space)) as uow:
-        uow.ledger.add(tool_used(Occasion(agent="brave-otter", at=uow.now)))
+        uow.ledger.add(tool_entry(EntryContext(agent="brave-otter", at=uow.now)))
         uow.commit()
     assert [entry.entity for entry in _journal(store, space)] == ["tasks"]
     assert [entry.entity for entry in _journal(store, _record(space))] == ["score_events"]
@@ -376,7 +380,7 @@ def test_the_journal_is_read_in_pages(begin: Begin) -> None:
             seen = page[-1].seq
         assert uow.journal.since(25) == []
         assert [entry.seq for entry in uow.journal.since(22)] == [23, 24, 25]
-        assert uow.journal.since(-1) == list(uow.journal.whole())
+        assert uow.journal.since(-1) == list(uow.journal.all_entries())
     assert pages == [list(range(1, 11)), list(range(11, 21)), list(range(21, 26))]
 
 
@@ -393,7 +397,7 @@ def test_the_journal_tells_of_one_row_and_of_one_transaction(begin: Begin) -> No
         uow.commit()
     second = uow.tx
     with begin(write=False) as uow:
-        whole = list(uow.journal.whole())
+        whole = list(uow.journal.all_entries())
         assert [entry.tx for entry in whole] == [first] * 2 + [second] * 3
         assert uow.journal.of_row(TASKS, "same") == [whole[0], whole[2]]
         assert uow.journal.of_row(PROJECTS, "same") == [whole[1], whole[4]]
@@ -463,7 +467,7 @@ def _lively(begin: Begin, space: str) -> None:
 
 def _changed(uow: UnitOfWork, kind: Any, key: str, number: int) -> Any:
     """A row with every second of its plain fields emptied, or filled with something else."""
-    (row,) = uow.existing(kind, [key])
+    (row,) = uow.get_existing(kind, [key])
     fixed = {"id", "created_at", "updated_at", "version"} | {each.field for each in kind.references}
     fields = [name for name in kind.columns if name not in fixed][number % 2 :: 2]
     return evolve(
@@ -497,7 +501,7 @@ def test_the_journal_alone_rebuilds_the_rows(store: Store, begin: Begin, space: 
             if kind.append_only:
                 assert set(told) == {kind.key_of(row) for row in kept}
             else:
-                assert told == {row.id: encode(kind, row) for row in kept}, kind.name
+                assert told == {row.id: encode_row(kind, row) for row in kept}, kind.name
 
 
 def test_every_before_is_the_after_that_came_before_it(

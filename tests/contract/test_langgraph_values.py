@@ -22,12 +22,12 @@ from pydantic import BaseModel
 
 from herdbook.adapters.langgraph import HerdbookSaver
 from herdbook.adapters.langgraph.values import GuardedSerializer
-from herdbook.domain.checkpoints.model import Typed
+from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import DecodingRefused
-from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
-from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.store import Store
-from herdbook.ports.repositories.checkpoints import Done
+from herdbook.ports.repositories.checkpoints import TaskWrite
 from tests.contract.space import work_in
 from tests.contract.workflows import checkpoint, config, put
 
@@ -181,16 +181,16 @@ def test_a_hostile_value_is_refused_and_stays_stored(
 ) -> None:
     """Neither a value nor a write is decoded; both are in the store as they came."""
     CALLED.clear()
-    saver, bait = HerdbookSaver(store, place), Typed(tag, data)
-    state = Typed(*GuardedSerializer().dumps_typed(checkpoint(0, {}, {})))
-    ids = {"metadata": Typed("json", b"{}"), "state": state}
-    offer = Offer(1, changed=True, write=lambda: bait)
+    saver, bait = HerdbookSaver(store, place), TaggedBytes(tag, data)
+    state = TaggedBytes(*GuardedSerializer().dumps_typed(checkpoint(0, {}, {})))
+    ids = {"metadata": TaggedBytes("json", b"{}"), "state": state}
+    offer = ChannelValue(1, changed=True, write=lambda: bait)
     with work_in(store, place) as uow:
-        Keeping(uow).put("value", "", "c1", values={"a": offer}, **ids)
-        Keeping(uow).put("write", "", "c1", values={}, **ids)
-        Keeping(uow).put_writes("write", "", "c1", [Done("task", "", 0, "a", bait)])
-        Keeping(uow).put("state", "", "c1", values={}, **{**ids, "state": bait})
-        Keeping(uow).put("metadata", "", "c1", values={}, **{**ids, "metadata": bait})
+        CheckpointWriter(uow).put("value", "", "c1", values={"a": offer}, **ids)
+        CheckpointWriter(uow).put("write", "", "c1", values={}, **ids)
+        CheckpointWriter(uow).put_writes("write", "", "c1", [TaskWrite("task", "", 0, "a", bait)])
+        CheckpointWriter(uow).put("state", "", "c1", values={}, **{**ids, "state": bait})
+        CheckpointWriter(uow).put("metadata", "", "c1", values={}, **{**ids, "metadata": bait})
         uow.commit()
     refused = {"value", "write", "state"} | ({"metadata"} if tag != "json" else set())
     for thread in refused:
@@ -200,9 +200,9 @@ def test_a_hostile_value_is_refused_and_stays_stored(
             list(saver.list(config(thread)))
     assert CALLED == []
     with work_in(store, place, write=False) as uow:
-        kept = Keeping(uow)
+        kept = CheckpointWriter(uow)
         held = [
-            next(kept.held([row]))
+            next(kept.load_bundles([row]))
             for thread in ("value", "write", "state", "metadata")
             if (row := kept.find(thread, ""))
         ]
@@ -226,8 +226,8 @@ def test_a_broken_value_does_not_spoil_the_next() -> None:
             guard.loads_typed((tag, data))
         assert guard.loads_typed(good)[0] == UUID(int=1)
         with pytest.raises(DecodingRefused):
-            guard.loads_all({"good": Typed(*good), "bad": Typed(tag, data)})
-        assert guard.loads_all({"good": Typed(*good)})["good"][0] == UUID(int=1)
+            guard.loads_all({"good": TaggedBytes(*good), "bad": TaggedBytes(tag, data)})
+        assert guard.loads_all({"good": TaggedBytes(*good)})["good"][0] == UUID(int=1)
 
 
 VALUES: dict[str, Any] = {

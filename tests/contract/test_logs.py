@@ -116,7 +116,7 @@ def test_a_piece_is_later_than_the_one_before_whatever_the_clock_says(begin: Beg
             content="ahead",
             created_at=ahead,
         )
-        uow.adopt({LOG_CHUNKS: [row]})
+        uow.insert_verbatim({LOG_CHUNKS: [row]})
         uow.commit()
     chunks = [do(begin, logs.append, agent_id, text) for text in "ab"]
     assert [chunk.created_at - ahead for chunk in chunks] == [

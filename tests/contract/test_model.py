@@ -59,7 +59,7 @@ from herdbook.ports.engine.dictionary import (
 from herdbook.ports.engine.kinds import Column, Kind
 from herdbook.ports.engine.query import Query, Range, any_of, find
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import claims
 from tests.contract.conftest import SHARED, Begin
@@ -92,7 +92,7 @@ def _allowed(column: Column, values: tuple[Any, ...]) -> list[Any]:
     found = []
     for value in values:
         try:
-            found.append(column.checked(value))
+            found.append(column.check(value))
         except InvalidValue:
             continue
     return found
@@ -388,7 +388,7 @@ class Lockstep(RuleBasedStateMachine):
         for space in written:
             assert everything_in(memory, space) == everything_in(engine, space)
             with work_in(memory, space, write=False) as uow:
-                assert differences(uow) == []
+                assert find_differences(uow) == []
 
 
 def _compare(url: str, chosen: settings) -> None:

@@ -9,7 +9,7 @@ import pytest
 from herdbook.adapters.stores.open_store import PATIENCE
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StoreUnavailable
-from herdbook.domain.journal import Actor, Operation
+from herdbook.domain.journal import Actor, OperationResult
 from herdbook.domain.plan.model import Task, TaskStatus
 from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
@@ -17,7 +17,7 @@ from herdbook.ports.engine.dictionary import AGENTS, JOURNAL, TASKS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store, TryAgain
-from herdbook.ports.unit_of_work.run import insist, read, run
+from herdbook.ports.unit_of_work.run import read, retry, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import claims
 from tests.contract.rows import make
@@ -40,7 +40,7 @@ def _add_task(uow: UnitOfWork, name: str = "x") -> Task:
     return uow.tasks.add(Task(name=name))
 
 
-def _operations(begin: Begin) -> list[Operation]:
+def _operations(begin: Begin) -> list[OperationResult]:
     with begin(write=False) as uow:
         return uow.operations.page()
 
@@ -311,9 +311,9 @@ def test_what_may_be_done_twice_is_insisted_on(store: Store) -> None:
             raise TryAgain("here", "the world")
         return len(calls)
 
-    assert insist(lambda: work(MANY), store.patience) == MANY + 1
+    assert retry(lambda: work(MANY), store.patience) == MANY + 1
     with pytest.raises(TryAgain):
-        insist(lambda: work(1_000_000), 0.1)
+        retry(lambda: work(1_000_000), 0.1)
 
 
 class OnlyTheFirst:
@@ -375,7 +375,7 @@ def test_answers_are_forgotten_after_seven_days(store: Store, space: str, begin:
     with begin() as uow:
         ages = {"old": week, "older": week * 9, "young": week - timedelta(minutes=1)}
         for name, age in ages.items():
-            operation = Operation(operation_id=name, result={"value": name}, at=uow.now - age)
+            operation = OperationResult(operation_id=name, result={"value": name}, at=uow.now - age)
             uow.operations.add(operation)
         uow.commit()
     assert run(store, space, lambda _: "new", operation_id="now") == "new"

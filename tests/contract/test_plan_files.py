@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused, InvalidValue, NotFound
 from herdbook.domain.plan.model import PhaseStatus, Task, TaskStatus
-from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
-from herdbook.domain.plan_text.tree import PlanText, walk
+from herdbook.domain.plan_text.tree import PlanText, walk_items
 from herdbook.ports.engine.dictionary import AGENTS, TASKS
 from herdbook.ports.engine.query import find
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.services.plan import claims
 from herdbook.services.plan_text.import_export import ImportReport, export_plan, import_plan
 from tests.contract.rows import make
@@ -56,7 +56,7 @@ def imported(begin: Begin, text: str, **options: str) -> ImportReport:
         report = import_plan(uow, read_markdown(text))
         uow.commit()
     with begin(write=False, **options) as uow:
-        assert differences(uow) == []
+        assert find_differences(uow) == []
     return report
 
 
@@ -92,7 +92,9 @@ def last_entry(begin: Begin) -> int:
 def in_order(begin: Begin) -> list[str]:
     """The names of all tasks as they stand in the plan."""
     with begin(write=False) as uow:
-        return [each.item.name for each in walk(export_plan(uow)) if each.item.ref[:3] == "tsk"]
+        return [
+            each.item.name for each in walk_items(export_plan(uow)) if each.item.ref[:3] == "tsk"
+        ]
 
 
 def test_a_plan_is_exported_as_it_was_imported(begin: Begin) -> None:
@@ -125,10 +127,10 @@ def test_a_plan_goes_through_any_store_and_back(engine: str, begin: Begin, space
             uow.commit()
         with begin(space=here) as uow:
             out = export_plan(uow)
-            assert [vars_of(each.item) for each in walk(out)] == [
-                vars_of(each.item) for each in walk(plan)
+            assert [vars_of(each.item) for each in walk_items(out)] == [
+                vars_of(each.item) for each in walk_items(plan)
             ]
-            assert import_plan(uow, read_lines(write_lines(out)))[:3] == ((), (), ())
+            assert import_plan(uow, read_json_lines(write_json_lines(out)))[:3] == ((), (), ())
             assert import_plan(uow, read_markdown(write_markdown(out)))[:3] == ((), (), ())
         with begin(space=there) as uow:
             import_plan(uow, out)
@@ -148,12 +150,12 @@ def test_a_plan_in_lines_is_the_same_in_another_space(begin: Begin, space: str) 
     """Ids, statuses and order are what they were, so the text is."""
     imported(begin, PLAN.replace("[!]", "[x]").replace("- [ ] Build", "- [?] Build"))
     with begin(write=False) as uow:
-        text = write_lines(export_plan(uow))
+        text = write_json_lines(export_plan(uow))
     with begin(space=f"{space}-other") as uow:
-        import_plan(uow, read_lines(text))
+        import_plan(uow, read_json_lines(text))
         uow.commit()
     with begin(space=f"{space}-other") as uow:
-        assert write_lines(export_plan(uow)) == text
+        assert write_json_lines(export_plan(uow)) == text
 
 
 def test_importing_what_was_exported_changes_nothing(begin: Begin) -> None:
@@ -468,7 +470,7 @@ def test_everything_an_import_does_is_one_transaction(begin: Begin) -> None:
     """The journal has it under one name, so that it can be taken back whole."""
     imported(begin, PLAN)
     with begin(write=False) as uow:
-        entries = list(uow.journal.whole())
+        entries = list(uow.journal.all_entries())
     assert len({entry.tx for entry in entries}) == 1
     assert len(entries) == 9 + 5
 

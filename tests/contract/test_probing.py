@@ -8,7 +8,7 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.adapters.stores.probe import is_missing, probe
-from herdbook.domain.location.resolve import NOTHING_THERE
+from herdbook.domain.location.resolve import NO_STORE
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.unit_of_work.run import run
@@ -23,7 +23,7 @@ def test_where_there_is_no_store_nothing_is_seen_and_nothing_is_made(
 ) -> None:
     """However often one looks."""
     url = new_url(engine)
-    assert [probe(url), probe(url)] == [NOTHING_THERE, NOTHING_THERE]
+    assert [probe(url), probe(url)] == [NO_STORE, NO_STORE]
     if engine != "postgres":
         assert list(Path(url.partition("://")[2]).parent.iterdir()) == []
 
@@ -88,7 +88,7 @@ def test_whether_a_store_is_missing_is_told_without_making_one(
     """It is missing before it is made and there afterwards, also while somebody writes in it."""
     url = new_url(engine)
     assert is_missing(url)
-    assert probe(url) == NOTHING_THERE
+    assert probe(url) == NO_STORE
     with open_store(url) as store:
         assert not is_missing(url)
         run(store, "work/here", lambda uow: uow.tasks.add(Task(name="one")))

@@ -23,10 +23,10 @@ from herdbook.domain.agents.model import Agent
 from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.plan.model import Task, TaskDependency, TaskStatus
 from herdbook.domain.record.model import Account
-from herdbook.ports.engine.codec import encode
+from herdbook.ports.engine.codec import encode_row
 from herdbook.ports.engine.dictionary import TASK_DEPENDENCIES, TASKS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.contract import workers
@@ -90,7 +90,7 @@ class Found:
 
 def everything(uow: UnitOfWork) -> Found:
     """All of a space that a crowd has written."""
-    return Found(*workers.everything(uow), uow.journal.last(), differences(uow))
+    return Found(*workers.everything(uow), uow.journal.last(), find_differences(uow))
 
 
 def rebuilt(kind: Kind[Any], journal: list[JournalEntry]) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def test_the_journal_has_no_gap(crowd: Crowd) -> None:
 def test_the_journal_is_complete(crowd: Crowd, kind: Kind[Any]) -> None:
     """Who replays it gets exactly the rows that are there."""
     rows = crowd.found.tasks if kind is TASKS else crowd.found.edges
-    assert rebuilt(kind, crowd.found.journal) == {row.id: encode(kind, row) for row in rows}
+    assert rebuilt(kind, crowd.found.journal) == {row.id: encode_row(kind, row) for row in rows}
 
 
 def test_the_journal_is_in_order(crowd: Crowd) -> None:
@@ -373,7 +373,7 @@ def test_the_journal_survives_the_death_of_writers(storm: Storm) -> None:
     journal = storm.found.journal
     assert [entry.seq for entry in journal] == list(range(1, storm.found.last + 1))
     for kind, rows in ((TASKS, storm.found.tasks), (TASK_DEPENDENCIES, storm.found.edges)):
-        assert rebuilt(kind, journal) == {row.id: encode(kind, row) for row in rows}
+        assert rebuilt(kind, journal) == {row.id: encode_row(kind, row) for row in rows}
     assert storm.found.differences == []
 
 

@@ -22,12 +22,12 @@ from herdbook.ports.engine.query import (
     Query,
     Range,
     above,
-    admits,
     any_of,
-    arrange,
     at_least,
     between,
     find,
+    matches,
+    sort_and_page,
     starting_with,
     up_to,
 )
@@ -107,7 +107,7 @@ def _queries(kind: Kind[Any], lookup: tuple[str, ...], rows: list[Any]) -> list[
 def test_every_lookup_answers_as_the_meaning_says(
     store: Any, space: str, kind: Kind[Any], lookup: tuple[str, ...]
 ) -> None:
-    """Answers, counts and pages agree with `admits` and `arrange` over the same rows."""
+    """Answers, counts and pages agree with `matches` and `sort_and_page` over the same rows."""
     rows = _rows(kind, lookup)
     if any(unique.lookup == lookup for unique in kind.uniques):
         rows = list({tuple(getattr(r, n) for n in lookup): r for r in rows}.values())
@@ -122,14 +122,14 @@ def test_every_lookup_answers_as_the_meaning_says(
             return
         session.insert(kind, rows)
         for query in _queries(kind, lookup, rows):
-            expected = arrange(query, [row for row in rows if admits(query, row)])
+            expected = sort_and_page(query, [row for row in rows if matches(query, row)])
             assert session.select(query) == expected, query
             assert session.count(query) == len(expected), query
             paged, page_query = [], query._replace(limit=3)
             while page := session.select(page_query):
                 assert len(page) <= 3
                 paged += page
-                page_query = page_query.following(page[-1])
+                page_query = page_query.next_page(page[-1])
             assert paged == expected, query
 
 

@@ -7,14 +7,14 @@ import pytest
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.plan.model import Task, TaskDependency, TaskStatus
-from herdbook.domain.plan.readiness import Opening, OpeningState, Waiting
+from herdbook.domain.plan.readiness import Opening, OpeningState, WaitingTask
 from herdbook.domain.record.model import EventKind, ScoreEvent
 from herdbook.domain.record.standing import first_standing
 from herdbook.ports.engine.dictionary import AGENTS, OPENINGS, STANDINGS, TASK_DEPENDENCIES, WAITING
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store
-from herdbook.ports.unit_of_work.projections import differences, rebuild
+from herdbook.ports.unit_of_work.projections import find_differences, rebuild
 from herdbook.services.plan import claims
 from tests.contract.rows import make
 from tests.contract.turns import Begin
@@ -49,9 +49,9 @@ def _replace(kind: Kind[object], key: str, **changes: object) -> Spoil:
         _replace(OPENINGS, "open", order=9),
         _replace(OPENINGS, "open", state=OpeningState.HELD, lease_until=START),
         _replace(WAITING, "waits", blockers=7),
-        _insert(WAITING, Waiting(task_id="open", blockers=1)),
-        _insert(WAITING, Waiting(task_id="held", blockers=1)),
-        _insert(WAITING, Waiting(task_id="done", blockers=1)),
+        _insert(WAITING, WaitingTask(task_id="open", blockers=1)),
+        _insert(WAITING, WaitingTask(task_id="held", blockers=1)),
+        _insert(WAITING, WaitingTask(task_id="done", blockers=1)),
         _insert(OPENINGS, Opening(task_id="waits", rank=1, order=0, created_at=START)),
         _insert(OPENINGS, Opening(task_id="nothing", rank=1, order=0, created_at=START)),
     ],
@@ -86,7 +86,7 @@ def test_rebuilding_repairs_what_was_spoilt(
         spoil(session)
         session.commit()
     with begin(write=False) as uow:
-        assert len(differences(uow)) == 1
+        assert len(find_differences(uow)) == 1
     with begin() as uow:
         assert rebuild(uow) == 1
         uow.commit()

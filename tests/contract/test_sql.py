@@ -22,7 +22,7 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.plan.model import Priority, Task, TaskStatus
 from herdbook.domain.secret import Secret
-from herdbook.ports.engine.codec import value_of
+from herdbook.ports.engine.codec import enum_value
 from herdbook.ports.engine.dictionary import AGENTS, DICTIONARY, TASKS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
@@ -183,7 +183,7 @@ def test_a_table_holds_what_the_store_holds(herd: Herd, kind: Kind[Any]) -> None
 def _seen(value: Any) -> Any:
     """A value of the domain as a query shows it."""
     if hasattr(value, "_value_"):
-        return value_of(value)
+        return enum_value(value)
     if isinstance(value, Secret) or type(value).__name__ == "Stamp":
         return str(value)
     return value

@@ -8,7 +8,7 @@ import pytest
 from herdbook.domain.grading import Experience
 from herdbook.domain.record.model import EventKind, ScoreEvent, Standing
 from herdbook.domain.record.standing import fold
-from herdbook.ports.unit_of_work.projections import differences
+from herdbook.ports.unit_of_work.projections import find_differences
 from tests.contract.turns import Begin
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -29,7 +29,7 @@ def ledger(begin: Begin, space: str) -> Callable[..., list[ScoreEvent]]:
             added = uow.ledger.add_all(events)
             uow.commit()
         with begin(space=record, write=False) as uow:
-            assert differences(uow) == []
+            assert find_differences(uow) == []
         return added
 
     return add
@@ -116,4 +116,4 @@ def test_a_standing_goes_by_the_settings_it_is_folded_with(begin: Begin, space: 
         uow.ledger.add(_event("otter", 0, EventKind.TOOL, 5, count=5))
         found = uow.standings.of_agent("otter")
         assert (found.skill_points, found.experience_points) == (2, 1)
-        assert differences(uow) == []
+        assert find_differences(uow) == []

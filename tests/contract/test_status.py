@@ -9,16 +9,16 @@ from herdbook.domain.conversation import Conversation, Message
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import Actor
 from herdbook.domain.plan.model import Task
-from herdbook.services.agents.worktrees import SEEN_AGAIN, inhabitants, see
+from herdbook.services.agents.worktrees import REFRESH_AFTER, record_worktree, worktree_occupants
 from herdbook.services.plan import claims
-from herdbook.services.plan.status import YOU, Row, status
+from herdbook.services.plan.status import YOU, StatusRow, status
 
 Begin = Callable[..., Any]
 HERE = Actor(worktree="aaaaaaaaaaaa")
 THERE = Actor(worktree="bbbbbbbbbbbb")
 
 
-def rows_of(begin: Begin) -> dict[str, Row]:
+def rows_of(begin: Begin) -> dict[str, StatusRow]:
     """The rows of a status by the names of their agents."""
     with begin(write=False) as uow:
         return {row.agent.name if row.agent else "": row for row in status(uow).rows}
@@ -147,7 +147,9 @@ def test_a_worktree_is_written_down_once_and_when_it_changes(begin: Begin) -> No
     seen = []
     for branch in ("main", "main", "login"):
         with begin() as uow:
-            seen.append(see(uow, "aaaaaaaaaaaa", "/src/app", branch=branch, is_main=True))
+            seen.append(
+                record_worktree(uow, "aaaaaaaaaaaa", "/src/app", branch=branch, is_main=True)
+            )
             seen[-1] = uow.worktrees.get("aaaaaaaaaaaa")
             uow.commit()
     assert [each.version for each in seen] == [1, 1, 2]
@@ -158,14 +160,14 @@ def test_a_worktree_is_written_down_once_and_when_it_changes(begin: Begin) -> No
 def test_a_worktree_not_seen_for_long_is_written_down_again(begin: Begin) -> None:
     """Its last sight is never much older than it says."""
     with begin() as uow:
-        see(uow, "aaaaaaaaaaaa", "/src/app", branch=None, is_main=False)
+        record_worktree(uow, "aaaaaaaaaaaa", "/src/app", branch=None, is_main=False)
         uow.commit()
     with begin() as uow:
         known = uow.worktrees.get("aaaaaaaaaaaa")
-        uow.worktrees.save(evolve(known, last_seen_at=known.last_seen_at - 2 * SEEN_AGAIN))
+        uow.worktrees.save(evolve(known, last_seen_at=known.last_seen_at - 2 * REFRESH_AFTER))
         uow.commit()
     with begin() as uow:
-        again = see(uow, "aaaaaaaaaaaa", "/src/app", branch=None, is_main=False)
+        again = record_worktree(uow, "aaaaaaaaaaaa", "/src/app", branch=None, is_main=False)
         assert (again.version, again.last_seen_at) == (3, uow.now)
 
 
@@ -184,7 +186,7 @@ def test_who_is_in_a_worktree_and_at_what(begin: Begin) -> None:
         uow.agents.add(Agent(name="elsewhere", status="running"))
         uow.commit()
     with begin(write=False) as uow:
-        found = inhabitants(uow, "aaaaaaaaaaaa")
+        found = worktree_occupants(uow, "aaaaaaaaaaaa")
     assert {agent.name for agent in found.agents} == {otter.name, lynx.name}
     assert [agent.status for agent in found.at_work] == [AgentStatus.RUNNING]
     assert [task.id for task in found.tasks] == [held.task.id]

@@ -236,7 +236,7 @@ def test_a_chat_is_told_in_the_order_it_was_said(begin: Begin) -> None:
                 chat = there if word == 5 else here
                 text = f"{turn}.{word}"
                 line = ChatMessage(chat_session_id=chat.id, role=ChatRole.USER, content=text)
-                said.append(uow.chat_sessions.say(line))
+                said.append(uow.chat_sessions.post(line))
             uow.commit()
     with begin(write=False) as uow:
         assert uow.chat_sessions.messages(here.id) == [

@@ -8,7 +8,7 @@ from herdbook.domain.plan.model import LineType, ReviewComment
 from herdbook.ports.engine.dictionary import PHASES, REVIEW_COMMENTS
 from herdbook.ports.engine.query import find
 from herdbook.services.plan import reviews
-from herdbook.services.plan.reviews import Thread
+from herdbook.services.plan.reviews import CommentThread
 from tests.contract.claims import do
 from tests.contract.rows import make
 from tests.contract.turns import Begin
@@ -53,7 +53,7 @@ def test_the_threads_of_a_phase_are_told_whole(begin: Begin) -> None:
     do(begin, reviews.comment, _phase(begin), "Elsewhere", **PLACE)
     solved = do(begin, reviews.resolve, other.id)
     with begin(write=False) as uow:
-        open_one, closed = Thread(first, (second, third)), Thread(solved, ())
+        open_one, closed = CommentThread(first, (second, third)), CommentThread(solved, ())
         assert reviews.threads(uow, phase) == [open_one, closed]
         assert reviews.threads(uow, phase, resolved=False) == [open_one]
         assert reviews.threads(uow, phase, resolved=True) == [closed]

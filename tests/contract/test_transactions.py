@@ -460,7 +460,7 @@ def test_many_spaces_live_in_one_store(fresh: Fresh) -> None:
     for name in names:
         with work_in(store, name, write=False) as uow:
             assert uow.select(find(PROJECTS)) == [rows[name]]
-            assert [(entry.seq, entry.key) for entry in uow.journal.whole()] == [(1, "prj_1")]
+            assert [(entry.seq, entry.key) for entry in uow.journal.all_entries()] == [(1, "prj_1")]
     assert store.spaces() == sorted(names)
 
 

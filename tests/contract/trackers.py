@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.agent_tracker.reader import read
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker
+from herdbook.ports.world.agent_tracker import TrackedKind, TrackerContents, TrackerRecord
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "agent-tracker"
 START = datetime(2026, 1, 2, 3, tzinfo=UTC)
 
 
-def fixture(name: str) -> Tracker:
+def fixture(name: str) -> TrackerContents:
     """What a database tells that lmdb-js has written."""
     return read(FIXTURES / name)
 
@@ -21,7 +21,7 @@ def minute(number: int) -> datetime:
     return START + timedelta(minutes=number)
 
 
-def agent(key: str = "agt-1", **fields: Any) -> Tracked:
+def agent(key: str = "agt-1", **fields: Any) -> TrackerRecord:
     """An agent with its totals; those that are not given are as the tracker begins them."""
     told = {
         "id": key,
@@ -34,10 +34,10 @@ def agent(key: str = "agt-1", **fields: Any) -> Tracked:
         "total_bugs": 0,
         "updated_at": minute(50),
     }
-    return Tracked(TrackedKind.AGENT, key, {**told, **fields})
+    return TrackerRecord(TrackedKind.AGENT, key, {**told, **fields})
 
 
-def commit(number: int, key: str = "agt-1", **fields: Any) -> Tracked:
+def commit(number: int, key: str = "agt-1", **fields: Any) -> TrackerRecord:
     """A commit in the project `shop`."""
     told = {
         "agent_id": key,
@@ -47,10 +47,10 @@ def commit(number: int, key: str = "agt-1", **fields: Any) -> Tracked:
         "experience_gained": 5,
         "timestamp": minute(number),
     }
-    return Tracked(TrackedKind.COMMIT, f"shop:{number:040x}", {**told, **fields})
+    return TrackerRecord(TrackedKind.COMMIT, f"shop:{number:040x}", {**told, **fields})
 
 
-def retrospective(number: int, key: str = "agt-1", **fields: Any) -> Tracked:
+def retrospective(number: int, key: str = "agt-1", **fields: Any) -> TrackerRecord:
     """Both parties' judgement of a commit, which says neither whose nor where it was."""
     told = {
         "commit": f"{number:040x}",
@@ -63,24 +63,24 @@ def retrospective(number: int, key: str = "agt-1", **fields: Any) -> Tracked:
         "agent_note": "went well",
         "user_note": "clear",
     }
-    record = Tracked(TrackedKind.RETROSPECTIVE, f"{key}:{number:040x}", told)
+    record = TrackerRecord(TrackedKind.RETROSPECTIVE, f"{key}:{number:040x}", told)
     return record._replace(fields={**told, **fields})
 
 
-def communication(number: int, grade: Any, key: str = "agt-1") -> Tracked:
+def communication(number: int, grade: Any, key: str = "agt-1") -> TrackerRecord:
     """A grade that one party gave, which says when by its key alone."""
     at = int(minute(number).timestamp() * 1000)
     fields = {"agent_id": key, "commit_hash": f"{number:040x}", "grade": grade}
-    return Tracked(TrackedKind.COMMUNICATION, f"{key}:{number:040x}:{at}", fields)
+    return TrackerRecord(TrackedKind.COMMUNICATION, f"{key}:{number:040x}:{at}", fields)
 
 
-def activity(number: int, key: str = "agt-1") -> Tracked:
+def activity(number: int, key: str = "agt-1") -> TrackerRecord:
     """What an agent did, which says who and when by its key alone."""
     fields = {"task": f"task {number}", "actions": "a", "outcome": "o", "decisions": "d"}
-    return Tracked(TrackedKind.ACTIVITY, f"{key}:{minute(number).isoformat()}", fields)
+    return TrackerRecord(TrackedKind.ACTIVITY, f"{key}:{minute(number).isoformat()}", fields)
 
 
-def tracked(number: int) -> Tracker:
+def tracked(number: int) -> TrackerContents:
     """A database that has come so far, with records that make no sense among the others."""
     records = [
         agent(
@@ -95,4 +95,4 @@ def tracked(number: int) -> Tracker:
         *(communication(each, grade) for each, grade in enumerate([1, 2, -1, "x"])),
         *(activity(each) for each in range(number % 5)),
     ]
-    return Tracker(tuple(records))
+    return TrackerContents(tuple(records))

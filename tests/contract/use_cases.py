@@ -15,12 +15,13 @@ from enum import Enum
 from types import ModuleType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from herdbook.domain.checkpoints.model import id_at, told
+from herdbook.adapters.hosts import parse_event
+from herdbook.domain.checkpoints.model import decode_checkpoint_id, decode_text
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.claims import LEASE
 from herdbook.domain.plan.model import TaskStatus
-from herdbook.domain.record.events import Event
+from herdbook.domain.record.events import HookEvent
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
@@ -52,33 +53,33 @@ UseCase = Callable[..., Any]
 
 WORK, RECORD, CHECKPOINTS = (Area.WORK,), (Area.RECORD,), (Area.CHECKPOINTS,)
 MODULES = {
-    "accounts": RECORD,
-    "advice": RECORD,
-    "agent_tracker": RECORD,
-    "board": WORK,
-    "change_sets": WORK,
-    "checkpoints": CHECKPOINTS,
-    "claiming": WORK,
-    "crew": WORK,
-    "depending": WORK,
-    "drawing": WORK,
-    "errands": WORK,
-    "grading": RECORD,
-    "keeping": (*WORK, *WORK, *RECORD),
-    "logs": WORK,
-    "margins": WORK,
-    "ordering": WORK,
-    "plan_files": WORK,
-    "proposals": WORK,
-    "recall": RECORD,
-    "reviewing": WORK,
-    "status": WORK,
-    "talking": WORK,
-    "tracking": RECORD,
-    "worktrees": WORK,
+    "agents.accounts": RECORD,
+    "record.setup_advice": RECORD,
+    "agent_tracker.import_records": RECORD,
+    "plan.board": WORK,
+    "journal.undo": WORK,
+    "checkpoints.threads": CHECKPOINTS,
+    "plan.claims": WORK,
+    "agents.agent_lifecycle": WORK,
+    "plan.dependencies": WORK,
+    "plan.diagram": WORK,
+    "plan.errands": WORK,
+    "record.grading": RECORD,
+    "crud": (*WORK, *WORK, *RECORD),
+    "agents.logs": WORK,
+    "agents.editor_comments": WORK,
+    "plan.schedule": WORK,
+    "plan_text.import_export": WORK,
+    "plan.proposals": WORK,
+    "record.prior_art": RECORD,
+    "plan.reviews": WORK,
+    "plan.status": WORK,
+    "messaging": WORK,
+    "record.record_ingest": RECORD,
+    "agents.worktrees": WORK,
 }
 """The modules of use cases, and in which areas they are at home."""
-PARTS = {"phases", "plan_matching", "plan_rows"}
+PARTS = {"plan_text.matching", "plan_text.render"}
 """The modules that use cases are made of and nobody calls by themselves."""
 HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
@@ -94,9 +95,14 @@ def takes_uow(module: ModuleType) -> list[UseCase]:
     ]
 
 
+def module_of(use_case: UseCase) -> str:
+    """The module it is in, from `services` on."""
+    return use_case.__module__.removeprefix("herdbook.services.")
+
+
 def name_of(use_case: UseCase) -> str:
     """Its name with that of its module."""
-    return f"{use_case.__module__.rpartition('.')[2]}.{use_case.__name__}"
+    return f"{module_of(use_case)}.{use_case.__name__}"
 
 
 USE_CASES = {
@@ -108,7 +114,7 @@ USE_CASES = {
 
 def areas_of(use_case: UseCase) -> tuple[Area, ...]:
     """The areas in which a use case can be tried."""
-    return MODULES[use_case.__module__.rpartition(".")[2]]
+    return MODULES[module_of(use_case)]
 
 
 class Call:
@@ -209,24 +215,23 @@ def _values(call: Call) -> dict[str, Any]:
     return changed
 
 
-def _events(call: Call) -> list[Event]:
+def _events(call: Call) -> list[HookEvent]:
     """What hooks told, now and then what they had told before."""
     names = ("PostToolUse", "command.executed", "post-commit", "SessionStart", "Unheard")
     return [
-        Event(
+        parse_event(
             id=f"{call.number()}",
             at=1_700_000_000_000_000 + call.number(),
             event=call.one_of(names),
             cwd="here",
             env={"HERDBOOK_AGENT": f"agent {call.number()}"},
-            commit_hash=f"{call.number()}",
-        )
+        )._replace(commit_hash=f"{call.number()}")
         for _ in range(1 + call.number() % 3)
     ]
 
 
 def _thread_id(call: Call) -> str:
-    return told(call.row(LANES).thread_id)
+    return decode_text(call.row(LANES).thread_id)
 
 
 BY_NAME: dict[str, Choose] = {
@@ -235,7 +240,7 @@ BY_NAME: dict[str, Choose] = {
     "agent_id": _key(AGENTS),
     "change_set_id": _key(CHANGE_SETS),
     "chat_session_id": _key(CHAT_SESSIONS),
-    "checkpoint_id": lambda call: id_at(call.row(KEPT).place),
+    "checkpoint_id": lambda call: decode_checkpoint_id(call.row(KEPT).place),
     "comment_id": _key(REVIEW_COMMENTS),
     "conversation_id": _key(CONVERSATIONS),
     "errand_id": _key(ERRANDS),
@@ -249,7 +254,7 @@ BY_NAME: dict[str, Choose] = {
     "max_retries": lambda _: 1,
     "message_id": _key(MESSAGES),
     "name": lambda call: call.one_of(["otter", "heron", "vole"]),
-    "other_id": lambda call: id_at(call.row(KEPT).place),
+    "other_id": lambda call: decode_checkpoint_id(call.row(KEPT).place),
     "others": _others,
     "parent_message_id": _key(MESSAGES),
     "phase_id": _key(PHASES),

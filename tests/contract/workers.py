@@ -193,6 +193,6 @@ def add_until_killed(url: str, space: str, notes: str, last: int | None) -> None
 def everything(uow: UnitOfWork) -> tuple[list[Task], list[Any], list[JournalEntry]]:
     """The tasks, their dependencies and the journal of a space."""
     tasks, edges = (
-        list(uow.tasks.every(find(kind, limit=PAGE))) for kind in (TASKS, TASK_DEPENDENCIES)
+        list(uow.tasks.select_all(find(kind, limit=PAGE))) for kind in (TASKS, TASK_DEPENDENCIES)
     )
-    return tasks, edges, list(uow.journal.whole())
+    return tasks, edges, list(uow.journal.all_entries())

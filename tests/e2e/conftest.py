@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
@@ -116,7 +116,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
 @pytest.fixture
 def postgres_url() -> Iterator[str]:
     """A schema of its own on a server of this machine."""
-    schema = f"e2e_{random_ids()}"
+    schema = f"e2e_{random_id()}"
     with running_postgres() as url:
         yield f"{url}{'&' if '?' in url else '?'}schema={schema}"
         with psycopg.connect(url, autocommit=True) as server:

@@ -12,6 +12,17 @@ from herdbook.entrypoints.operations.registry import OPERATIONS
 from tests.e2e.conftest import PROGRAM, Person
 
 HEAVY = {"duckdb", "psycopg", "cattrs", "asyncio", "rich", "importlib.metadata"}
+WRITING = {
+    f"herdbook.ports.unit_of_work.{name}"
+    for name in (
+        "cycles",
+        "integrity",
+        "journal_writer",
+        "projections",
+        "reactions",
+        "verbatim_insert",
+    )
+}
 
 
 @pytest.mark.parametrize("words", [["where"], ["worktree", "add"], ["task", "add"], ["claim"]])
@@ -143,18 +154,33 @@ def test_a_reader_that_has_seen_enough_is_no_error(person: Person, app: Path) ->
 def loaded(person: Person, folder: Path, *words: str) -> set[str]:
     """The modules that a command has loaded when it ends."""
     script = (
-        "import sys; from herdbook.entrypoints.cli.run_command import main; main(sys.argv[1:]); "
-        "print(*sys.modules, file=sys.stderr)"
+        "import sys; from herdbook.entrypoints.main import main; code = main(); "
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
     )
     ended = subprocess.run(
         [sys.executable, "-c", script, *words],
         cwd=folder,
         env=person.variables,
+        input="{}",
         capture_output=True,
         text=True,
         check=True,
     )
     return set(ended.stderr.split())
+
+
+def test_what_is_typed_all_day_waits_for_no_cattrs(person: Person, app: Path) -> None:
+    """Nor does a hook; cattrs is for the wires, and takes 40 ms to load."""
+    person.runs(app, "agent", "add", "otter")
+    person.runs(app, "task", "add", "x")
+    for words in (
+        ["ready"],
+        ["claim", "--agent", "otter", "--json"],
+        ["status", "--json"],
+        ["done", "--json"],
+        ["hook", "PostToolUse"],
+    ):
+        assert "cattrs" not in loaded(person, app, *words), words
 
 
 def test_where_loads_neither_attrs_nor_an_entity(person: Person, app: Path) -> None:
@@ -175,7 +201,7 @@ def test_task_list_loads_neither_attrs_nor_rich_nor_another_engine(
     """It reads rows and prints them."""
     person.runs(app, "task", "add", "x")
     modules = loaded(person, app, "task", "list")
-    assert not modules & (HEAVY | {"attr", "attrs", "herdbook.ports.unit_of_work.promises"})
+    assert not modules & (HEAVY | {"attr", "attrs", *WRITING})
     assert "lmdb" in modules
 
 
@@ -183,7 +209,5 @@ def test_status_loads_only_its_engine_and_nothing_that_writes(person: Person, ap
     """Nobody waits for what is not used."""
     person.runs(app, "worktree", "add", "login")
     modules = loaded(person, app, "status")
-    assert not modules & (
-        HEAVY | {"herdbook.ports.unit_of_work.promises", "herdbook.adapters.sql_query"}
-    )
+    assert not modules & (HEAVY | {"herdbook.adapters.sql_query", *WRITING})
     assert "lmdb" in modules

@@ -69,7 +69,7 @@ def at_once(person: Person, module: str, places: list[Path], *words: str) -> Tol
 
 def tasks_of(uow: UnitOfWork) -> list[Any]:
     """All tasks of a space."""
-    return list(uow.tasks.every(find(uow.tasks.kind, limit=PAGE)))
+    return list(uow.tasks.select_all(find(uow.tasks.kind, limit=PAGE)))
 
 
 def crowd(person: Person, places: list[Path], processes: int, rounds: int) -> Told:
@@ -89,7 +89,7 @@ def crowd(person: Person, places: list[Path], processes: int, rounds: int) -> To
             tasks = read(store, space, tasks_of)
             assert {task.status for task in tasks} == {TaskStatus.COMPLETED}
             kept += [task.id for task in tasks]
-            entries = read(store, space, lambda uow: list(uow.journal.whole()))
+            entries = read(store, space, lambda uow: list(uow.journal.all_entries()))
             assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
             assert check(store, [space]) == []
             rows = read(store, space, lambda uow: uow.worktrees.page())

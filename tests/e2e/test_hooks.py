@@ -64,7 +64,7 @@ def end_all(hooks: list[subprocess.Popen[bytes]]) -> None:
 def test_two_hundred_hooks_at_once_lose_nothing(person: Person) -> None:
     """Every one has left its own line, whole."""
     end_all(start_all(person, range(CROWD)))
-    taken = spool.taken()
+    taken = spool.take_batch()
     assert sorted(each.raw["n"] for each in taken) == list(range(CROWD))
     assert taken.aside == []
     assert len({each.id for each in taken}) == CROWD
@@ -87,9 +87,9 @@ def test_a_reader_that_is_killed_again_and_again_loses_nothing(
         reader.send_signal(signal.SIGKILL)
         reader.wait()
     kept = dict(line.split() for line in store.read_text().splitlines() if " " in line)
-    kept |= {each.id: str(each.raw["n"]) for each in spool.taken()}
+    kept |= {each.id: str(each.raw["n"]) for each in spool.take_batch()}
     assert sorted(int(number) for number in kept.values()) == list(range(CROWD))
-    assert spool.set_aside() == []
+    assert spool.read_rejected() == []
 
 
 def test_a_hook_typed_by_hand_spools_as_the_installed_one(person: Person, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_hook_typed_by_hand_spools_as_the_installed_one(person: Person, tmp_pa
         tmp_path, "hook", "Stop", stdin='{"a": 1}', HERDBOOK_AGENT="otter", HERDBOOK_SESSION="s"
     )
     assert (told.returncode, told.stdout, told.stderr) == (0, "", "")
-    (event,) = spool.taken()
+    (event,) = spool.take_batch()
     assert (event.event, event.cwd, event.raw) == ("Stop", str(tmp_path), {"a": 1})
     assert event.env == {"HERDBOOK_AGENT": "otter", "HERDBOOK_SESSION": "s"}
 

@@ -116,7 +116,7 @@ def crowd(person: Person, app: Path, number: int) -> None:
         here = person.at(place)
         space = here.space(Area.CHECKPOINTS)
         with here.opened(Area.CHECKPOINTS) as store:
-            held = read(store, space, checkpoints_threads.shown, "issue")
+            held = read(store, space, checkpoints_threads.show_checkpoint, "issue")
             assert json.loads(held.metadata.data)["step"] == 4
             assert [each.thread.sizes[:2] for each in read(store, space, _threads)] == [(6, 21)]
             assert check(store, [space]) == []

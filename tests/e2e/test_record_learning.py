@@ -40,6 +40,42 @@ def left_by_opencode(person: Person) -> Path:
     return place
 
 
+WATCHED = """
+import json, os, sys
+touched = {"stat": [], "open": [], "list": []}
+def watched(call):
+    def wrapper(path, *args, **kwargs):
+        touched["stat"].append(os.fsdecode(path) if not isinstance(path, int) else "")
+        return call(path, *args, **kwargs)
+    return wrapper
+os.stat, os.lstat = watched(os.stat), watched(os.lstat)
+kinds = {"open": "open", "os.listdir": "list", "os.scandir": "list"}
+def audit(event, arguments):
+    if event in kinds and isinstance(arguments[0], (str, bytes, os.PathLike)):
+        touched[kinds[event]].append(os.fsdecode(arguments[0]))
+sys.addaudithook(audit)
+from herdbook.entrypoints.main import main
+ended = main()
+print(json.dumps(touched))
+sys.exit(ended)
+"""
+
+
+def paths_touched(person: Person, folder: Path, *words: str) -> dict[str, list[str]]:
+    """Run a command in a folder and read which paths it stats, opens and lists."""
+    told = subprocess.run(
+        [sys.executable, "-c", WATCHED, *words],
+        cwd=folder,
+        env=person.variables,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    touched: dict[str, list[str]] = json.loads(told.stdout.splitlines()[-1])
+    return touched
+
+
 def test_the_record_teaches_what_to_use_and_what_was_done(keeper: Person, app: Path) -> None:
     """Advice for this project with plain words about how little is known, good and bad apart."""
     graded(keeper, app, "otter", "retry the claim of a lease", "excellence", "small and clear")
@@ -94,6 +130,25 @@ def test_what_opencode_left_comes_by_itself_and_once(
     assert keeper.tries(app, "activity", "add", "go on", "--agent", "otter").stderr == ""
     assert everything_in(keeper.home / ".config" / "opencode") == before
     assert "merged into the record" in keeper.runs(app, "doctor")
+
+
+def test_later_writes_touch_no_path_of_the_tracker(person: Person, app: Path) -> None:
+    """The first write looks for databases; the second costs one stat, of a mark."""
+    left_by_opencode(person)
+    first = paths_touched(person, app, "bug", "otter")
+    assert [path for path in first["open"] if str(locate.DATABASE) in path]
+    again = paths_touched(person, app, "bug", "otter")
+    every = [path for paths in again.values() for path in paths]
+    assert every
+    assert [path for path in every if "opencode" in path or "/~" in path] == []
+    assert sum("tracker-checks" in path for path in again["stat"]) == 1
+    assert [path for path in again["open"] + again["list"] if "tracker-checks" in path] == []
+    assert [path for path in every if "legacy" in path] == []
+    (app / "deep").mkdir()
+    deep = paths_touched(person, app / "deep", "bug", "otter")
+    assert [path for path in deep["open"] if str(locate.DATABASE) in path] == []
+    (standing,) = person.asks(app, "standing", "otter")
+    assert standing["bugs"] == 3
 
 
 def test_what_the_plugins_defect_left_in_a_project_comes_too(person: Person, app: Path) -> None:

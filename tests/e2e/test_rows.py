@@ -12,7 +12,7 @@ import pytest
 
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
-from herdbook.domain.record.standing import Occasion, bug_found
+from herdbook.domain.record.standing import EntryContext, bug_entry
 from tests.e2e.conftest import PROGRAM, Person
 
 
@@ -95,8 +95,12 @@ def test_a_secret_is_taken_from_standard_input_and_never_shown(person: Person, a
         (["task", "add", ""], 2, "name"),
         (["task", "add", "x" * 600], 2, "name"),
         (["task", "add", "x", "--initiative", "nothing"], 3, "initiative"),
-        (["task", "add", "x", "--priority", "urgent"], 2, "invalid choice"),
-        (["task", "add", "x", "--order", "first"], 2, "invalid int"),
+        (
+            ["task", "add", "x", "--priority", "urgent"],
+            2,
+            "priority: must be one of low, medium, high",
+        ),
+        (["task", "add", "x", "--order", "first"], 2, "order: must be a whole number"),
         (["task", "set", "nothing", "--name", "x"], 3, "there is no task"),
         (["task", "rm", "nothing"], 3, "there is no task"),
         (["task", "list", "--limit", "0"], 2, "limit"),
@@ -246,7 +250,7 @@ def test_a_halted_agent_claims_nothing(person: Person, app: Path) -> None:
     person.runs(app, "agent", "add", "otter")
     person.runs(app, "task", "add", "x")
     here = person.at(app)
-    bug = bug_found(Occasion(agent="otter", at=datetime.now(UTC)))
+    bug = bug_entry(EntryContext(agent="otter", at=datetime.now(UTC)))
     here.run(Area.RECORD, lambda uow: uow.ledger.add(bug))
     told = person.tries(app, "claim")
     assert told.returncode == 1

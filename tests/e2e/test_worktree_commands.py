@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.domain.journal import Operation
+from herdbook.domain.journal import OperationResult
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
 from herdbook.ports.unit_of_work.run import read, run
@@ -125,7 +125,7 @@ def test_removing_archives_checkpoints_and_says_who_was_there(person: Person, ap
     login = Path(person.asks(app, "worktree", "add", "login")["path"])
     at_work(person, login, "brisk-otter")
     place = person.at(login)
-    kept = Operation(
+    kept = OperationResult(
         operation_id="step 1", result={"state": [1, 2]}, at=datetime(2026, 1, 1, tzinfo=UTC)
     )
     with place.opened(Area.CHECKPOINTS, create=True) as store:

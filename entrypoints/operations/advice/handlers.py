@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.domain.record.languages import LANGUAGES, language_named, main_language
+from herdbook.domain.record.languages import LANGUAGES, find_language, main_language
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.entrypoints.hooks import spool_flush
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.services.record import prior_art as recalling
 from herdbook.services.record import setup_advice as advising
 
@@ -25,14 +24,25 @@ class Wanted(NamedTuple):
     languages: dict[str, str] | None = None
 
 
-def recall(here: Here, *, text: str, project: str | None, limit: int) -> dict[str, Any]:
+class RecallAnswer(NamedTuple):
+    """What was looked for, and what was found: `services.record.prior_art.Recall`."""
+
+    text: str
+    project: str | None
+    searched: int
+    good: tuple[recalling.Hit, ...]
+    mistakes: tuple[recalling.Hit, ...]
+    unjudged: tuple[recalling.Hit, ...]
+
+
+def recall(here: Here, *, text: str, project: str | None, limit: int) -> RecallAnswer:
     """What in the record resembles a task: what went well, mistakes, and what nobody judged."""
     names = (project,) if project is not None else names_of(here)
     spool_flush.flush_if_any(here)
     found = here.read(
         Area.RECORD, recalling.recall, text, project=names[0], also=names[1:], limit=limit
     )
-    return {"text": text, "project": names[0], **plain(found)}
+    return RecallAnswer(text, names[0], *found)
 
 
 def advise(here: Here, *, goal: str | None) -> dict[str, Any]:
@@ -70,7 +80,7 @@ def _wanted(here: Here, text: str | None) -> Wanted:
     if text is None:
         return Wanted()
     # A language is meant even where a folder has its name; `./go` is always the folder.
-    language = language_named(text)
+    language = find_language(text)
     if language is not None:
         spoken = _language(here)
         return Wanted((), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken))
@@ -91,14 +101,18 @@ def _language(here: Here) -> str | None:
     if here.facts is None or here.facts.top_level is None:
         return main_language(text_of(each.name) for each in here.folder.iterdir())
     from herdbook.adapters.git import folder_for_git  # noqa: PLC0415
-    from herdbook.adapters.git.git_process import ask_git, elsewhere, refuse  # noqa: PLC0415
+    from herdbook.adapters.git.git_process import (  # noqa: PLC0415
+        ask_git,
+        raise_complaint,
+        without_repository_variables,
+    )
 
     folder = here.folder.resolve()
     below = ["--", str(folder)] if folder.is_relative_to(here.facts.top_level) else []
     command = ["--literal-pathspecs", "-C", folder_for_git(here.facts), "ls-files", "-z", *below]
-    status, listed, complaint = ask_git(command, elsewhere(here.variables))
+    status, listed, complaint = ask_git(command, without_repository_variables(here.variables))
     if status:
-        refuse("for", status, complaint)
+        raise_complaint("for", status, complaint)
     return main_language(listed.decode("utf-8", "backslashreplace").split("\0"))
 
 
@@ -111,7 +125,7 @@ def _setup(place: int, record: "TrackRecord", advice: "Advice") -> dict[str, Any
         "place": place,
         "provider": record.setup.provider,
         "model": record.setup.model,
-        "mode": plain(record.setup.mode),
+        "mode": record.setup.mode,
         "is_leader": record.setup in advice.leaders,
         "is_enough": record.enough,
         "observations": record.observations,
@@ -142,5 +156,5 @@ def _quote(said: "Observation | None") -> dict[str, Any] | None:
         "grade": said.grade,
         "bug": said.bug,
         "project": said.project,
-        "at": plain(said.at),
+        "at": said.at,
     }

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
-from herdbook.adapters.system.processes import started_at
+from herdbook.adapters.system.processes import process_start
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.conversation import LogChunk
 from herdbook.domain.errors import InvalidValue
+from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.run import read
@@ -31,12 +34,12 @@ def register(
     session: str | None,
     pid: int | None,
     prompt: str | None,
-) -> dict[str, Any]:
+) -> Agent:
     """Let an agent come to work in this worktree; with its pid it can be told when it crashed."""
     process: dict[str, Any] = {}
     if pid is not None:
-        process = {"host": here.host, "pid": pid, "process_started_at": started_at(pid)}
-    agent = here.run(
+        process = {"host": here.host, "pid": pid, "process_started_at": process_start(pid)}
+    return here.run(
         Area.WORK,
         agent_lifecycle.register,
         name,
@@ -47,24 +50,19 @@ def register(
         prompt=prompt,
         **process,
     )
-    answer: dict[str, Any] = plain(agent)
-    return answer
 
 
-def crashed(here: Here) -> list[dict[str, Any]]:
+def crashed(here: Here) -> list[Agent]:
     """Find the agents of this host whose processes are gone; what they held is free again."""
-    found: list[dict[str, Any]] = plain(
-        here.run(Area.WORK, agent_lifecycle.find_crashed, here.host, started_at)
-    )
-    return found
+    return here.run(Area.WORK, agent_lifecycle.find_crashed, here.host, process_start)
 
 
-def waiting(here: Here) -> list[dict[str, Any]]:
+def waiting(here: Here) -> Annotated[list[dict[str, Any]], list[Agent]]:
     """The agents that wait for a person, each with what it asks and what it is at."""
     found = here.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
     return [
         {
-            **plain(each.agent),
+            **row_to_data(each.agent),
             "task_name": each.task_name,
             "phase_name": each.phase_name,
             "initiative_name": each.initiative_name,
@@ -75,18 +73,18 @@ def waiting(here: Here) -> list[dict[str, Any]]:
 
 def log(
     here: Here, *, agent: str, follow: bool, after: str | None, limit: int | None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[LogChunk]:
     """An agent's log, piece by piece; also of an agent that is gone, by its whole id."""
     agent_id = here.read(Area.WORK, _known_id, agent)
     if follow:
         with here.opened(Area.WORK) as store:
             pieces = watch.follow_log(store, here.space(Area.WORK), agent_id, after)
-            yield from (plain(piece) for piece in islice(pieces, limit))
+            yield from islice(pieces, limit)
         return
     while limit is None or limit > 0:
         size = min(PAGE, limit or PAGE)
         page = here.read(Area.WORK, logs.read, agent_id, limit=size, after=after)
-        yield from (plain(piece) for piece in page)
+        yield from page
         if len(page) < size:
             return
         after, limit = page[-1].id, None if limit is None else limit - size
@@ -101,7 +99,7 @@ def _known_id(uow: UnitOfWork, text: str) -> str:
 
 def journal(
     here: Here, *, since: int | None, follow: bool, limit: int | None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JournalEntry]:
     """The journal after a number, or its last page: to its end or `limit`, or on and on."""
     place = here.place(Area.WORK)
     if not follow and not here.is_there(place):
@@ -113,19 +111,23 @@ def journal(
         if since is None:
             last = read(store, space, lambda uow: uow.journal.last())
             since = max(0, last - (SHOWN if limit is None else limit))
-        entries = watch.follow(store, space, since, stop=watch.never if follow else lambda: True)
-        yield from (plain(entry) for entry in islice(entries, limit))
+        entries = watch.follow_journal(
+            store, space, since, stop=watch.never if follow else lambda: True
+        )
+        yield from islice(entries, limit)
 
 
-def since(here: Here, *, seq: int, limit: int) -> list[dict[str, Any]]:
+def since(here: Here, *, seq: int, limit: int) -> list[JournalEntry]:
     """A page of the journal, behind a number."""
     if limit < 1:
         raise InvalidValue("limit", f"must be 1 or more, is {limit}")
-    found = here.read(Area.WORK, lambda uow: uow.journal.since(seq, limit=limit))
-    return [plain(entry) for entry in found]
+    found: list[JournalEntry] = here.read(
+        Area.WORK, lambda uow: uow.journal.since(seq, limit=limit)
+    )
+    return found
 
 
-def follow(here: Here, *, since: int | None) -> Iterator[dict[str, Any]]:
+def follow(here: Here, *, since: int | None) -> Iterator[JournalEntry]:
     """What changes from now on, or from a number on."""
     if since is None:
         since = here.read(Area.WORK, lambda uow: uow.journal.last())

@@ -12,9 +12,9 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 from herdbook.services.plan import board as boards
 from herdbook.services.plan import diagram
-from herdbook.services.plan.board import Board, Goal, Stage
-from herdbook.services.plan.board_model import Card, State
-from herdbook.services.plan.diagram import Drawing
+from herdbook.services.plan.board import Board, BoardInitiative, BoardPhase
+from herdbook.services.plan.board_model import BoardState, Card
+from herdbook.services.plan.diagram import Diagram
 
 LOOKS_AGAIN = 0.5
 """How many seconds pass between two looks at a plan that is watched."""
@@ -45,7 +45,7 @@ def _watched(here: Here, initiative: str | None) -> Iterator[dict[str, Any]]:
     seen = None
     with here.opened(Area.WORK) as store:
         while True:
-            if seen != read(store, space, boards.head):
+            if seen != read(store, space, boards.last_change):
                 answer = read(store, space, _board, initiative)
                 seen = answer["seq"]
                 yield answer
@@ -67,7 +67,7 @@ def _board(uow: UnitOfWork, initiative: str | None) -> dict[str, Any]:
 
 
 def _totals(found: Board) -> dict[str, int]:
-    totals = dict.fromkeys(map(str, State), 0)
+    totals = dict.fromkeys(map(str, BoardState), 0)
     for goal in found.goals:
         for stage in goal.stages:
             for state, lane in stage.lanes.items():
@@ -75,7 +75,7 @@ def _totals(found: Board) -> dict[str, int]:
     return totals
 
 
-def _goal(goal: Goal, now: datetime) -> dict[str, Any]:
+def _goal(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
     initiative, path = goal.initiative, goal.critical_path
     marked = frozenset(task.id for task in path or ())
     return {
@@ -91,7 +91,7 @@ def _goal(goal: Goal, now: datetime) -> dict[str, Any]:
     }
 
 
-def _stage(stage: Stage, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+def _stage(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str, Any]:
     phase = stage.phase
     return {
         "id": phase.id if phase else None,
@@ -149,7 +149,7 @@ def plan(
 
 
 def _plan(uow: UnitOfWork, initiative: str | None, phase: str | None) -> dict[str, Any]:
-    found: Drawing = diagram.drawing(
+    found: Diagram = diagram.build_diagram(
         uow,
         initiative_id=crud.key_of(uow, INITIATIVES, initiative) if initiative else None,
         phase_id=crud.key_of(uow, PHASES, phase) if phase else None,

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from herdbook.adapters.langgraph.preview import is_opaque, picture
-from herdbook.domain.checkpoints.model import Checkpoint, Typed, id_at
-from herdbook.domain.checkpoints.preview import Difference, blob, differences
+from herdbook.adapters.langgraph.preview import is_opaque, preview
+from herdbook.domain.checkpoints.model import Checkpoint, TaggedBytes, decode_checkpoint_id
+from herdbook.domain.checkpoints.preview import Difference, differences, preview_bytes
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.operations.checkpoints.preview import as_json
-from herdbook.ports.checkpoint_storage.thread_operations import Sizes
-from herdbook.ports.checkpoint_storage.value_store import read_values, unpacked
-from herdbook.ports.repositories.checkpoints import Held
+from herdbook.ports.checkpoint_storage.thread_operations import ThreadSizes
+from herdbook.ports.checkpoint_storage.value_store import decode_value_table, decompress
+from herdbook.ports.repositories.checkpoints import CheckpointBundle
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.checkpoints import threads as checkpoints_threads
 
@@ -43,18 +43,23 @@ def list_(
 ) -> list[dict[str, Any]]:
     """A page of a thread's checkpoints, the newest first."""
     found = here.read(
-        AREA, checkpoints_threads.listed, thread, namespace=namespace, limit=limit, after=after
+        AREA,
+        checkpoints_threads.list_checkpoints,
+        thread,
+        namespace=namespace,
+        limit=limit,
+        after=after,
     )
     return [_listed(each.namespace, each.row, each.writes) for each in found]
 
 
 def _listed(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
-    values = read_values(row.channels)
-    metadata = _map(picture(Typed(row.metadata_tag, row.metadata)))
+    values = decode_value_table(row.channels)
+    metadata = _map(preview(TaggedBytes(row.metadata_tag, row.metadata)))
     return {
-        "checkpoint_id": id_at(row.place),
+        "checkpoint_id": decode_checkpoint_id(row.place),
         "namespace": namespace,
-        "parent_id": None if row.parent is None else id_at(row.parent),
+        "parent_id": None if row.parent is None else decode_checkpoint_id(row.parent),
         "at": _at(row),
         "step": as_json(metadata.get("step")),
         "source": as_json(metadata.get("source")),
@@ -73,7 +78,9 @@ def show(
     channel: str | None,
 ) -> dict[str, Any]:
     """A checkpoint with its values as plain data, and the config that takes a graph back to it."""
-    held = here.read(AREA, checkpoints_threads.shown, thread, checkpoint, namespace=namespace)
+    held = here.read(
+        AREA, checkpoints_threads.show_checkpoint, thread, checkpoint, namespace=namespace
+    )
     values = held.values
     if channel is not None:
         if channel not in values:
@@ -90,8 +97,8 @@ def show(
                 "checkpoint_id": held.checkpoint_id,
             }
         },
-        "metadata": as_json(picture(held.metadata)),
-        "state": as_json(picture(held.state)),
+        "metadata": as_json(preview(held.metadata)),
+        "state": as_json(preview(held.state)),
         "values": {name: _told(each) for name, each in values.items()},
         "writes": [
             {
@@ -107,8 +114,8 @@ def show(
     }
 
 
-def _told(value: Typed) -> dict[str, Any]:
-    return {"tag": value.tag, "bytes": len(value.data), "value": as_json(picture(value))}
+def _told(value: TaggedBytes) -> dict[str, Any]:
+    return {"tag": value.tag, "bytes": len(value.data), "value": as_json(preview(value))}
 
 
 def diff(
@@ -122,7 +129,12 @@ def diff(
 ) -> dict[str, Any]:
     """What is different between two checkpoints, channel by channel and path by path."""
     before, after = here.read(
-        AREA, checkpoints_threads.compared, thread, checkpoint, other, namespace=namespace
+        AREA,
+        checkpoints_threads.compare_checkpoints,
+        thread,
+        checkpoint,
+        other,
+        namespace=namespace,
     )
     names = list(dict.fromkeys([*before.values, *after.values]))
     alike = [name for name in names if before.values.get(name) == after.values.get(name)]
@@ -130,13 +142,15 @@ def diff(
         "thread_id": before.thread_id,
         "before": _listed(before.namespace, before.row, len(before.writes)),
         "after": _listed(after.namespace, after.row, len(after.writes)),
-        "metadata": _differences(picture(before.metadata), picture(after.metadata), limit),
+        "metadata": _differences(preview(before.metadata), preview(after.metadata), limit),
         "channels": [_channel(before, after, name, limit) for name in names if name not in alike],
         "unchanged": alike,
     }
 
 
-def _channel(before: Held, after: Held, name: str, limit: int) -> dict[str, Any]:
+def _channel(
+    before: CheckpointBundle, after: CheckpointBundle, name: str, limit: int
+) -> dict[str, Any]:
     one, other = before.values.get(name), after.values.get(name)
     told: dict[str, Any] = {
         "channel": name,
@@ -145,15 +159,15 @@ def _channel(before: Held, after: Held, name: str, limit: int) -> dict[str, Any]
         "bytes_after": other and len(other.data),
     }
     if one is None or other is None:
-        value = picture(one or other or Typed("null", b""))
+        value = preview(one or other or TaggedBytes("null", b""))
         found = Difference("", told["change"], *((None, value) if one is None else (value, None)))
         return {**told, **_limited([found], limit)}
-    old, new = picture(one), picture(other)
+    old, new = preview(one), preview(other)
     if is_opaque(old) or is_opaque(new):
         told["opaque"] = True
     answer = _differences(old, new, limit)
     if not answer["differences"]:  # the same to look at, and yet written in another way
-        bytes_ = (blob(one.tag, one.data), blob(other.tag, other.data))
+        bytes_ = (preview_bytes(one.tag, one.data), preview_bytes(other.tag, other.data))
         answer = _limited([Difference("", "changed", *bytes_)], limit)
     return {**told, **answer}
 
@@ -182,7 +196,7 @@ def _limited(found: Any, limit: int) -> dict[str, Any]:
 
 def copy(here: Here, *, source: str, target: str) -> dict[str, Any]:
     """Copy a thread to another one."""
-    here.read(AREA, checkpoints_threads.known, [source])  # no store is made for nothing
+    here.read(AREA, checkpoints_threads.require_threads, [source])  # no store is made for nothing
     done = here.run(AREA, checkpoints_threads.copy, source, target)
     return {"source": source, "target": target, **done._asdict()}
 
@@ -199,19 +213,21 @@ def rm(here: Here, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
 
 def _tidied(
     here: Here,
-    use_case: Callable[[UnitOfWork, Sequence[str]], list[checkpoints_threads.Freed]],
+    use_case: Callable[[UnitOfWork, Sequence[str]], list[checkpoints_threads.FreedSpace]],
     names: Sequence[str],
     *,
     preview: bool,
 ) -> dict[str, Any]:
     """Do it, or find out what it would do in a transaction that is then given up."""
-    here.read(AREA, checkpoints_threads.known, names)
+    here.read(AREA, checkpoints_threads.require_threads, names)
     if preview:
         with here.opened(AREA) as store, unit_of_work(store, here.space(AREA)) as uow:
             freed = use_case(uow, names)
     else:
         freed = here.run(AREA, use_case, names)
-    total = Sizes(*(sum(numbers) for numbers in zip(*(each.freed for each in freed), strict=True)))
+    total = ThreadSizes(
+        *(sum(numbers) for numbers in zip(*(each.freed for each in freed), strict=True))
+    )
     return {
         "preview": preview,
         "threads": [
@@ -228,8 +244,8 @@ def _tidied(
 
 def _at(row: Checkpoint) -> str:
     """When the graph made it; one that was taken over is kept since later."""
-    state = Typed(row.state_tag, unpacked(row.state, is_packed=row.state_packed))
-    made = _map(picture(state)).get("ts")
+    state = TaggedBytes(row.state_tag, decompress(row.state, is_packed=row.state_packed))
+    made = _map(preview(state)).get("ts")
     return made if isinstance(made, str) else row.created_at.isoformat()
 
 

@@ -3,18 +3,20 @@
 from pathlib import Path
 from typing import Any
 
-from herdbook.adapters.langgraph.sqlite_reader import opened
+from herdbook.adapters.langgraph.sqlite_reader import open_database
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.services.checkpoints.import_foreign import take_over
+from herdbook.services.checkpoints.import_foreign import import_checkpoints
 
 
 def read(here: Here, *, file: str) -> dict[str, Any]:
     """Add to this worktree's checkpoints what they lack of a database, which is only looked at."""
     database = here.folder / Path(file).expanduser()
     area = Area.CHECKPOINTS
-    with opened(database) as source, here.opened(area, create=True) as store:
-        taken = take_over(source, store, here.space(area), actor=here.actor, progress=here.progress)
+    with open_database(database) as source, here.opened(area, create=True) as store:
+        taken = import_checkpoints(
+            source, store, here.space(area), actor=here.actor, progress=here.progress
+        )
         return {
             "source": str(database),
             "target": store.url,

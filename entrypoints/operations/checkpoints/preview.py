@@ -4,8 +4,8 @@ import json
 import math
 from typing import Any
 
-from herdbook.domain.checkpoints.preview import Blob, Thing
-from herdbook.entrypoints.cli.text import plain, shortened, size
+from herdbook.domain.checkpoints.preview import BytesPreview, ObjectPreview
+from herdbook.entrypoints.cli.text import plain, shorten, size
 
 CLASS, MADE_OF, BYTES, KIND, DIGEST = "$class", "$made_of", "$bytes", "$kind", "$digest"
 ROOM = 4
@@ -17,9 +17,9 @@ NEAR = 12
 def as_json(picture: Any) -> Any:
     """A picture as it goes into JSON; objects and bytes are maps whose keys begin with `$`."""
     match picture:
-        case Thing(name, content):
+        case ObjectPreview(name, content):
             return {CLASS: name, MADE_OF: as_json(content)}
-        case Blob(kind, amount, digest):
+        case BytesPreview(kind, amount, digest):
             return {BYTES: amount, KIND: kind, DIGEST: digest}
         case dict():
             return _named({key: as_json(value) for key, value in picture.items()})
@@ -42,7 +42,7 @@ def _named(pairs: dict[Any, Any]) -> dict[str, Any]:
 
 def line(shown: Any, places: int) -> str:
     """What `as_json` has made, in a line of at most so many places."""
-    return shortened(plain(_brief(shown)[: places * ROOM]), places)
+    return shorten(plain(_brief(shown)[: places * ROOM]), places)
 
 
 def _brief(shown: Any) -> str:

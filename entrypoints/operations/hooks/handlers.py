@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from herdbook.adapters.git.git_process import ask_git, elsewhere
+from herdbook.adapters.git.git_process import ask_git, without_repository_variables
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.cli.text import plain
@@ -80,7 +80,7 @@ def _plan(here: Here, target: str, *, user: bool, uninstall: bool) -> Plan:
 
 def _is_seen_by_git(here: Here, root: str, path: Path) -> bool:
     words = ["-C", root, "check-ignore", "--quiet", "--", str(path)]
-    return ask_git(words, elsewhere(here.variables))[0] == 1
+    return ask_git(words, without_repository_variables(here.variables))[0] == 1
 
 
 def _agrees(shown: list[str]) -> bool:

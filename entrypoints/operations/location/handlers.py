@@ -8,8 +8,8 @@ from herdbook.adapters.user_state import known_stores
 from herdbook.adapters.user_state import trust as trusting
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.resolve import Place
-from herdbook.domain.location.settings import DEFAULT, DEFAULTS, KEYS, chosen, is_url
+from herdbook.domain.location.resolve import StoreLocation
+from herdbook.domain.location.settings import DEFAULT, DEFAULTS, KEYS, effective_setting, is_url
 from herdbook.entrypoints.bootstrap import Here
 
 
@@ -48,7 +48,7 @@ def config(here: Here) -> dict[str, Any]:
     """Tell the value of every setting that counts, and where it was made."""
     answer = {}
     for key in KEYS:
-        found = chosen(here.layers, key)
+        found = effective_setting(here.layers, key)
         value = DEFAULTS.get(key) if found is None else found.value
         answer[key] = {
             "value": shown_url(value) if isinstance(value, str) and is_url(value) else value,
@@ -83,7 +83,7 @@ def trust(here: Here, *, store: str | None, new: bool, revoke: bool) -> dict[str
     return {"file": str(file), "trusted": not revoke, "settings": reaching}
 
 
-def _trust_store(here: Here, place: Place, *, new: bool, revoke: bool) -> dict[str, Any]:
+def _trust_store(here: Here, place: StoreLocation, *, new: bool, revoke: bool) -> dict[str, Any]:
     if new:
         if here.probe(place).exists:
             raise InvalidValue("new", f"there is a store at {shown_url(place.url)}")

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.record.model import Activity, Commit, Retrospective, Standing
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, RETROSPECTIVES
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import PAGE, every
+from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -45,8 +45,8 @@ def exported(uow: UnitOfWork, project: str) -> Exported:
 
 def write(root: Path, told: Exported) -> list[Path]:
     """Write the files into a worktree, each at once or not at all; those that changed."""
-    files = {root / STATUS: _json({"project": told.project, "agents": plain(told.standings)})}
-    communication = {"project": told.project, "retrospectives": plain(told.retrospectives)}
+    files = {root / STATUS: _json({"project": told.project, "agents": to_data(told.standings)})}
+    communication = {"project": told.project, "retrospectives": to_data(told.retrospectives)}
     files[root / JOURNAL / COMMUNICATION] = _json(communication)
     for day, text in days(told).items():
         files[root / JOURNAL / f"{day.isoformat()}.md"] = text
@@ -96,7 +96,7 @@ def _line(text: str) -> str:
 
 
 def _of_project(uow: UnitOfWork, kind: Kind[Any], project: str) -> list[Any]:
-    return list(every(uow, find(kind, {"project": project}, by=("at",), limit=PAGE)))
+    return list(select_all(uow, find(kind, {"project": project}, by=("at",), limit=PAGE)))
 
 
 def _json(value: object) -> str:

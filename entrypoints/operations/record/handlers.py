@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.git import folder_for_git, history
-from herdbook.adapters.git.git_process import elsewhere
+from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.adapters.user_state import dirs, spool
 from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
+from herdbook.domain.record.model import Activity, Retrospective, Standing
 from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.entrypoints.hooks import locate_events, spool_flush
 from herdbook.entrypoints.operations.record import export_files
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.record import grading, record_ingest
 
@@ -34,7 +34,7 @@ def grade(
     task: str | None,
     self_note: str | None,
     user_note: str | None,
-) -> dict[str, Any]:
+) -> grading.GradeResult:
     """Judge an agent's commit; what is missing is asked for where a person is at the keyboard."""
     revision = _revision(here, commit)
     asks = sys.stdin.isatty() and sys.stderr.isatty()
@@ -45,7 +45,7 @@ def grade(
             self_note = _asked("the agent's note", self_note)
             user_note = _asked("your note", user_note)
     spool_flush.flush_if_due(here)
-    graded = here.run(
+    return here.run(
         Area.RECORD,
         grading.grade,
         agent,
@@ -57,35 +57,28 @@ def grade(
         agent_note=self_note or "",
         user_note=user_note or "",
     )
-    answer: dict[str, Any] = plain(graded)
-    return answer
 
 
-def bug(here: Here, *, agent: str, note: str | None) -> dict[str, Any]:
+def bug(here: Here, *, agent: str, note: str | None) -> Standing:
     """Write down a bug in an agent's work, at once, and keep it from tools if that halts it."""
     spool_flush.flush_if_due(here)
-    standing = here.run(Area.RECORD, grading.bug, agent, note, project=here.repository_id)
+    standing = here.run(Area.RECORD, grading.report_bug, agent, note, project=here.repository_id)
     spool_flush.mark_halted(here, _sessions_waiting(here))
-    answer: dict[str, Any] = plain(standing)
-    return answer
+    return standing
 
 
-def reinstate(here: Here, *, agent: str, skill_points: int) -> dict[str, Any]:
+def reinstate(here: Here, *, agent: str, skill_points: int) -> Standing:
     """Let a halted agent go on."""
     spool_flush.flush_if_due(here)
     standing = here.run(Area.RECORD, grading.reinstate, agent, skill_points)
     spool_flush.mark_halted(here, _sessions_waiting(here))
-    answer: dict[str, Any] = plain(standing)
-    return answer
+    return standing
 
 
-def standing(here: Here, *, agent: str | None) -> list[dict[str, Any]]:
+def standing(here: Here, *, agent: str | None) -> list[Standing]:
     """Where agents stand, counting what waits in the spool."""
     events = spool_flush.buffered(here)
-    found: list[dict[str, Any]] = plain(
-        here.read(Area.RECORD, record_ingest.standing_with, events, agent)
-    )
-    return found
+    return here.read(Area.RECORD, record_ingest.standings_with, events, agent)
 
 
 def add_activity(
@@ -96,12 +89,12 @@ def add_activity(
     actions: str | None,
     outcome: str | None,
     decisions: str | None,
-) -> dict[str, Any]:
+) -> Activity:
     """Write down what an agent did; without a name it is the one that acts here."""
     spool_flush.flush_if_due(here)
-    activity = here.run(
+    return here.run(
         Area.RECORD,
-        grading.act,
+        grading.add_activity,
         agent or _acting(here),
         task,
         actions=actions or "",
@@ -109,28 +102,20 @@ def add_activity(
         decisions=decisions or "",
         project=here.repository_id,
     )
-    answer: dict[str, Any] = plain(activity)
-    return answer
 
 
 def list_activities(
     here: Here, *, agent: str | None, limit: int, after: str | None
-) -> list[dict[str, Any]]:
+) -> list[Activity]:
     """What agents did, the latest first."""
-    found: list[dict[str, Any]] = plain(
-        here.read(Area.RECORD, grading.activities, agent, limit, after=after)
-    )
-    return found
+    return here.read(Area.RECORD, grading.activities, agent, limit, after=after)
 
 
 def list_retrospectives(
     here: Here, *, agent: str | None, limit: int, after: str | None
-) -> list[dict[str, Any]]:
+) -> list[Retrospective]:
     """What was thought of commits, the latest first."""
-    found: list[dict[str, Any]] = plain(
-        here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
-    )
-    return found
+    return here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
 
 
 def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
@@ -157,7 +142,7 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
 def doctor(here: Here) -> dict[str, Any]:
     """What waits in the spool and why, what was set aside, and whether the record is in reach."""
     _settle(here)
-    waiting = spool.waiting()
+    waiting = spool.backlog()
     place = here.place(Area.RECORD)
     reason = None
     halted: list[str] = []
@@ -172,13 +157,13 @@ def doctor(here: Here) -> dict[str, Any]:
         "ok": reason is None and failure is None and not ahead and not unplaced,
         "spool": str(spool.folder()),
         "waiting": {
-            "events": len(spool.buffered().events),
+            "events": len(spool.read_buffered().events),
             "bytes": waiting.size,
             "since": waiting.since,
         },
         "last_failure": failure,
         "store": {"url": shown_url(place.url), "trouble": reason},
-        "aside": [each._asdict() for each in spool.set_aside()],
+        "aside": [each._asdict() for each in spool.read_rejected()],
         "without_project": [
             {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
         ],
@@ -213,7 +198,7 @@ def _settle(here: Here) -> None:
 
 
 def _halted(uow: UnitOfWork) -> list[str]:
-    return [each.agent for each in record_ingest.standing_with(uow) if not each.active]
+    return [each.agent for each in record_ingest.standings_with(uow) if not each.active]
 
 
 def _log() -> list[str]:
@@ -235,7 +220,7 @@ def _export(here: Here, there: Here) -> list[Path]:
 def _export_of(here: Here, folder: str) -> list[Path]:
     """Write the exports of another folder's worktree; trouble with it is a warning."""
     try:
-        return _export(here, Here(Path(folder), elsewhere(here.variables)))
+        return _export(here, Here(Path(folder), without_repository_variables(here.variables)))
     except locate_events.TROUBLE as error:
         here.warn(f"{text_of(folder)} gets no exports: {error}")
         return []
@@ -268,7 +253,7 @@ def _project(here: Here) -> str:
 def _revision(here: Here, commit: str) -> history.Revision:
     _project(here)
     folder = str(here.folder) if here.facts is None else folder_for_git(here.facts)
-    found = history.named(folder, commit, here.variables)
+    found = history.find_revision(folder, commit, here.variables)
     if found is None:
         raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
     return found

@@ -6,12 +6,12 @@ from typing import Any
 from attrs import asdict
 
 from herdbook.adapters.agent_tracker import locate, reader
-from herdbook.adapters.git.git_process import elsewhere
+from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.ports.world.agent_tracker import Tracked, Tracker
+from herdbook.ports.world.agent_tracker import TrackerContents, TrackerRecord
 from herdbook.services.agent_tracker.fields import project_of
 from herdbook.services.agent_tracker.import_records import import_tracker
 
@@ -32,19 +32,21 @@ def read(here: Here, *, file: str, words: str | None = None) -> dict[str, Any]:
     }
 
 
-def told(here: Here, database: Path, words: Path | None = None) -> tuple[Tracker, dict[str, str]]:
+def told(
+    here: Here, database: Path, words: Path | None = None
+) -> tuple[TrackerContents, dict[str, str]]:
     """What a database tells, and which repositories its projects are."""
     if words is None:
-        dictionary = locate.word_list(database, Path.home(), here.variables)
+        dictionary = locate.find_word_list(database, Path.home(), here.variables)
     else:
-        dictionary = locate.named_word_list(words)
+        dictionary = locate.read_word_list(words)
     tracker = reader.read(database, dictionary)
     return tracker, _projects(here, tracker)
 
 
-def _projects(here: Here, tracker: Tracker) -> dict[str, str]:
+def _projects(here: Here, tracker: TrackerContents) -> dict[str, str]:
     """The repositories that the paths of projects lead to, where they still do."""
-    variables = elsewhere(here.variables)
+    variables = without_repository_variables(here.variables)
     found = {}
     for path in {_path(record) for record in tracker.records}:
         try:
@@ -56,7 +58,7 @@ def _projects(here: Here, tracker: Tracker) -> dict[str, str]:
     return found
 
 
-def _path(record: Tracked) -> str:
+def _path(record: TrackerRecord) -> str:
     try:
         return project_of(record)
     except HerdbookError:

@@ -10,10 +10,10 @@ from typing import NoReturn
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import MIB
 from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.rpc.dispatcher import Service
+from herdbook.entrypoints.rpc.dispatcher import Dispatcher
 from herdbook.entrypoints.rpc.server import Server
 from herdbook.entrypoints.rpc.workspace_cache import Premises
-from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.entrypoints.rpc.writer import MessageWriter
 
 
 def serve(here: Here) -> NoReturn:
@@ -40,8 +40,8 @@ def server_at(
 ) -> Server:
     """A server that works for a folder, for the client behind two descriptors."""
     premises = Premises(folder.absolute(), dict(variables), arguments)
-    outlet = Outlet(outgoing, premises.here)
-    return Server(Service(premises, outlet), outlet, incoming, limit=_limit(premises))
+    writer = MessageWriter(outgoing, premises.here)
+    return Server(Dispatcher(premises, writer), writer, incoming, limit=_limit(premises))
 
 
 def _limit(premises: Premises) -> int:

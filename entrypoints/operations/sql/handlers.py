@@ -7,7 +7,7 @@ from herdbook.adapters.sql_query import ask
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.cli import sql_shell as prompt
-from herdbook.entrypoints.cli.tabular import distinct, plain_value
+from herdbook.entrypoints.cli.tabular import number_duplicates, to_json_value
 
 
 def sql(here: Here, *, query: str, area: str, format: str, limit: int) -> dict[str, Any]:  # noqa: A002 - the option's name
@@ -15,8 +15,8 @@ def sql(here: Here, *, query: str, area: str, format: str, limit: int) -> dict[s
     text = sys.stdin.read() if query == "-" else query
     answer = ask(_url(here, area), text, limit=limit, patience=here.setting("patience"))
     return {
-        "columns": distinct(answer.columns),
-        "rows": [[plain_value(each) for each in row] for row in answer.rows],
+        "columns": number_duplicates(answer.columns),
+        "rows": [[to_json_value(each) for each in row] for row in answer.rows],
         "cut": answer.cut,
         "format": format,
     }

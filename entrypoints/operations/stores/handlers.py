@@ -8,7 +8,7 @@ from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.resolve import Place
+from herdbook.domain.location.resolve import StoreLocation
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
@@ -51,7 +51,7 @@ def check(here: Here, *, area: str | None, repair: bool) -> dict[str, Any]:
     return {"stores": stores, "ok": not any(each["flaws"] for each in stores)}
 
 
-def _checked(here: Here, place: Place, *, repair: bool) -> dict[str, Any]:
+def _checked(here: Here, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
     with here.opened_at(place, verify=True) as store:
         repaired = None
         if repair:
@@ -66,7 +66,7 @@ def _checked(here: Here, place: Place, *, repair: bool) -> dict[str, Any]:
         }
 
 
-def _writable(here: Here, value: str) -> Place:
+def _writable(here: Here, value: str) -> StoreLocation:
     place = here.place_of(value)
     if is_in_memory(place.url):
         raise InvalidValue("target", "a store in memory would be gone with this command")

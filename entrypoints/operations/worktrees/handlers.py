@@ -14,14 +14,14 @@ from herdbook.adapters.workspace import link_privately
 from herdbook.domain.errors import InvalidValue, NotFound, WorktreeInUse
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.identity import GitFacts, repository_id, worktree_id
-from herdbook.domain.location.resolve import FOLDER, Place, file_url
+from herdbook.domain.location.resolve import LINKS_FOLDER, StoreLocation, file_url
 from herdbook.domain.location.settings import Scope
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.world.git import GitWorktree
 from herdbook.services.agents import worktrees
-from herdbook.services.agents.worktrees import Inhabitants
+from herdbook.services.agents.worktrees import WorktreeOccupants
 from herdbook.services.stores.copy_spaces import copy
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/.-][^\x00-\x1f\x7f/]*")
@@ -53,7 +53,7 @@ def add(
 
 def list_(here: Here, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
     """List the worktrees git knows, and with `all` those that only the journal still knows."""
-    there = git.listed(_facts(here))
+    there = git.list_worktrees(_facts(here))
     rows = [_listed(here, each) for each in there if not each.is_bare]
     if all:
         known = {row["worktree_id"] for row in rows}
@@ -74,7 +74,7 @@ def list_(here: Here, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the optio
 def remove(here: Here, *, worktree: str, force: bool) -> dict[str, Any]:
     """Take a worktree down; its history stays, and what it kept of its own is archived first."""
     facts = _facts(here)
-    chosen = _chosen(here, worktree, git.listed(facts))
+    chosen = _chosen(here, worktree, git.list_worktrees(facts))
     path = Path(chosen.path)
     if chosen.is_main or chosen.is_bare:
         raise InvalidValue("worktree", "the main worktree is the repository's own and stays")
@@ -97,7 +97,7 @@ def remove(here: Here, *, worktree: str, force: bool) -> dict[str, Any]:
 def prune(here: Here) -> dict[str, Any]:
     """Let git forget worktrees whose folders are gone; says who was in them."""
     facts = _facts(here)
-    before = {each.path: each for each in git.listed(facts)}
+    before = {each.path: each for each in git.list_worktrees(facts)}
     pruned = []
     for path in git.prune(facts):
         known = before.get(path)
@@ -140,7 +140,7 @@ def _link_stores(there: Here) -> list[tuple[Path, Path]]:
         if place.scope is not Scope.REPO or there.ground.worktree is None:
             continue
         target = path_of(place.url)
-        folder = Path(there.ground.worktree, FOLDER)
+        folder = Path(there.ground.worktree, LINKS_FOLDER)
         link_privately(folder, target)
         if (folder / target.name).is_symlink():
             links.append((folder / target.name, target))
@@ -188,11 +188,11 @@ def _asked(here: Here, question: Any) -> Any:
         return read(store, here.space(Area.WORK), question)
 
 
-def _inhabitants(here: Here, identity: str | None) -> Inhabitants:
+def _inhabitants(here: Here, identity: str | None) -> WorktreeOccupants:
     if identity is None:
-        return Inhabitants((), ())
-    found = _asked(here, lambda uow: worktrees.inhabitants(uow, identity))
-    return found if found is not None else Inhabitants((), ())
+        return WorktreeOccupants((), ())
+    found = _asked(here, lambda uow: worktrees.worktree_occupants(uow, identity))
+    return found if found is not None else WorktreeOccupants((), ())
 
 
 def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
@@ -218,7 +218,7 @@ def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
     return archived
 
 
-def _archive_place(here: Here, place: Place, identity: str) -> Place:
+def _archive_place(here: Here, place: StoreLocation, identity: str) -> StoreLocation:
     root = here.ground.state or here.ground.data
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     name = f"{place.area}-{identity}-{stamp}.{place.scheme}"
@@ -228,7 +228,7 @@ def _archive_place(here: Here, place: Place, identity: str) -> Place:
 
 
 def _gone(
-    identity: str | None, path: str, branch: str | None, within: Inhabitants
+    identity: str | None, path: str, branch: str | None, within: WorktreeOccupants
 ) -> dict[str, Any]:
     return {
         "worktree_id": identity,

@@ -12,7 +12,7 @@ import pytest
 from herdbook.adapters.agent_tracker import locate, reader
 from herdbook.adapters.agent_tracker.reader import read
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.ports.world.agent_tracker import TrackedKind, Tracker
+from herdbook.ports.world.agent_tracker import TrackedKind, TrackerContents
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "agent-tracker"
 TRACKER, FIRST, WORDED = (FIXTURES / f"{name}.lmdb" for name in ("tracker", "first", "dictionary"))
@@ -20,7 +20,7 @@ WORDS = FIXTURES / "words.txt"
 PAGE = 4096
 
 
-def _count(tracker: Tracker, kind: TrackedKind) -> int:
+def _count(tracker: TrackerContents, kind: TrackedKind) -> int:
     return sum(each.kind is kind for each in tracker.records)
 
 
@@ -66,7 +66,7 @@ def test_every_record_of_every_database_is_told() -> None:
 
 def test_a_value_that_is_no_record_is_told_by_its_key() -> None:
     """The others are read all the same."""
-    ((kind, key, reason),) = read(TRACKER).untold
+    ((kind, key, reason),) = read(TRACKER).failures
     assert (kind, key, reason) == (TrackedKind.AGENT, "agt-3", "it is no record")
 
 
@@ -78,7 +78,7 @@ def test_the_first_layout_is_understood() -> None:
         (TrackedKind.COMMIT, "/src/our/shop"),
         (TrackedKind.COMMUNICATION, "agt-1"),
     ]
-    assert found.untold == ()
+    assert found.failures == ()
 
 
 def test_long_values_are_expanded_with_their_word_list() -> None:
@@ -89,18 +89,18 @@ def test_long_values_are_expanded_with_their_word_list() -> None:
     assert short["task"] == " ".join(words[20:70])
     assert long["actions"] == " ".join(words)
     assert len(long["task"].split()) == 2000
-    assert found.untold == ()
+    assert found.failures == ()
 
 
 def test_a_long_value_without_its_word_list_is_told_by_its_key() -> None:
     """With the name of the file that is missing."""
     found = read(WORDED)
     assert found.records == ()
-    assert [each.key[-25:] for each in found.untold] == [
+    assert [each.key[-25:] for each in found.failures] == [
         ":2026-01-02T03:01:00.250Z",
         ":2026-01-02T03:02:00.250Z",
     ]
-    assert all("dict/dict.txt" in each.reason for each in found.untold)
+    assert all("dict/dict.txt" in each.reason for each in found.failures)
 
 
 def test_a_folder_is_read_by_its_data_file(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_broken_value_holds_up_no_other(harmed: Harmed) -> None:
     """A length that runs over the end is told with the key of its record."""
     data = TRACKER.read_bytes()
     found = read(harmed(data.replace(b"\xabbrisk-otter", b"\xdbbrisk-otter")))
-    assert [each.key for each in found.untold] == ["agt-1", "agt-3"]
+    assert [each.key for each in found.failures] == ["agt-1", "agt-3"]
     assert _count(found, TrackedKind.COMMIT) == 200
 
 
@@ -224,7 +224,7 @@ def test_a_file_that_is_written_meanwhile_is_read_again(
     """A commit between the first byte and the last shows in the first pages, and is waited out."""
     path = tmp_path / "tracker.lmdb"
     path.write_bytes(FIRST.read_bytes())
-    look = reader._front
+    look = reader._meta_size
     states = [TRACKER.read_bytes()]
 
     def write_meanwhile(data: bytes) -> int:
@@ -232,19 +232,19 @@ def test_a_file_that_is_written_meanwhile_is_read_again(
             path.write_bytes(states.pop())
         return look(data)
 
-    monkeypatch.setattr(reader, "_front", write_meanwhile)
+    monkeypatch.setattr(reader, "_meta_size", write_meanwhile)
     assert _count(read(path), TrackedKind.COMMIT) == 200
 
 
 def test_databases_are_found_where_the_plugin_leaves_them(tmp_path: Path) -> None:
     """In the user's folder, and below a folder that is really called `~`."""
     project, home = tmp_path / "project", tmp_path / "home"
-    assert locate.databases(project, home) == []
+    assert locate.find_databases(project, home) == []
     places = [project / "~" / locate.DATABASE, home / locate.DATABASE]
     for place in places:
         place.parent.mkdir(parents=True)
         place.touch()
-    assert locate.databases(project, home) == places
+    assert locate.find_databases(project, home) == places
 
 
 def test_a_word_list_near_the_database_counts_if_it_is_the_known_one(
@@ -255,12 +255,12 @@ def test_a_word_list_near_the_database_counts_if_it_is_the_known_one(
     place = tmp_path / "opencode" / "packages" / "plugin" / locate.WORD_LIST
     place.parent.mkdir(parents=True)
     place.write_bytes(WORDS.read_bytes())
-    assert locate.word_list(database, tmp_path) is None
+    assert locate.find_word_list(database, tmp_path) is None
     monkeypatch.setattr(locate, "KNOWN_WORDS", _digest(WORDS))
-    assert locate.word_list(database, tmp_path) == WORDS.read_bytes()
-    assert locate.named_word_list(WORDS) == WORDS.read_bytes()
+    assert locate.find_word_list(database, tmp_path) == WORDS.read_bytes()
+    assert locate.read_word_list(WORDS) == WORDS.read_bytes()
     with pytest.raises(StoreUnavailable):
-        locate.named_word_list(tmp_path / "nothing")
+        locate.read_word_list(tmp_path / "nothing")
 
 
 def _digest(path: Path) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.adapters.agent_tracker.errors import Unreadable
+from herdbook.adapters.agent_tracker.errors import MalformedTracker
 from herdbook.adapters.agent_tracker.lz4 import NeedsDictionary, decompress
 from herdbook.adapters.agent_tracker.msgpack import decode
 
@@ -48,7 +48,7 @@ def test_a_block_stands_for_its_bytes(block: bytes, dictionary: bytes, expected:
 )
 def test_a_block_that_does_not_come_to_its_size_is_refused(block: bytes, size: int) -> None:
     """It is never more, never less, and no memory is taken for a claim."""
-    with pytest.raises(Unreadable):
+    with pytest.raises(MalformedTracker):
         decompress(block, size)
 
 
@@ -65,7 +65,7 @@ def test_any_bytes_make_a_value_of_that_size_or_none(
     """No block makes the reader run away or fail in another way."""
     try:
         found = decompress(block, size, dictionary)
-    except Unreadable:
+    except MalformedTracker:
         return
     assert len(found) == size
 
@@ -136,7 +136,7 @@ def test_bytes_stand_for_their_value(data: bytes, expected: Any) -> None:
 )
 def test_bytes_that_stand_for_nothing_are_refused(data: bytes) -> None:
     """Cut off, too long, too deep, unknown, or more than one value."""
-    with pytest.raises(Unreadable):
+    with pytest.raises(MalformedTracker):
         decode(data, [["id", "name"]])
 
 
@@ -145,6 +145,6 @@ def test_any_bytes_are_a_value_or_refused(data: bytes) -> None:
     """No value makes the reader fail in another way."""
     try:
         decode(data, [["id", "name"], ["at"]])
-    except Unreadable:
+    except MalformedTracker:
         return
     assert data

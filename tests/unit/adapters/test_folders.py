@@ -38,9 +38,9 @@ def test_a_private_folder_is_this_users_alone(tmp_path: Path) -> None:
 
 def test_a_folder_hides_itself_from_git_once(tmp_path: Path) -> None:
     """What somebody wrote into its .gitignore stays."""
-    dirs.ignore_itself(tmp_path)
+    dirs.add_gitignore(tmp_path)
     assert (tmp_path / ".gitignore").read_text() == "*\n"
     (tmp_path / ".gitignore").write_text("mine\n")
-    dirs.ignore_itself(tmp_path)
+    dirs.add_gitignore(tmp_path)
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
     assert [each.name for each in tmp_path.iterdir()] == [".gitignore"]

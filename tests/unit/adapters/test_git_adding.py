@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters.git import worktrees
-from herdbook.adapters.git.worktree_lock import NAME, locked
+from herdbook.adapters.git.worktree_lock import NAME, worktree_lock
 from herdbook.domain.errors import InvalidValue, StoreBusy, StoreUnavailable
 from tests.unit.adapters.git_repositories import bare, commit, git, known, linked, made, settle
 
@@ -113,7 +113,7 @@ def test_a_hooks_variables_lead_nowhere(tmp_path: Path, monkeypatch: pytest.Monk
         monkeypatch.setenv(name, str(other / path))
     added = worktrees.add(repository, tmp_path / "new", "new")
     assert added.common_dir == repository.common_dir
-    assert [each.path for each in worktrees.listed(added)][1:] == [str(tmp_path / "new")]
+    assert [each.path for each in worktrees.list_worktrees(added)][1:] == [str(tmp_path / "new")]
     (tmp_path / "new" / "file").write_text("changed")
     assert not worktrees.is_clean(tmp_path / "new")
     worktrees.remove(repository, tmp_path / "new", force=True)
@@ -232,7 +232,7 @@ def test_twelve_processes_that_add_at_once_all_succeed(tmp_path: Path) -> None:
     complaints = [process.communicate()[1] for process in started]
     assert complaints == [""] * 12
     assert not (tmp_path / "overlap").exists()
-    listed = worktrees.listed(known(repository))
+    listed = worktrees.list_worktrees(known(repository))
     assert {each.branch for each in listed} == {"main", *(f"topic{n}" for n in range(12))}
     assert len({each.worktree_id for each in listed}) == 13
     assert all(worktrees.is_clean(each.path) for each in listed)
@@ -246,12 +246,12 @@ def test_patience_ends(tmp_path: Path) -> None:
         lambda patience: worktrees.remove(here, tmp_path / "new", patience=patience),
         lambda patience: worktrees.prune(here, patience=patience),
     ]
-    with locked(here.common_dir, 0.0):
+    with worktree_lock(here.common_dir, 0.0):
         for call in calls:
             for patience in (0.0, 0.05):
                 with pytest.raises(StoreBusy, match=f"{NAME} is held by another process"):
                     call(patience)
-        assert len(worktrees.listed(here)) == 1
+        assert len(worktrees.list_worktrees(here)) == 1
     for call in calls:
         call(60.0)
 

@@ -34,8 +34,8 @@ def test_commits_differ_by_their_paths(root: Path, tmp_path: Path) -> None:
     head = git(side, "rev-parse", "HEAD").strip()
     main = commit(root, "meanwhile")
     assert changes.merge_base(str(side), main, head, os.environ) == base
-    assert changes.between(str(side), base, head, os.environ) == {"file", "Größe\n牛"}
-    assert changes.between(str(side), "0" * 40, head, os.environ) is None
+    assert changes.changed_paths(str(side), base, head, os.environ) == {"file", "Größe\n牛"}
+    assert changes.changed_paths(str(side), "0" * 40, head, os.environ) is None
 
 
 def test_what_no_commit_has_is_told_file_by_file(root: Path) -> None:
@@ -47,7 +47,7 @@ def test_what_no_commit_has_is_told_file_by_file(root: Path) -> None:
         (root / name).write_text("x")
     git(root, "add", "new/a")
     expected = {".gitignore", "file", "new/a", "new/b"}
-    assert changes.uncommitted(str(root), os.environ) == expected
+    assert changes.uncommitted_paths(str(root), os.environ) == expected
 
 
 def test_a_file_is_read_as_a_commit_has_it(root: Path) -> None:

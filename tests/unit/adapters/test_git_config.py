@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from herdbook.adapters.git.config import Unsure, entries, truth
+from herdbook.adapters.git.config import NeedsGit, parse_boolean, parse_config
 
 Entries = list[tuple[str, str | None]]
 
@@ -76,8 +76,8 @@ def told_by_git(file: Path, data: bytes) -> Entries | None:
 
 def told_by_us(data: bytes) -> Entries | None:
     try:
-        return entries(data)
-    except Unsure:
+        return parse_config(data)
+    except NeedsGit:
         return None
 
 
@@ -101,7 +101,7 @@ def test_what_we_read_is_what_git_reads(text: str, file: Path) -> None:
 def test_what_git_writes_and_people_write_is_understood(text: str, file: Path) -> None:
     """Sections, subsections, quotes, escapes, comments and bare keys leave us in no doubt."""
     data = text.encode()
-    assert entries(data) == told_by_git(file, data)
+    assert parse_config(data) == told_by_git(file, data)
 
 
 def test_what_git_itself_writes_is_understood(file: Path) -> None:
@@ -122,7 +122,7 @@ def test_what_git_itself_writes_is_understood(file: Path) -> None:
     for value in values:
         command = ["git", "config", "--file", str(file), "--add", 'Re.mo "t]e.Url', value]
         subprocess.run(command, check=True)
-    assert entries(file.read_bytes()) == [('re.mo "t]e.url', value) for value in values]
+    assert parse_config(file.read_bytes()) == [('re.mo "t]e.url', value) for value in values]
 
 
 HOSTILE: dict[str, Callable[[int], str]] = {
@@ -152,8 +152,8 @@ def test_a_long_file_takes_time_by_its_length(make: Callable[[int], str], file: 
 )
 def test_what_we_do_not_understand_is_left_to_git(text: str) -> None:
     """Anything outside the grammar is Unsure, never a guess."""
-    with pytest.raises(Unsure):
-        entries(text.encode())
+    with pytest.raises(NeedsGit):
+        parse_config(text.encode())
 
 
 def test_a_truth_is_what_git_takes_for_one(file: Path) -> None:
@@ -164,8 +164,8 @@ def test_a_truth_is_what_git_takes_for_one(file: Path) -> None:
         command = ["git", "config", "--file", str(file), "--type=bool", "a.k"]
         ended = subprocess.run(command, check=False, capture_output=True, text=True)
         try:
-            ours = str(truth(value)).lower()
-        except Unsure:
+            ours = str(parse_boolean(value)).lower()
+        except NeedsGit:
             assert value in {"perhaps", "2", "-1"}
         else:
             assert ours == ended.stdout.strip()

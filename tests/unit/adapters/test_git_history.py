@@ -2,12 +2,12 @@
 
 import pytest
 
-from herdbook.adapters.git.history import Move, Revision, told_of
+from herdbook.adapters.git.history import HeadMove, Revision, match_commits
 
 
-def move(at: int, name: str, *, made: bool = True) -> Move:
+def move(at: int, name: str, *, made: bool = True) -> HeadMove:
     """A move of the head to the commit of this name."""
-    return Move(at, Revision(name, ""), made)
+    return HeadMove(at, Revision(name, ""), made)
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ def move(at: int, name: str, *, made: bool = True) -> Move:
     ],
 )
 def test_each_hook_told_of_the_last_commit_that_is_left_before_it(
-    moves: list[Move], seconds: list[int], told: list[str | None]
+    moves: list[HeadMove], seconds: list[int], told: list[str | None]
 ) -> None:
     """Also in one second, a second later, and where the head has moved on since."""
-    found = told_of(moves, seconds)
+    found = match_commits(moves, seconds)
     assert [None if each is None else each.commit_hash for each in found] == told

@@ -21,7 +21,7 @@ from herdbook.adapters.git import (
     repository_root,
     worktrees,
 )
-from herdbook.adapters.git.config import Unsure
+from herdbook.adapters.git.config import NeedsGit
 from tests.unit.adapters.git_repositories import (
     bare,
     below,
@@ -67,7 +67,7 @@ def test_every_owner_that_git_compares_is_compared(
     """One path of somebody else is enough to leave the judgement to git; a link is not followed."""
     folder, paths = make(tmp_path)
     real = os.lstat
-    assert isinstance(discovery.found(str(folder), os.environ), discovery.Place)
+    assert isinstance(discovery.discover(str(folder), os.environ), discovery.GitDirectories)
     for foreign in paths:
 
         def lstat(path: str, foreign: str = str(foreign)) -> os.stat_result:
@@ -78,16 +78,16 @@ def test_every_owner_that_git_compares_is_compared(
 
         with monkeypatch.context() as changed:
             changed.setattr(ownership.os, "lstat", lstat)
-            with pytest.raises(Unsure):
-                discovery.found(str(folder), os.environ)
+            with pytest.raises(NeedsGit):
+                discovery.discover(str(folder), os.environ)
 
 
 def test_the_effective_account_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does for git; git then says what it thinks of the real one, which owns all this."""
     repository = made(tmp_path / "repo")
     monkeypatch.setattr(ownership.os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(Unsure):
-        discovery.found(str(repository), os.environ)
+    with pytest.raises(NeedsGit):
+        discovery.discover(str(repository), os.environ)
     assert facts(repository) is not None
 
 
@@ -202,7 +202,7 @@ def test_worktrees_are_managed_whatever_git_allows_of_bare_ones(
         here = known(place)
         new = tmp_path / f"new{number}"
         assert worktrees.add(here, new, f"new{number}").top_level == str(new)
-        assert str(new) in [each.path for each in worktrees.listed(here)]
+        assert str(new) in [each.path for each in worktrees.list_worktrees(here)]
         worktrees.remove(known(new), new)  # from the one that goes
         assert not new.exists()
 

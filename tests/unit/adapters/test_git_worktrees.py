@@ -46,7 +46,7 @@ def test_all_worktrees_are_listed_with_what_git_knows(tmp_path: Path) -> None:
     head = git(repository, "rev-parse", "HEAD").strip()
     own = Path(known(repository).git_dir)
     for stand in (repository, side):
-        listed = worktrees.listed(known(stand))
+        listed = worktrees.list_worktrees(known(stand))
         first = GitWorktree(
             path=str(repository),
             git_dir=str(own),
@@ -82,8 +82,8 @@ def test_older_listings_read_the_same(tmp_path: Path) -> None:
     git(repository, "worktree", "lock", "--reason", 'a\n"b"\\\t\x01é!', side)
     plain = git(repository, "worktree", "list", "--porcelain")
     nul = git(repository, "worktree", "list", "--porcelain", "-z")
-    records = worktree_list.parsed(os.fsencode(nul), b"\0")
-    assert worktree_list.parsed(os.fsencode(plain), b"\n") == records
+    records = worktree_list.parse_records(os.fsencode(nul), b"\0")
+    assert worktree_list.parse_records(os.fsencode(plain), b"\n") == records
     assert records[1]["locked"] == 'a\n"b"\\\t\x01é!'
 
 
@@ -99,7 +99,7 @@ def test_the_main_worktree_is_listed_first_wherever_its_git_directory_is(
     place = make(tmp_path)
     side = linked(place, tmp_path / "side")
     here = known(place)
-    first, second = worktrees.listed(here)
+    first, second = worktrees.list_worktrees(here)
     assert (first.path, first.is_main, first.is_bare) == (str(tmp_path / main), True, here.is_bare)
     assert first.worktree_id == worktree_id(here)
     assert (second.path, second.is_main, second.is_bare) == (str(side), False, False)
@@ -112,13 +112,13 @@ def test_a_listing_gives_the_pinned_id_and_none_for_a_damaged_pin(tmp_path: Path
     side = linked(repository, tmp_path / "side")
     pin(known(side), "some-id", "0123456789ab")
     (Path(known(repository).git_dir) / "herdbook-worktree-id").write_text("damaged\n")
-    first, second = worktrees.listed(known(side))
+    first, second = worktrees.list_worktrees(known(side))
     assert (first.worktree_id, second.worktree_id) == (None, "0123456789ab")
 
 
 def test_a_worktree_without_a_commit_has_no_head(tmp_path: Path) -> None:
     """Its branch is named all the same."""
-    (only_one,) = worktrees.listed(known(made(tmp_path / "repo", commits=0)))
+    (only_one,) = worktrees.list_worktrees(known(made(tmp_path / "repo", commits=0)))
     assert (only_one.branch, only_one.head) == ("main", None)
 
 
@@ -185,7 +185,7 @@ def test_pruning_forgets_what_is_gone_and_tells(tmp_path: Path) -> None:
     here = known(repository)
     assert worktrees.prune(here) == [str(tmp_path / "gone")]
     assert worktrees.prune(here) == []
-    assert {each.branch for each in worktrees.listed(here)} == {"main", "locked", "there"}
+    assert {each.branch for each in worktrees.list_worktrees(here)} == {"main", "locked", "there"}
 
 
 def test_cleanness_outside_any_repository_is_refused(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.langgraph.sqlite_reader import opened
+from herdbook.adapters.langgraph.sqlite_reader import open_database
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.ports.world.foreign_checkpoints import Foreign
+from herdbook.ports.world.foreign_checkpoints import ForeignCheckpoint
 
 WRITER = """
 import sqlite3, sys, time
@@ -69,12 +69,12 @@ def writer(file: Path, request: pytest.FixtureRequest) -> Iterator[subprocess.Po
 
 def _numbers(file: Path) -> list[int]:
     """The numbers of the checkpoints that are read, each of which has its write."""
-    with opened(file) as source:
+    with open_database(file) as source:
         found = list(source.checkpoints())
         assert source.total == len(found)
         assert source.left_out == 0
-    assert all(isinstance(each, Foreign) and len(each.writes) == 1 for each in found)
-    return [int(each.checkpoint_id) for each in found if isinstance(each, Foreign)]
+    assert all(isinstance(each, ForeignCheckpoint) and len(each.writes) == 1 for each in found)
+    return [int(each.checkpoint_id) for each in found if isinstance(each, ForeignCheckpoint)]
 
 
 def _content(folder: Path) -> dict[str, bytes]:
@@ -123,7 +123,7 @@ def test_no_copy_is_left_behind(
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(folder))
-    with opened(file) as source:
+    with open_database(file) as source:
         assert list(folder.iterdir()) == []
         assert source.total == 10
         assert len(list(source.checkpoints())) == 10
@@ -155,7 +155,7 @@ def test_what_is_no_database_of_the_saver_is_refused(tmp_path: Path) -> None:
         "other.db": "it has no table 'checkpoints'",
         "part.db": "no column checkpoint_ns, checkpoint_id",
     }.items():
-        with pytest.raises(StoreUnavailable, match=reason), opened(tmp_path / name):
+        with pytest.raises(StoreUnavailable, match=reason), open_database(tmp_path / name):
             pytest.fail("it was opened")
 
 
@@ -174,5 +174,8 @@ def test_a_damaged_database_is_told_in_one_sentence(
     data = bytearray(whole.read_bytes())
     data[4096 * 3 : 4096 * 6] = b"\xff" * 4096 * 3
     whole.write_bytes(data)
-    with pytest.raises(StoreUnavailable, match="SQLite cannot read it"), opened(whole) as source:
+    with (
+        pytest.raises(StoreUnavailable, match="SQLite cannot read it"),
+        open_database(whole) as source,
+    ):
         list(source.checkpoints())

@@ -22,7 +22,7 @@ from herdbook.adapters.lmdb.writer_lock import FileCondition, WriterLockFile, ju
 from herdbook.adapters.stores.probe import probe
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 from herdbook.domain.plan.model import Task, TaskStatus
-from herdbook.ports.engine.store import Store, Verifies
+from herdbook.ports.engine.store import Store, SupportsVerify
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.services.stores import store_check
 
@@ -221,7 +221,7 @@ def test_a_disk_that_rots_is_noticed_by_check(folder: Path) -> None:
 def test_a_check_verifies_a_store_that_is_open(folder: Path, verified: list[Path]) -> None:
     """And nothing twice that has not changed."""
     with open_store(f"lmdb://{folder}") as store:
-        assert isinstance(store, Verifies)
+        assert isinstance(store, SupportsVerify)
         assert store_check.check(store) == []
         assert store_check.check(store) == []
         assert verified == [folder / DATA]

@@ -22,7 +22,7 @@ from herdbook.adapters.lmdb.files import (
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
 from herdbook.adapters.stores.probe import is_missing, probe
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
-from herdbook.domain.location.resolve import NOTHING_THERE
+from herdbook.domain.location.resolve import NO_STORE
 from herdbook.domain.plan.model import Task
 from herdbook.ports.unit_of_work.run import run
 
@@ -55,7 +55,7 @@ def test_a_store_that_was_cut_off_while_it_was_made_is_made_again(
     (folder / DATA).write_bytes(bytes(length) if zeros else fresh[:length])
     assert is_unfinished(folder / DATA)
     url = f"lmdb://{folder}"
-    assert probe(url) == NOTHING_THERE
+    assert probe(url) == NO_STORE
     assert is_missing(url)
     with pytest.raises(StoreUnavailable, match="there is no store here"):
         open_store(url, create=False)

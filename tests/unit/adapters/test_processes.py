@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from herdbook.adapters.system.processes import start_in, started_at, ticks_in
+from herdbook.adapters.system.processes import parse_ps_start, parse_start_ticks, process_start
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.ports.world.processes import Processes
 
@@ -38,7 +38,7 @@ def test_a_running_process_was_started_when_the_system_says(
     started: Callable[[list[str]], Started],
 ) -> None:
     """Of our own process and of another one, as an independent program reads it."""
-    ask: Processes = started_at
+    ask: Processes = process_start
     for pid in (os.getpid(), started(WAITS).pid):
         at = ask(pid)
         assert at is not None
@@ -50,16 +50,16 @@ def test_a_running_process_was_started_when_the_system_says(
 def test_asking_twice_gives_the_same_time(started: Callable[[list[str]], Started]) -> None:
     """It is what tells one process from the next of its number."""
     pid = started(WAITS).pid
-    assert started_at(pid) == started_at(pid) is not None
+    assert process_start(pid) == process_start(pid) is not None
 
 
 def test_a_process_that_has_ended_is_none(started: Callable[[list[str]], Started]) -> None:
     """Killed, and its end noticed by its parent."""
     process = started(WAITS)
-    assert started_at(process.pid) is not None
+    assert process_start(process.pid) is not None
     process.kill()
     process.wait()
-    assert started_at(process.pid) is None
+    assert process_start(process.pid) is None
 
 
 def test_a_process_whose_end_nobody_has_noticed_is_none(
@@ -70,13 +70,13 @@ def test_a_process_whose_end_nobody_has_noticed_is_none(
     os.kill(process.pid, signal.SIGKILL)
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     assert psutil.Process(process.pid).status() == psutil.STATUS_ZOMBIE
-    assert started_at(process.pid) is None
+    assert process_start(process.pid) is None
 
 
 @pytest.mark.parametrize("pid", [0, -1, 2**31 - 1, 2**63])
 def test_a_number_that_no_process_has_is_none(pid: int) -> None:
     """Neither what stands for a group nor what is beyond any number."""
-    assert started_at(pid) is None
+    assert process_start(pid) is None
 
 
 def test_a_process_may_have_any_name(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_process_may_have_any_name(tmp_path: Path) -> None:
     with subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        at = started_at(process.pid)
+        at = process_start(process.pid)
         assert at is not None
         known = datetime.fromtimestamp(psutil.Process(process.pid).create_time(), UTC)
         process.kill()
@@ -97,33 +97,33 @@ def test_a_process_may_have_any_name(tmp_path: Path) -> None:
 def test_what_proc_says_is_read_behind_the_name() -> None:
     """The ticks stand nineteen fields behind the state; who has ended has none."""
     fields = " ".join(str(number) for number in range(4, 53))
-    assert ticks_in(f"7 (a) b (c) S {fields}\n") == 22
-    assert ticks_in(f"7 (sh) Z {fields}\n") is None
-    assert ticks_in(f"7 (sh) X {fields}\n") is None
+    assert parse_start_ticks(f"7 (a) b (c) S {fields}\n") == 22
+    assert parse_start_ticks(f"7 (sh) Z {fields}\n") is None
+    assert parse_start_ticks(f"7 (sh) X {fields}\n") is None
 
 
 @pytest.mark.parametrize("state", ["S", "Ss+", "R+", "I"])
 def test_what_ps_says_is_a_time_in_utc(state: str) -> None:
     """Whatever the process is at, and whether the day has one digit or two."""
-    assert start_in(f"{state}   Mon Nov 16 05:04:12 2026    \n") == datetime(
+    assert parse_ps_start(f"{state}   Mon Nov 16 05:04:12 2026    \n") == datetime(
         2026, 11, 16, 5, 4, 12, tzinfo=UTC
     )
-    assert start_in(f"{state} Sun Feb  1 23:59:59 2026\n") == datetime(
+    assert parse_ps_start(f"{state} Sun Feb  1 23:59:59 2026\n") == datetime(
         2026, 2, 1, 23, 59, 59, tzinfo=UTC
     )
 
 
 def test_where_ps_says_nothing_there_is_no_process() -> None:
     """Nor where it says that the process has ended."""
-    assert start_in("") is None
-    assert start_in("\n") is None
-    assert start_in("Z+  Mon Nov 16 05:04:12 2026\n") is None
+    assert parse_ps_start("") is None
+    assert parse_ps_start("\n") is None
+    assert parse_ps_start("Z+  Mon Nov 16 05:04:12 2026\n") is None
 
 
 def test_what_ps_says_in_another_way_is_an_error() -> None:
     """It is not taken for a process that is gone."""
     with pytest.raises(StoreUnavailable, match="names no time"):
-        start_in("S    16. Nov. 2026 05:04\n")
+        parse_ps_start("S    16. Nov. 2026 05:04\n")
 
 
 def test_where_there_is_no_proc_ps_is_asked(
@@ -139,15 +139,15 @@ def test_where_there_is_no_proc_ps_is_asked(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    assert started_at(4711, platform="darwin") == datetime(2026, 11, 16, 5, 4, 12, tzinfo=UTC)
-    assert started_at(4712, platform="darwin") is None
+    assert process_start(4711, platform="darwin") == datetime(2026, 11, 16, 5, 4, 12, tzinfo=UTC)
+    assert process_start(4712, platform="darwin") is None
 
 
 def test_a_missing_ps_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who cannot look does not say that the process is gone."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StoreUnavailable, match="ps"):
-        started_at(os.getpid(), platform="darwin")
+        process_start(os.getpid(), platform="darwin")
 
 
 def test_ps_is_not_asked_about_what_is_no_process(
@@ -155,5 +155,5 @@ def test_ps_is_not_asked_about_what_is_no_process(
 ) -> None:
     """Nobody's agent is the system itself, which some call process 0."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert started_at(0, platform="darwin") is None
-    assert started_at(-1, platform="darwin") is None
+    assert process_start(0, platform="darwin") is None
+    assert process_start(-1, platform="darwin") is None

@@ -10,7 +10,7 @@ import pytest
 
 from herdbook.adapters.user_state import spool
 from herdbook.adapters.user_state.halt_markers import folder as halted_folder
-from herdbook.adapters.user_state.halt_markers import halt_only, marker
+from herdbook.adapters.user_state.halt_markers import marker_name, set_halts
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.entrypoints.hooks import hook
 
@@ -38,7 +38,7 @@ def write(name: str, data: bytes) -> Path:
     return path
 
 
-def ids(taken: spool.Taken) -> list[str]:
+def ids(taken: spool.SpoolBatch) -> list[str]:
     return [each.id for each in taken]
 
 
@@ -49,7 +49,7 @@ def test_what_a_hook_was_told_is_what_is_read(monkeypatch: pytest.MonkeyPatch) -
     leave("PostToolUse", given=b'{"a":\r\n "\xc3\xa9"}\n')
     leave("pre-push", given=b"refs/heads/x 1\nrefs/heads/y \xff\n")
     leave("post-rewrite", "amend", given=b"old new\n")
-    one, two, three = spool.taken()
+    one, two, three = spool.take_batch()
     assert (one.event, one.raw, one.cwd) == ("PostToolUse", {"a": "é"}, str(Path.cwd()))
     assert one.env == {"HERDBOOK_AGENT": 'brisk "otter"\n', "HERDBOOK_SESSION": "s\\1"}
     assert one.at <= two.at <= three.at
@@ -60,9 +60,9 @@ def test_what_a_hook_was_told_is_what_is_read(monkeypatch: pytest.MonkeyPatch) -
 def test_what_is_not_confirmed_is_read_again() -> None:
     """A flush that was killed loses nothing: the next one gets the same ids."""
     leave("Stop")
-    first = ids(spool.taken())
+    first = ids(spool.take_batch())
     leave("Stop")
-    again = ids(spool.taken())
+    again = ids(spool.take_batch())
     assert again[:1] == first
     assert len(again) == 2
 
@@ -70,36 +70,36 @@ def test_what_is_not_confirmed_is_read_again() -> None:
 def test_what_is_confirmed_is_read_once() -> None:
     """Though its file stays until nobody can be writing to it any more."""
     leave("Stop")
-    spool.taken().confirm()
+    spool.take_batch().confirm()
     assert list(spool.folder().glob("taken-*.jsonl"))
-    assert ids(spool.taken()) == []
-    assert spool.waiting() == spool.Waiting(0, None)
+    assert ids(spool.take_batch()) == []
+    assert spool.backlog() == spool.SpoolBacklog(0, None)
 
 
 def test_a_line_that_comes_late_is_read() -> None:
     """A hook may have opened the file before it was taken away."""
     leave("Stop")
-    spool.taken().confirm()
+    spool.take_batch().confirm()
     (taken,) = spool.folder().glob("taken-*.jsonl")
     write(taken.name, hook.line(["SessionEnd"], b"{}"))
-    late = spool.taken()
+    late = spool.take_batch()
     assert [each.event for each in late] == ["SessionEnd"]
 
 
 def test_a_quiet_file_goes_when_it_is_confirmed(monkeypatch: pytest.MonkeyPatch) -> None:
     """And nothing of it stays."""
     leave("Stop")
-    spool.taken().confirm()
-    monkeypatch.setattr(spool, "QUIET", -1.0)
-    spool.taken().confirm()
+    spool.take_batch().confirm()
+    monkeypatch.setattr(spool, "QUIET_SECONDS", -1.0)
+    spool.take_batch().confirm()
     assert list(spool.folder().iterdir()) == []
 
 
 def test_a_line_written_just_before_its_file_goes_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hook that comes between the last look and the unlinking sees the seal."""
     leave("Stop")
-    monkeypatch.setattr(spool, "QUIET", -1.0)
-    taken = spool.taken()
+    monkeypatch.setattr(spool, "QUIET_SECONDS", -1.0)
+    taken = spool.take_batch()
     (path,) = spool.folder().glob("taken-*.jsonl")
     early = [os.open(path, os.O_WRONLY | os.O_APPEND)]
     unlink, opened = Path.unlink, hook._opened
@@ -113,7 +113,7 @@ def test_a_line_written_just_before_its_file_goes_is_kept(monkeypatch: pytest.Mo
     monkeypatch.setattr(Path, "unlink", late)
     taken.confirm()
     assert early == []
-    assert [each.event for each in spool.taken()] == ["SessionEnd"]
+    assert [each.event for each in spool.take_batch()] == ["SessionEnd"]
 
 
 def test_a_hook_whose_file_was_taken_away_for_good_writes_again(
@@ -132,7 +132,7 @@ def test_a_hook_whose_file_was_taken_away_for_good_writes_again(
 
     monkeypatch.setattr(os, "write", write_late)
     leave("SessionEnd")
-    assert [each.event for each in spool.taken()] == ["SessionEnd"]
+    assert [each.event for each in spool.take_batch()] == ["SessionEnd"]
 
 
 def test_a_line_that_grew_since_it_was_read_keeps_its_file(
@@ -140,12 +140,12 @@ def test_a_line_that_grew_since_it_was_read_keeps_its_file(
 ) -> None:
     """What came between the reading and the confirming is for the next reading."""
     leave("Stop")
-    monkeypatch.setattr(spool, "QUIET", -1.0)
-    taken = spool.taken()
+    monkeypatch.setattr(spool, "QUIET_SECONDS", -1.0)
+    taken = spool.take_batch()
     (path,) = spool.folder().glob("taken-*.jsonl")
     write(path.name, hook.line(["SessionEnd"], b"{}"))
     taken.confirm()
-    assert "SessionEnd" in [each.event for each in spool.taken()]
+    assert "SessionEnd" in [each.event for each in spool.take_batch()]
 
 
 @pytest.mark.parametrize(
@@ -170,15 +170,15 @@ def test_a_bad_line_is_set_aside_with_its_reason_and_stops_nothing(
     leave("Stop")
     write(spool.EVENTS, line)
     leave("SessionEnd")
-    spool.taken()
-    taken = spool.taken()
+    spool.take_batch()
+    taken = spool.take_batch()
     assert [each.event for each in taken] == ["Stop", "SessionEnd"]
     taken.confirm()
     taken.confirm()
-    (aside,) = spool.set_aside()
+    (aside,) = spool.read_rejected()
     assert reason in aside.reason
     assert aside.line.encode("latin-1", "replace")[:8] == line[:8]
-    assert spool.taken().aside == []
+    assert spool.take_batch().aside == []
 
 
 def test_a_last_line_without_an_end_waits_until_all_is_quiet(
@@ -187,13 +187,13 @@ def test_a_last_line_without_an_end_waits_until_all_is_quiet(
     """It may be still being written; later it is cut off."""
     leave("Stop")
     write(spool.EVENTS, b'\n{"id": "half')
-    taken = spool.taken()
+    taken = spool.take_batch()
     assert (len(taken.events), taken.aside) == (1, [])
     taken.confirm()
-    assert spool.set_aside() == []
-    monkeypatch.setattr(spool, "QUIET", -1.0)
-    spool.taken().confirm()
-    assert [each.reason for each in spool.set_aside()] == ["was cut off"]
+    assert spool.read_rejected() == []
+    monkeypatch.setattr(spool, "QUIET_SECONDS", -1.0)
+    spool.take_batch().confirm()
+    assert [each.reason for each in spool.read_rejected()] == ["was cut off"]
     assert list(spool.folder().glob("taken-*")) == []
 
 
@@ -201,37 +201,37 @@ def test_what_waits_can_be_read_without_being_taken() -> None:
     """So that a standing can count it."""
     leave("Stop")
     before = sorted(spool.folder().iterdir())
-    assert [each.event for each in spool.buffered()] == ["Stop"]
+    assert [each.event for each in spool.read_buffered()] == ["Stop"]
     assert sorted(spool.folder().iterdir()) == before
-    waiting = spool.waiting()
+    waiting = spool.backlog()
     assert waiting.size == before[0].stat().st_size
     assert waiting.since is not None
 
 
 def test_where_no_hook_was_there_is_nothing_to_read(state: Path) -> None:
     """And nothing is made by reading."""
-    taken = spool.taken()
+    taken = spool.take_batch()
     taken.confirm()
     assert taken.events == []
-    assert spool.set_aside() == []
+    assert spool.read_rejected() == []
     assert not state.exists()
 
 
 def test_two_flushes_at_once_take_nothing_from_each_other() -> None:
     """Both see all events; whoever confirms second finds nothing to do."""
     leave("Stop")
-    one, two = spool.taken(), spool.taken()
+    one, two = spool.take_batch(), spool.take_batch()
     assert ids(one) == ids(two)
     one.confirm()
     two.confirm()
-    assert ids(spool.taken()) == []
+    assert ids(spool.take_batch()) == []
 
 
 def test_a_spool_that_cannot_be_read_says_that_its_events_are_safe(state: Path) -> None:
     """As an error of ours."""
     (state / "spool" / spool.EVENTS).mkdir(parents=True)
     with pytest.raises(StoreUnavailable, match="is safe"):
-        spool.taken()
+        spool.take_batch()
 
 
 def test_a_huge_event_is_one_line() -> None:
@@ -239,7 +239,7 @@ def test_a_huge_event_is_one_line() -> None:
     big: dict[str, Any] = {"session_id": "s-1", "text": "é\n" * 2_000_000, "deep": [{"ok": 1}]}
     given = json.dumps(big, ensure_ascii=False).encode()
     leave("PostToolUse", given=given)
-    (event,) = spool.taken()
+    (event,) = spool.take_batch()
     assert {**event.raw, "text": ""} == {
         "session_id": "s-1",
         "text": "",
@@ -267,7 +267,7 @@ def test_whatever_a_hook_is_given_the_spool_grows_by_a_bound(given: bytes) -> No
     leave("PostToolUse", given=given)
     (path,) = spool.folder().iterdir()
     assert 1 << 17 < path.stat().st_size < 2 << 20
-    (event,) = spool.taken()
+    (event,) = spool.take_batch()
     cut = event.raw["herdbook_cut"]
     assert (cut["size"], cut["blake2b"]) == (len(given), blake2b(given).hexdigest())
 
@@ -275,26 +275,26 @@ def test_whatever_a_hook_is_given_the_spool_grows_by_a_bound(given: bytes) -> No
 @pytest.mark.parametrize("session", ["plain-1_a", "a/b.. %é\n", "x" * 300, "."])
 def test_the_hook_looks_for_the_marker_that_is_written(session: str) -> None:
     """Both name it alike, inside one folder."""
-    halt_only("r1", {session: "no skill points left"})
-    assert marker(session) == hook.marker(session)
+    set_halts("r1", {session: "no skill points left"})
+    assert marker_name(session) == hook.marker(session)
     text = (halted_folder() / hook.marker(session)).read_text()
     assert text.splitlines() == ["no skill points left", "record r1"]
 
 
 def test_only_those_are_halted_who_are_named_last() -> None:
     """The markers of others go."""
-    halt_only("r1", {"one": "a", "two": "b"})
-    halt_only("r1", {"two": "c"})
+    set_halts("r1", {"one": "a", "two": "b"})
+    set_halts("r1", {"two": "c"})
     assert [each.name for each in halted_folder().iterdir()] == ["two"]
-    halt_only("r1", {})
+    set_halts("r1", {})
     assert list(halted_folder().iterdir()) == []
 
 
 def test_only_the_record_that_set_a_marker_lifts_it() -> None:
     """Another record, wherever it comes from, knows nothing of the halts of this one."""
-    halt_only("mine", {"one": "a"}, {"otter": "b"})
-    halt_only("other", {"two": "c"})
-    halt_only("other", {})
+    set_halts("mine", {"one": "a"}, {"otter": "b"})
+    set_halts("other", {"two": "c"})
+    set_halts("other", {})
     assert {each.name for each in halted_folder().iterdir()} == {"one", "agent=otter"}
-    halt_only("mine", {}, {"otter": "b"})
+    set_halts("mine", {}, {"otter": "b"})
     assert {each.name for each in halted_folder().iterdir()} == {"agent=otter"}

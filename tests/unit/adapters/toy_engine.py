@@ -7,7 +7,7 @@ from herdbook.adapters.memory.store import MemoryStore
 from herdbook.adapters.stores.engine_spec import EngineSpec, Medium
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.domain.location.resolve import NOTHING_THERE, Sight, file_url
+from herdbook.domain.location.resolve import NO_STORE, StoreProbe, file_url
 
 SPEC = EngineSpec(
     schemes=("toy",),
@@ -31,7 +31,7 @@ class ToyStore(MemoryStore):
         self._spaces = _ROWS.setdefault(path, self._spaces)
 
 
-def probe(url: str, _: float) -> Sight:
+def probe(url: str, _: float) -> StoreProbe:
     """See the file."""
     path = path_of(url)
-    return Sight(exists=True, bytes=path.stat().st_size) if path.exists() else NOTHING_THERE
+    return StoreProbe(exists=True, bytes=path.stat().st_size) if path.exists() else NO_STORE

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from herdbook.domain.agents.accounts import (
     clear_expired,
-    exhaust,
     is_available,
+    mark_exhausted,
+    mark_used,
     next_available,
-    take,
 )
 from herdbook.domain.record.model import Account
 
@@ -81,7 +81,7 @@ def test_accounts_are_taken_in_turn(accounts: list[Account]) -> None:
     for second in range(len(available)):
         found = next_available(kept.values(), now)
         assert found is not None
-        kept[found.id] = take(found, now + timedelta(seconds=second))
+        kept[found.id] = mark_used(found, now + timedelta(seconds=second))
         taken.append(found.id)
     assert sorted(taken) == sorted(available)
 
@@ -89,7 +89,7 @@ def test_accounts_are_taken_in_turn(accounts: list[Account]) -> None:
 @given(one_account, moments)
 def test_taking_marks_the_use_and_keeps_the_rest(account: Account, now: datetime) -> None:
     """A taken account was last used now, and is as available as it was."""
-    taken = take(account, now)
+    taken = mark_used(account, now)
     assert taken.last_used_at == now
     assert is_available(taken, now) is is_available(account, now)
     assert (taken.id, taken.email, taken.sort_order) == (
@@ -104,13 +104,13 @@ def test_an_exhausted_account_rests_until_its_time(
     account: Account, until: datetime, now: datetime
 ) -> None:
     """An account exhausted until a moment is available from that moment on and not before."""
-    assert is_available(exhaust(account, until), now) is (until <= now)
+    assert is_available(mark_exhausted(account, until), now) is (until <= now)
 
 
 @given(one_account, moments)
 def test_exhausted_without_an_end_is_exhausted(account: Account, now: datetime) -> None:
     """An account that nobody said an end for stays out of turn."""
-    account = exhaust(account, None)
+    account = mark_exhausted(account, None)
     assert not is_available(account, now)
     assert clear_expired(account, now) is account
 

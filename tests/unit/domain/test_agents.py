@@ -4,7 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from herdbook.domain.agents.model import AT_WORK, SAME_START, Agent, AgentStatus, has_crashed
+from herdbook.domain.agents.model import (
+    ACTIVE_STATUSES,
+    START_TOLERANCE,
+    Agent,
+    AgentStatus,
+    has_crashed,
+)
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BLINK = timedelta(microseconds=1)
@@ -18,7 +24,7 @@ def _agent(**given: object) -> Agent:
 @pytest.mark.parametrize("status", AgentStatus)
 def test_an_agent_at_work_whose_process_is_gone_has_crashed(status: AgentStatus) -> None:
     """One that is done, or has not begun, cannot crash."""
-    assert has_crashed(_agent(status=status), "here", None) is (status in AT_WORK)
+    assert has_crashed(_agent(status=status), "here", None) is (status in ACTIVE_STATUSES)
 
 
 def test_an_agent_whose_process_runs_has_not_crashed() -> None:
@@ -29,8 +35,8 @@ def test_an_agent_whose_process_runs_has_not_crashed() -> None:
 @pytest.mark.parametrize("sign", [1, -1])
 def test_another_process_of_the_same_number_does_not_keep_an_agent_alive(sign: int) -> None:
     """Its start tells, up to what setting the machine's clock may have moved it by."""
-    assert not has_crashed(_agent(), "here", STARTED + sign * SAME_START)
-    assert has_crashed(_agent(), "here", STARTED + sign * (SAME_START + BLINK))
+    assert not has_crashed(_agent(), "here", STARTED + sign * START_TOLERANCE)
+    assert has_crashed(_agent(), "here", STARTED + sign * (START_TOLERANCE + BLINK))
 
 
 def test_of_another_host_nothing_can_be_said() -> None:

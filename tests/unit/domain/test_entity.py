@@ -17,7 +17,15 @@ from hypothesis import strategies as st
 from herdbook.domain import conversation, journal
 from herdbook.domain.agents import model as agents_model
 from herdbook.domain.clock import Stamp
-from herdbook.domain.entity import NEVER, Kept, Worked, entity, evolve, fields_of, of_defaults
+from herdbook.domain.entity import (
+    NEVER,
+    VersionedEntity,
+    WorkEntity,
+    default_instance,
+    entity,
+    evolve,
+    fields_of,
+)
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan import model as plan_model
 from herdbook.domain.plan import readiness
@@ -131,15 +139,15 @@ def test_fields_come_in_the_order_of_their_declaration() -> None:
 
 def test_a_row_of_defaults_is_the_row_made_without_values() -> None:
     """Though nothing was checked, because nothing was given."""
-    assert of_defaults(Worked) == Worked()
-    assert of_defaults(journal.Actor) == journal.Actor()
+    assert default_instance(WorkEntity) == WorkEntity()
+    assert default_instance(journal.Actor) == journal.Actor()
 
 
 def test_attrs_knows_a_class_before_its_first_row() -> None:
     """Whoever asks attrs about an entity gets the answer of an attrs class."""
     script = """
 import sys
-from herdbook.domain import plan
+from herdbook.domain.plan import model as plan
 assert "attr" not in sys.modules
 import attrs
 assert attrs.has(plan.Task)
@@ -154,7 +162,7 @@ def test_many_threads_may_make_the_first_row() -> None:
     for _ in range(20):
 
         @entity
-        class Fresh(Worked):
+        class Fresh(WorkEntity):
             name: Name
             count: int = 3
 
@@ -166,10 +174,10 @@ def test_many_threads_may_make_the_first_row() -> None:
 
 def test_a_new_row_has_been_nowhere() -> None:
     """Until a store has seen it, a row has no id, no time, no version and no worktree."""
-    row = Worked()
+    row = WorkEntity()
     assert (row.id, row.created_at, row.updated_at, row.version) == ("", NEVER, NEVER, 0)
     assert row.worktree_id is None
-    assert row != Kept()
+    assert row != VersionedEntity()
 
 
 @given(secrets)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from herdbook.ports.checkpoint_storage.extents import (
     Extent,
-    Kept,
+    ExtentIndex,
     Part,
-    Stretch,
-    bytes_of,
+    SharedRange,
     difference,
-    joined,
+    join_extents,
+    read_extents,
 )
 
 LARGE = 200_000
@@ -73,7 +73,7 @@ def test_what_changed_all_over_is_still_whole() -> None:
     new = b"".join(STATE[n : n + 390] + b"x" * 10 for n in range(0, LARGE, 400))
     parts = difference(STATE, new)
     assert _rebuilt(STATE, parts) == new
-    assert sum(isinstance(part, Kept) for part in parts) < 300
+    assert sum(isinstance(part, SharedRange) for part in parts) < 300
 
 
 @given(st.lists(st.integers(0, 9), max_size=6), st.integers(0, 30), st.integers(0, 30))
@@ -81,14 +81,14 @@ def test_a_cut_is_the_same_bytes(sizes: list[int], start: int, size: int) -> Non
     """Extents can be cut anywhere, and joined where they touch."""
     pieces = {"a": bytes(range(100)), "b": bytes(range(100, 200))}
     extents: list[Extent] = [("ab"[n % 2], 10 * n, each) for n, each in enumerate(sizes)]
-    whole = bytes_of(extents, pieces)
+    whole = read_extents(extents, pieces)
     start, size = min(start, len(whole)), min(size, max(0, len(whole) - start))
-    cut = list(Stretch(joined(extents)).cut(start, size))
-    assert bytes_of(cut, pieces) == whole[start : start + size]
-    assert bytes_of(joined(extents), pieces) == whole
+    cut = list(ExtentIndex(join_extents(extents)).cut(start, size))
+    assert read_extents(cut, pieces) == whole[start : start + size]
+    assert read_extents(join_extents(extents), pieces) == whole
 
 
 def test_extents_that_touch_are_one() -> None:
     """A stretch that goes on where the last one ended costs no extent of its own."""
     touching: list[Extent] = [("a", 0, 5), ("a", 5, 5), ("b", 10, 1), ("a", 0, 0), ("a", 11, 2)]
-    assert joined(touching) == [("a", 0, 10), ("b", 10, 1), ("a", 11, 2)]
+    assert join_extents(touching) == [("a", 0, 10), ("b", 10, 1), ("a", 11, 2)]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.identity import (
     GitFacts,
+    acting_agent,
     normalise_origin,
     repository_id,
-    who,
     worktree_id,
 )
 
@@ -325,13 +325,13 @@ NOBODY = st.sampled_from([None, "", "  "])
 @given(NAMES, NAMES | NOBODY, st.lists(NAMES))
 def test_the_variable_names_who_did_it(name: str, session: str | None, running: list[str]) -> None:
     """HERDBOOK_AGENT wins over the session and over who is running."""
-    assert who(f" {name}", session, running) == name
+    assert acting_agent(f" {name}", session, running) == name
 
 
 @given(NOBODY, NAMES, st.lists(NAMES))
 def test_else_the_session_does(variable: str | None, name: str, running: list[str]) -> None:
     """Without the variable, or with an empty one, the session's agent did it."""
-    assert who(variable, name, running) == name
+    assert acting_agent(variable, name, running) == name
 
 
 @given(NOBODY, NOBODY, st.lists(NAMES))
@@ -339,4 +339,6 @@ def test_else_the_only_one_running_here(
     variable: str | None, session: str | None, running: list[str]
 ) -> None:
     """With nobody named it was the only running agent, and with none or several nobody."""
-    assert who(variable, session, running) == (running[0] if len(set(running)) == 1 else None)
+    assert acting_agent(variable, session, running) == (
+        running[0] if len(set(running)) == 1 else None
+    )

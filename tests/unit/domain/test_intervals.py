@@ -12,8 +12,8 @@ from herdbook.domain.record.intervals import (
     SCALE_VARIANCE,
     mean_interval,
     rate_interval,
-    squares,
     student_t,
+    sum_of_squares,
     trend_interval,
 )
 
@@ -108,7 +108,7 @@ def test_student_t_falls(degrees: int) -> None:
 def test_the_variance_of_the_scale() -> None:
     """The variance that one more grade counts with is that of the four grades."""
     values = [float(grade) for grade in Grade]
-    assert squares(values, sum(values) / 4) / 4 == SCALE_VARIANCE
+    assert sum_of_squares(values, sum(values) / 4) / 4 == SCALE_VARIANCE
 
 
 def test_a_mean_computed_by_hand() -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from herdbook.domain.record.languages import LANGUAGES, language_named, main_language
+from herdbook.domain.record.languages import LANGUAGES, find_language, main_language
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_every_language_is_known_by_its_name(name: str) -> None:
     """In any case, and with spaces around it."""
-    assert language_named(f" {name.upper()} ") == name
+    assert find_language(f" {name.upper()} ") == name
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_every_language_is_known_by_its_name(name: str) -> None:
 )
 def test_a_language_is_known_by_other_names(text: str, language: str | None) -> None:
     """By a suffix of its files, or by what else people call it."""
-    assert language_named(text) == language
+    assert find_language(text) == language
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.grading import Grade
-from herdbook.domain.record.lessons import Lesson, key_of, of_grades, of_outcome, with_bugs
+from herdbook.domain.record.lessons import (
+    Lesson,
+    judge_grades,
+    judge_outcome,
+    work_key,
+    work_with_bugs,
+)
 from herdbook.domain.record.model import Commit, ScoreEvent
 from herdbook.domain.record.observations import observe
-from herdbook.domain.record.standing import Occasion, bug_found, tool_used
+from herdbook.domain.record.standing import EntryContext, bug_entry, tool_entry
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -37,7 +43,7 @@ def commit(commit_hash: str, minute: int, project: str = "app") -> Commit:
 
 def bug(minute: int, project: str | None = None, count: int = 1) -> ScoreEvent:
     """Make an entry for bugs of the otter."""
-    return bug_found(Occasion("otter", at(minute), id=f"e{minute}", project=project), count)
+    return bug_entry(EntryContext("otter", at(minute), id=f"e{minute}", project=project), count)
 
 
 def hashes(found: set[tuple[str, str, str]]) -> set[str]:
@@ -61,7 +67,7 @@ def test_grades_tell_good_work_from_mistakes(
     agent_grade: Grade, user_grade: Grade, lesson: Lesson
 ) -> None:
     """Above neutral it is good, below a mistake, and always one if the user finds it bad."""
-    judged = of_grades(agent_grade, user_grade)
+    judged = judge_grades(agent_grade, user_grade)
     assert judged.lesson is lesson
     assert judged.because == (
         f"graded {user_grade.label} by the user, {agent_grade.label} by the agent"
@@ -90,7 +96,7 @@ def test_words_about_an_outcome_tell_how_it_went(
     outcome: str, lesson: Lesson, because: str
 ) -> None:
     """A negation turns its clause around, a repair is no failure, and a draw is open."""
-    assert of_outcome(outcome) == (lesson, because)
+    assert judge_outcome(outcome) == (lesson, because)
 
 
 def test_a_bug_is_a_mistake_of_the_last_work_before_it() -> None:
@@ -102,18 +108,18 @@ def test_a_bug_is_a_mistake_of_the_last_work_before_it() -> None:
         ("heron", "app", "d"): at(4),
         ("otter", "app", "e"): at(9),
     }
-    assert hashes(with_bugs(made, [bug(5)])) == {"c"}
-    assert hashes(with_bugs(made, [bug(5, "app")])) == {"b"}
-    assert hashes(with_bugs(made, [bug(5, "app", 2)])) == {"a", "b"}
-    assert hashes(with_bugs(made, [bug(5), bug(6)])) == {"b", "c"}
-    assert hashes(with_bugs(made, [bug(0)])) == set()
+    assert hashes(work_with_bugs(made, [bug(5)])) == {"c"}
+    assert hashes(work_with_bugs(made, [bug(5, "app")])) == {"b"}
+    assert hashes(work_with_bugs(made, [bug(5, "app", 2)])) == {"a", "b"}
+    assert hashes(work_with_bugs(made, [bug(5), bug(6)])) == {"b", "c"}
+    assert hashes(work_with_bugs(made, [bug(0)])) == set()
 
 
 def test_without_bugs_nothing_is_blamed() -> None:
     """Neither by an empty ledger nor by one of other entries."""
     made = {("otter", "app", "a"): at(1)}
-    assert with_bugs(made, []) == set()
-    assert with_bugs(made, [tool_used(Occasion("otter", at(2)))]) == set()
+    assert work_with_bugs(made, []) == set()
+    assert work_with_bugs(made, [tool_entry(EntryContext("otter", at(2)))]) == set()
 
 
 @given(
@@ -124,8 +130,8 @@ def test_recall_and_advice_blame_the_same_number(
     commits: list[Commit], bugs: list[ScoreEvent]
 ) -> None:
     """At every moment and in every project as much work has a bug as `observe` finds."""
-    made = {key_of(each): each.at for each in commits}
-    found = with_bugs(made, bugs)
+    made = {work_key(each): each.at for each in commits}
+    found = work_with_bugs(made, bugs)
     seen = observe(commits, [], bugs)
     assert sorted((project, made[_, project, name]) for _, project, name in found) == sorted(
         (each.project or "", each.at) for each in seen if each.bug and each.committed

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.plan_text.json_lines import read_lines, write_lines
+from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
 from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
 from tests.unit.domain.plans import SNAGS, names, plans, refs, texts
@@ -22,7 +22,7 @@ FORMATS = pytest.mark.parametrize(
     ("read", "write"),
     [
         pytest.param(read_markdown, write_markdown, id="markdown"),
-        pytest.param(read_lines, write_lines, id="lines"),
+        pytest.param(read_json_lines, write_json_lines, id="lines"),
     ],
 )
 
@@ -77,9 +77,10 @@ def test_any_text_is_a_plan_or_is_refused(read: Read, write: Write, lines: list[
 def test_reading_and_writing_a_plan_does_not_wait_for_attrs() -> None:
     """Who only converts a text makes no row of a store."""
     script = (
-        "import sys; from herdbook.domain.plan_text.json_lines import write_lines;"
+        "import sys; from herdbook.domain.plan_text.json_lines import write_json_lines;"
         "from herdbook.domain.plan_text.markdown import read_markdown;"
-        "write_lines(read_markdown('# i\\n## p\\n- [x] a (high)')); print('attr' in sys.modules)"
+        "write_json_lines(read_markdown('# i\\n## p\\n- [x] a (high)'));"
+        "print('attr' in sys.modules)"
     )
     told = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True, text=True

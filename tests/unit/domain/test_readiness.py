@@ -21,12 +21,12 @@ from herdbook.domain.plan.readiness import (
     Opening,
     OpeningKind,
     OpeningState,
-    Waiting,
-    blockers,
+    WaitingTask,
+    count_blockers,
     gate_is_open,
     is_ready,
     phase_is_open,
-    standing_row,
+    queue_row,
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,7 +76,7 @@ def an_opening(kind: OpeningKind, lease_until: datetime | None) -> Opening:
 rows_before = st.none() | st.builds(an_opening, st.sampled_from(OpeningKind), st.none() | moments)
 
 
-def says_ready(row: Waiting | Opening | None, now: datetime) -> bool:
+def says_ready(row: WaitingTask | Opening | None, now: datetime) -> bool:
     """Read from a task's row alone whether it may be claimed now."""
     if not isinstance(row, Opening) or row.blockers:
         return False
@@ -101,8 +101,8 @@ def test_every_unfinished_task_has_one_row(
     before: Opening | None,
 ) -> None:
     """An unfinished task is waiting or open and a finished one neither, whatever was before."""
-    blocked_by = blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
-    row = standing_row(task, phase, blocked_by, before)
+    blocked_by = count_blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
+    row = queue_row(task, phase, blocked_by, before)
     assert (row is None) is task.finished
     if row is not None:
         assert row.task_id == task.id
@@ -127,8 +127,8 @@ def test_the_row_says_what_the_rule_says(
     now: datetime,
 ) -> None:
     """A task is ready by its row and its lease exactly when it is ready by the rule."""
-    blocked_by = blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
-    row = standing_row(task, None, blocked_by, before)
+    blocked_by = count_blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
+    row = queue_row(task, None, blocked_by, before)
     assert says_ready(row, now) is is_ready(
         task,
         gate_open=gate_open,
@@ -142,15 +142,15 @@ def test_the_row_says_what_the_rule_says(
 @given(tasks, st.integers(0, 3), rows_before)
 def test_a_row_made_again_is_the_same(task: Task, blocked_by: int, before: Opening | None) -> None:
     """Deriving a row from itself changes nothing."""
-    row = standing_row(task, None, blocked_by, before)
+    row = queue_row(task, None, blocked_by, before)
     again = row if isinstance(row, Opening) else None
-    assert standing_row(task, None, blocked_by, again) == row
+    assert queue_row(task, None, blocked_by, again) == row
 
 
 @given(tasks, st.integers(1, 3), rows_before)
 def test_only_what_nobody_holds_waits(task: Task, blocked_by: int, before: Opening | None) -> None:
     """A blocked task waits, unless somebody holds it: they may finish what they began."""
-    row = standing_row(task, None, blocked_by, before)
+    row = queue_row(task, None, blocked_by, before)
     if isinstance(row, Opening):
         assert row.state is OpeningState.HELD
     if task.status is TaskStatus.IN_PROGRESS:
@@ -160,7 +160,7 @@ def test_only_what_nobody_holds_waits(task: Task, blocked_by: int, before: Openi
 @given(tasks, rows_before)
 def test_exactly_what_is_held_has_a_lease(task: Task, before: Opening | None) -> None:
     """A held opening ends some time, so that nobody waits forever; a ready one has no end."""
-    row = standing_row(task, None, 0, before)
+    row = queue_row(task, None, 0, before)
     if isinstance(row, Opening):
         assert (row.lease_until is not None) is (row.state is OpeningState.HELD)
 
@@ -169,7 +169,7 @@ def test_exactly_what_is_held_has_a_lease(task: Task, before: Opening | None) ->
 def test_a_lease_outlives_other_changes(task: Task, lease_until: datetime) -> None:
     """A change to a task in somebody's hands does not touch the lease."""
     task = evolve(task, status=TaskStatus.IN_PROGRESS)
-    row = standing_row(task, None, 0, an_opening(OpeningKind.WORK, lease_until))
+    row = queue_row(task, None, 0, an_opening(OpeningKind.WORK, lease_until))
     assert isinstance(row, Opening)
     assert row.lease_until == lease_until
 
@@ -178,7 +178,7 @@ def test_a_lease_outlives_other_changes(task: Task, lease_until: datetime) -> No
 def test_a_lost_lease_is_over_at_the_last_change(task: Task) -> None:
     """A held task without a row counts as held until it was changed last."""
     task = evolve(task, status=TaskStatus.IN_PROGRESS)
-    row = standing_row(task, None, 0, None)
+    row = queue_row(task, None, 0, None)
     assert isinstance(row, Opening)
     assert row.lease_until == task.updated_at
 
@@ -187,7 +187,7 @@ def test_a_lost_lease_is_over_at_the_last_change(task: Task) -> None:
 def test_work_that_is_done_opens_its_review_at_once(task: Task, lease_until: datetime) -> None:
     """The lease of the work does not hold up the review of it."""
     task = evolve(task, status=TaskStatus.QUALITY_REVIEW)
-    row = standing_row(task, None, 0, an_opening(OpeningKind.WORK, lease_until))
+    row = queue_row(task, None, 0, an_opening(OpeningKind.WORK, lease_until))
     assert isinstance(row, Opening)
     assert (row.kind, row.state) == (OpeningKind.REVIEW, OpeningState.READY)
 
@@ -195,7 +195,7 @@ def test_work_that_is_done_opens_its_review_at_once(task: Task, lease_until: dat
 @given(tasks, st.none() | phases)
 def test_a_row_stands_in_the_queues_of_its_task(task: Task, phase: Phase | None) -> None:
     """A row has the place of its task, and the initiative of its phase before the task's own."""
-    row = standing_row(task, phase, 0, None)
+    row = queue_row(task, phase, 0, None)
     if isinstance(row, Opening):
         assert (row.rank, row.order, row.created_at) == (
             task.priority.rank,
@@ -217,8 +217,8 @@ def test_what_is_taken_away_never_blocks(
 ) -> None:
     """Removing a dependency releases what waited for it and holds up nothing."""
     kept = data.draw(st.lists(st.sampled_from(depends_on), unique_by=id)) if depends_on else []
-    before = blockers(task, gate_open=True, depends_on=depends_on, children=children)
-    after = blockers(task, gate_open=True, depends_on=kept, children=children)
+    before = count_blockers(task, gate_open=True, depends_on=depends_on, children=children)
+    after = count_blockers(task, gate_open=True, depends_on=kept, children=children)
     gone = [each for each in depends_on if not any(each is other for other in kept)]
     assert before - after == sum(not each.finished for each in gone)
 
@@ -228,8 +228,10 @@ def test_a_closed_gate_counts_once(
     task: Task, depends_on: list[Task], children: list[Task]
 ) -> None:
     """The gate of a task is one thing in its way, whatever closes it."""
-    closed = blockers(task, gate_open=False, depends_on=depends_on, children=children)
-    assert closed == 1 + blockers(task, gate_open=True, depends_on=depends_on, children=children)
+    closed = count_blockers(task, gate_open=False, depends_on=depends_on, children=children)
+    assert closed == 1 + count_blockers(
+        task, gate_open=True, depends_on=depends_on, children=children
+    )
 
 
 @given(tasks, moments)

@@ -10,12 +10,12 @@ from herdbook.domain.location.areas import GIB, KIB, MIB, TIB
 from herdbook.domain.location.settings import (
     DEFAULTS,
     KEYS,
-    PERSONAL,
+    USER_ONLY_KEYS,
     EngineSchemes,
     Origin,
     Setting,
-    checks,
-    chosen,
+    effective_setting,
+    setting_checks,
 )
 
 FILE = Origin("herdbook.toml", 3)
@@ -24,9 +24,9 @@ ENGINES = EngineSchemes(
 )
 
 
-def setting(key: str, value: object, origin: Origin) -> Setting:
+def check_setting(key: str, value: object, origin: Origin) -> Setting:
     """A checked setting, where there are these engines."""
-    return settings.setting(key, value, origin, engines=ENGINES)
+    return settings.check_setting(key, value, origin, engines=ENGINES)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def setting(key: str, value: object, origin: Origin) -> Setting:
 )
 def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None:
     """What is allowed comes out in one form."""
-    assert setting(key, value, FILE).value == kept
+    assert check_setting(key, value, FILE).value == kept
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,17 @@ def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None
 def test_a_bad_value_names_the_file_the_key_and_what_is_allowed(key: str, value: object) -> None:
     """Whoever reads the error knows where to look and what to write."""
     with pytest.raises(InvalidValue) as caught:
-        setting(key, value, FILE)
-    assert str(caught.value) == f"herdbook.toml, line 3: {key}: must be {checks(ENGINES)[key][1]}"
+        check_setting(key, value, FILE)
+    assert (
+        str(caught.value)
+        == f"herdbook.toml, line 3: {key}: must be {setting_checks(ENGINES)[key][1]}"
+    )
 
 
 def test_an_unknown_key_names_the_file_and_the_keys_there_are() -> None:
     """A misspelt key is an error, never a setting that silently does nothing."""
     with pytest.raises(InvalidValue) as caught:
-        setting("backnd", "lmdb", FILE)
+        check_setting("backnd", "lmdb", FILE)
     assert "herdbook.toml, line 3" in str(caught.value)
     assert "'backnd'" in str(caught.value)
     assert all(key in str(caught.value) for key in KEYS)
@@ -117,7 +120,7 @@ def test_an_unknown_key_names_the_file_and_the_keys_there_are() -> None:
 def test_a_refused_value_is_not_repeated() -> None:
     """A misspelt URL may hold a password."""
     with pytest.raises(InvalidValue) as caught:
-        setting("work", "postgre://me:S3CRET@db.example/x", FILE)
+        check_setting("work", "postgre://me:S3CRET@db.example/x", FILE)
     assert "S3CRET" not in str(caught.value)
 
 
@@ -125,10 +128,10 @@ def test_a_refused_value_is_not_repeated() -> None:
 def test_the_first_layer_that_speaks_of_a_key_decides(keys: list[dict[str, str]]) -> None:
     """A later layer never overrules an earlier one, however special its key is."""
     layers = [
-        {key: setting(key, value, Origin(str(at))) for key, value in layer.items()}
+        {key: check_setting(key, value, Origin(str(at))) for key, value in layer.items()}
         for at, layer in enumerate(keys)
     ]
-    found = chosen(layers, "work", "store")
+    found = effective_setting(layers, "work", "store")
     speaking = [at for at, layer in enumerate(keys) if layer]
     if not speaking:
         assert found is None
@@ -138,17 +141,17 @@ def test_the_first_layer_that_speaks_of_a_key_decides(keys: list[dict[str, str]]
         assert found.key == ("work" if "work" in keys[speaking[0]] else "store")
 
 
-@pytest.mark.parametrize("key", sorted(PERSONAL))
+@pytest.mark.parametrize("key", sorted(USER_ONLY_KEYS))
 def test_what_is_personal_is_not_a_repositorys_to_set(key: str) -> None:
     """However trusted its file is; the user's own word behind it counts."""
-    theirs = setting(key, DEFAULTS[key], FILE)._replace(of_repository=True)
-    own = setting(key, DEFAULTS[key], Origin("config.toml"))
-    assert chosen([{key: theirs}], key) is None
-    assert chosen([{key: theirs}, {key: own}], key) == own
+    theirs = check_setting(key, DEFAULTS[key], FILE)._replace(of_repository=True)
+    own = check_setting(key, DEFAULTS[key], Origin("config.toml"))
+    assert effective_setting([{key: theirs}], key) is None
+    assert effective_setting([{key: theirs}, {key: own}], key) == own
 
 
 def test_every_default_can_be_set() -> None:
     """Who writes a default into a file gets the default."""
     for key, value in DEFAULTS.items():
         if value is not None:
-            assert setting(key, value, FILE).value == value
+            assert check_setting(key, value, FILE).value == value

@@ -12,20 +12,20 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience, Grade
 from herdbook.domain.record.model import EventKind, ScoreEvent, Standing
 from herdbook.domain.record.standing import (
-    Occasion,
+    EntryContext,
     apply,
-    bug_found,
+    bug_entry,
     collapse,
-    command_done,
-    commit_done,
-    communicated,
+    command_entry,
+    commit_entry,
+    communication_entry,
     first_standing,
     fold,
-    graded,
+    grade_entry,
     is_late,
-    reinstated,
+    reinstatement_entry,
     standing_id,
-    tool_used,
+    tool_entry,
 )
 
 AGENT = "brave-otter"
@@ -34,7 +34,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 RULES = Experience(per_skill_point=7)
 
 occasions = st.builds(
-    Occasion,
+    EntryContext,
     agent=st.just(AGENT),
     id=st.uuids().map(lambda uuid: f"evt_{uuid.hex}"),
     at=st.integers(0, 5).map(lambda minutes: START + timedelta(minutes=minutes)),
@@ -46,19 +46,19 @@ occasions = st.builds(
 )
 counts = st.integers(1, 20)
 grades = st.sampled_from(Grade)
-tools = st.builds(tool_used, occasions, counts)
-commands = st.builds(command_done, occasions, counts)
-commits = st.builds(commit_done, occasions, counts)
-bugs = st.builds(bug_found, occasions, st.integers(1, 3))
-reinstatements = st.builds(reinstated, occasions, st.integers(1, 3))
+tools = st.builds(tool_entry, occasions, counts)
+commands = st.builds(command_entry, occasions, counts)
+commits = st.builds(commit_entry, occasions, counts)
+bugs = st.builds(bug_entry, occasions, st.integers(1, 3))
+reinstatements = st.builds(reinstatement_entry, occasions, st.integers(1, 3))
 entries = (
     tools
     | commands
     | commits
     | bugs
     | reinstatements
-    | st.builds(graded, occasions, grades, grades)
-    | st.builds(communicated, occasions, grades)
+    | st.builds(grade_entry, occasions, grades, grades)
+    | st.builds(communication_entry, occasions, grades)
 )
 
 
@@ -70,10 +70,10 @@ def ledgers(events: st.SearchStrategy[ScoreEvent]) -> st.SearchStrategy[list[Sco
 standings = ledgers(entries).map(lambda events: fold(AGENT, events, RULES))
 
 
-def on(minute: int, event_id: str = "evt_1", session_id: str | None = None) -> Occasion:
+def on(minute: int, event_id: str = "evt_1", session_id: str | None = None) -> EntryContext:
     """Make an occasion of the agent at a minute."""
     at = START + timedelta(minutes=minute)
-    return Occasion(agent=AGENT, at=at, id=event_id, session_id=session_id)
+    return EntryContext(agent=AGENT, at=at, id=event_id, session_id=session_id)
 
 
 def place(event: ScoreEvent) -> tuple[datetime, str]:
@@ -165,8 +165,8 @@ def test_merging_two_records_is_the_union_of_their_ledgers(
 
 def test_two_sessions_of_fifty_make_a_hundred() -> None:
     """Two sessions that count at once lose nothing of each other."""
-    one = [tool_used(on(minute, f"evt_a{minute}", "one")) for minute in range(50)]
-    two = [tool_used(on(minute, f"evt_b{minute}", "two")) for minute in range(50)]
+    one = [tool_entry(on(minute, f"evt_a{minute}", "one")) for minute in range(50)]
+    two = [tool_entry(on(minute, f"evt_b{minute}", "two")) for minute in range(50)]
     assert fold(AGENT, one + two).experience_points == 100
     assert fold(AGENT, collapse(one) + collapse(two)).experience_points == 100
 
@@ -174,8 +174,8 @@ def test_two_sessions_of_fifty_make_a_hundred() -> None:
 @given(st.lists(counts, max_size=8), st.lists(counts, max_size=8))
 def test_sessions_add_up(one: list[int], two: list[int]) -> None:
     """What two sessions count is the sum of what each of them counts."""
-    first = [tool_used(on(n, f"evt_a{n}", "one"), count) for n, count in enumerate(one)]
-    second = [command_done(on(n, f"evt_b{n}", "two"), count) for n, count in enumerate(two)]
+    first = [tool_entry(on(n, f"evt_a{n}", "one"), count) for n, count in enumerate(one)]
+    second = [command_entry(on(n, f"evt_b{n}", "two"), count) for n, count in enumerate(two)]
     assert fold(AGENT, first + second).experience_points == sum(one) + 2 * sum(two)
 
 
@@ -198,13 +198,13 @@ def test_a_bug_costs_a_skill_point(standing: Standing, event: ScoreEvent) -> Non
 
 def test_the_first_bug_halts_a_beginner() -> None:
     """An agent with one skill point is halted by its first bug."""
-    assert not fold(AGENT, [bug_found(on(0))]).active
+    assert not fold(AGENT, [bug_entry(on(0))]).active
 
 
 @given(standings, st.lists(tools | commands | commits, max_size=5))
 def test_nothing_but_a_person_lifts_a_halt(standing: Standing, events: list[ScoreEvent]) -> None:
     """A halted agent stays halted however much it succeeds."""
-    standing = apply(standing, bug_found(on(9), max(1, standing.skill_points)), RULES)
+    standing = apply(standing, bug_entry(on(9), max(1, standing.skill_points)), RULES)
     for event in events:
         standing = apply(standing, event, RULES)
     assert not standing.active
@@ -222,9 +222,9 @@ def test_a_reinstated_agent_is_active(standing: Standing, event: ScoreEvent) -> 
 def test_nobody_is_reinstated_with_nothing(points: int) -> None:
     """A reinstatement gives at least one skill point, as an entry made here or elsewhere."""
     with pytest.raises(InvalidValue, match="^points: "):
-        reinstated(on(0), points)
+        reinstatement_entry(on(0), points)
     with pytest.raises(InvalidValue, match="^points: "):
-        apply(first_standing(AGENT), evolve(reinstated(on(0)), points=points))
+        apply(first_standing(AGENT), evolve(reinstatement_entry(on(0)), points=points))
 
 
 @given(standings, grades, grades)
@@ -232,7 +232,7 @@ def test_grading_moves_score_and_experience(
     standing: Standing, agent_grade: Grade, user_grade: Grade
 ) -> None:
     """Both parties' grades move the score, which never falls below zero, and earn experience."""
-    after = apply(standing, graded(on(9), agent_grade, user_grade))
+    after = apply(standing, grade_entry(on(9), agent_grade, user_grade))
     score = standing.communication_score + agent_grade + user_grade
     assert after.communication_score == max(0, score)
     assert after.experience_points == standing.experience_points + 1
@@ -241,7 +241,7 @@ def test_grading_moves_score_and_experience(
 
 def test_a_grade_can_be_the_last_bit_of_experience() -> None:
     """The experience of a grade promotes like any other."""
-    events = [tool_used(on(0, "evt_1"), 9_999), graded(on(1, "evt_2"), Grade.BAD, Grade.BAD)]
+    events = [tool_entry(on(0, "evt_1"), 9_999), grade_entry(on(1, "evt_2"), Grade.BAD, Grade.BAD)]
     standing = fold(AGENT, events)
     assert (standing.skill_points, standing.experience_points) == (2, 0)
 
@@ -249,7 +249,7 @@ def test_a_grade_can_be_the_last_bit_of_experience() -> None:
 @given(standings, grades)
 def test_one_party_alone_moves_the_score_only(standing: Standing, grade: Grade) -> None:
     """A grade by one party is no experience."""
-    after = apply(standing, communicated(on(9), grade), RULES)
+    after = apply(standing, communication_entry(on(9), grade), RULES)
     assert after.communication_score == max(0, standing.communication_score + grade)
     assert after.experience_points == standing.experience_points
     assert after.skill_points == standing.skill_points
@@ -257,8 +257,8 @@ def test_one_party_alone_moves_the_score_only(standing: Standing, grade: Grade) 
 
 def test_the_score_recovers_from_zero_not_from_below() -> None:
     """What a score did not lose because it was zero is not owed later."""
-    bad = [communicated(on(n, f"evt_{n:03}"), Grade.BAD) for n in range(70)]
-    good = communicated(on(70, "evt_good"), Grade.GOOD)
+    bad = [communication_entry(on(n, f"evt_{n:03}"), Grade.BAD) for n in range(70)]
+    good = communication_entry(on(70, "evt_good"), Grade.GOOD)
     assert fold(AGENT, [*bad, good]).communication_score == 2
 
 
@@ -268,14 +268,14 @@ def test_successes_are_worth_what_the_settings_say(
 ) -> None:
     """An entry is worth its count times the setting of its kind, when it is made."""
     rules = Experience(tool=tool, command=command, commit=commit)
-    assert tool_used(on(0), count, rules).points == count * tool
-    assert command_done(on(0), count, rules).points == count * command
-    assert commit_done(on(0), count, rules).points == count * commit
+    assert tool_entry(on(0), count, rules).points == count * tool
+    assert command_entry(on(0), count, rules).points == count * command
+    assert commit_entry(on(0), count, rules).points == count * commit
 
 
 def test_successes_are_worth_one_two_and_five() -> None:
     """Without settings a tool is worth 1, a command 2 and a commit 5."""
-    events = [tool_used(on(0)), command_done(on(1)), commit_done(on(2))]
+    events = [tool_entry(on(0)), command_entry(on(1)), commit_entry(on(2))]
     standing = fold(AGENT, events)
     assert [event.points for event in events] == [1, 2, 5]
     assert (standing.experience_points, standing.commits) == (8, 1)
@@ -381,8 +381,8 @@ def test_collapsing_twice_is_collapsing_once(events: list[ScoreEvent]) -> None:
 def test_entries_of_unequal_worth_are_not_collapsed(one: int, other: int) -> None:
     """Entries made under different settings keep their own worth each."""
     events = [
-        tool_used(on(0, "evt_1"), 2, Experience(tool=one)),
-        tool_used(on(1, "evt_2"), 3, Experience(tool=other)),
+        tool_entry(on(0, "evt_1"), 2, Experience(tool=one)),
+        tool_entry(on(1, "evt_2"), 3, Experience(tool=other)),
     ]
     assert len(collapse(events)) == (1 if one == other else 2)
     assert fold(AGENT, collapse(events)) == fold(AGENT, events)

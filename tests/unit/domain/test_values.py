@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from herdbook.domain.agents.model import Agent, Worktree
-from herdbook.domain.entity import Kept
+from herdbook.domain.entity import VersionedEntity
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.plan.model import (
@@ -103,7 +103,7 @@ def test_ids_have_at_most_64_bytes(text: str) -> None:
 
 def test_a_row_may_wait_for_its_id_but_names_no_empty_one() -> None:
     """Only the row's own id may be empty, until the unit of work gives it one."""
-    assert Kept().id == ""
+    assert VersionedEntity().id == ""
     assert "empty" in refused(Task, "phase_id", "", name="a task")
     assert "empty" in refused(PhaseDependency, "depends_on_phase_id", "", phase_id="phs_1")
 

@@ -10,7 +10,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.operations.record.import_agent_tracker import _projects, read
-from herdbook.ports.world.agent_tracker import Tracked, TrackedKind, Tracker
+from herdbook.ports.world.agent_tracker import TrackedKind, TrackerContents, TrackerRecord
 from tests.unit.adapters.git_repositories import ORIGIN, git, settle
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "agent-tracker"
@@ -59,8 +59,8 @@ def test_projects_go_by_their_repositories(here: Here, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", shop)
     git(shop, "remote", "add", "origin", ORIGIN)
     paths = [str(shop), str(plain), str(tmp_path / "gone"), "relative", 7]
-    tracker = Tracker(
-        tuple(Tracked(TrackedKind.COMMIT, "x", {"project_path": path}) for path in paths)
+    tracker = TrackerContents(
+        tuple(TrackerRecord(TrackedKind.COMMIT, "x", {"project_path": path}) for path in paths)
     )
     inside = Here(tmp_path, {**here.variables, "GIT_DIR": str(tmp_path / "elsewhere")})
     found = _projects(inside, tracker)

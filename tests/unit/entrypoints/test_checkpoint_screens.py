@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from herdbook.domain.checkpoints.preview import Thing, blob
+from herdbook.domain.checkpoints.preview import ObjectPreview, preview_bytes
 from herdbook.entrypoints.operations.checkpoints import views as checkpoints_views
 from herdbook.entrypoints.operations.checkpoints.preview import as_json, line, lines
 
@@ -84,9 +84,9 @@ def test_nothing_that_is_kept_is_obeyed_by_a_terminal(screen: Any, answer: Any) 
 
 def test_objects_and_bytes_are_told_in_a_line() -> None:
     """By the last part of their class, and by their size."""
-    shown = as_json([Thing("langchain_core.messages.HumanMessage", {"content": "ü"}), 1])
+    shown = as_json([ObjectPreview("langchain_core.messages.HumanMessage", {"content": "ü"}), 1])
     assert line(shown, 80) == '[HumanMessage({"content": "ü"}), 1]'
-    told = blob("pickle", b"x" * 2_048)
+    told = preview_bytes("pickle", b"x" * 2_048)
     assert line(as_json(told), 80) == f"<pickle, 2.0 KiB, {told.digest}>"
     assert line("x" * 10**6, 10) == '"xxxxxxxx…'
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from herdbook.adapters.user_state import dirs, spool
-from herdbook.adapters.user_state.halt_markers import halt_only
+from herdbook.adapters.user_state.halt_markers import set_halts
 from herdbook.entrypoints.hooks import hook
 from tests.unit.entrypoints.records import OUT_OF_REACH
 
@@ -47,7 +47,7 @@ def silent(told: Told) -> bool:
 def test_an_event_is_spooled_without_a_word() -> None:
     """And can be read as what was given."""
     assert silent(start("PostToolUse", given=b'{"tool_name": "Bash",\n "x": [1]}\n'))
-    (event,) = spool.taken()
+    (event,) = spool.take_batch()
     assert (event.event, event.raw) == ("PostToolUse", {"tool_name": "Bash", "x": [1]})
     assert len(event.id) == 32
 
@@ -73,7 +73,7 @@ def test_nothing_is_imported_that_costs() -> None:
         return {line.split(b"|")[-1].strip().decode() for line in told.stderr.splitlines()}
 
     assert imported([str(HOOK), "PreToolUse"]) - imported(["-c", "pass"]) <= ALLOWED | {"time"}
-    assert [each.event for each in spool.taken()] == ["PreToolUse"]
+    assert [each.event for each in spool.take_batch()] == ["PreToolUse"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_nothing_is_imported_that_costs() -> None:
 def test_what_is_no_object_is_kept_as_text(given: bytes) -> None:
     """Nothing that a host sends is an error."""
     assert silent(start("Unheard/Of", given=given))
-    (event,) = spool.taken()
+    (event,) = spool.take_batch()
     assert event.raw == given.decode("utf-8", "backslashreplace")
     assert event.event == "Unheard/Of"
 
@@ -92,7 +92,7 @@ def test_an_object_that_is_none_is_set_aside_and_not_lost() -> None:
     """It looks like one, and the hook does not parse."""
     assert silent(start("Stop", given=b"{a} and {b}"))
     assert silent(start("Stop"))
-    taken = spool.taken()
+    taken = spool.take_batch()
     assert len(taken.events) == len(taken.aside) == 1
     assert "{a} and {b}" in taken.aside[0].line
 
@@ -100,7 +100,7 @@ def test_an_object_that_is_none_is_set_aside_and_not_lost() -> None:
 def test_without_an_event_it_is_spooled_under_no_name() -> None:
     """Which is no reason to fail."""
     assert silent(start())
-    assert [each.event for each in spool.taken()] == [""]
+    assert [each.event for each in spool.take_batch()] == [""]
 
 
 def test_a_place_whose_name_is_no_text_is_told_exactly(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_place_whose_name_is_no_text_is_told_exactly(tmp_path: Path) -> None:
     odd = os.fsencode(tmp_path) + b'/\xff"\\'
     Path(os.fsdecode(odd)).mkdir()
     assert silent(start("Stop", cwd=os.fsdecode(odd)))
-    (event,) = spool.taken()
+    (event,) = spool.take_batch()
     assert os.fsencode(event.cwd) == odd
 
 
@@ -118,7 +118,7 @@ def test_a_place_that_is_gone_is_no_place(tmp_path: Path) -> None:
     gone.mkdir()
     shell = ["sh", "-c", 'rmdir "$0" && exec "$@"', str(gone), *QUICK]
     assert silent(start("Stop", cwd=gone, command=shell))
-    assert [each.cwd for each in spool.taken()] == [""]
+    assert [each.cwd for each in spool.take_batch()] == [""]
 
 
 def test_a_spool_that_cannot_be_made_is_told_in_the_log(state: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_line_cut_off_by_a_full_disk_takes_no_other_with_it(state: Path) -> No
     assert (state / "spool" / "events.jsonl").stat().st_size == room
     assert "Stop: " in (state / "hook.log").read_text()
     assert silent(start("SessionEnd"))
-    taken = spool.taken()
+    taken = spool.take_batch()
     assert [each.event for each in taken] == ["Stop", "SessionEnd"]
     assert [each.reason for each in taken.aside] == ["was cut off"]
 
@@ -174,25 +174,25 @@ def denial(told: Told) -> str | None:
 
 def test_a_halted_session_is_denied_its_tools_with_the_reason() -> None:
     """By the session of the event; others go on, and other events are never answered."""
-    halt_only("r1", {"a/1": 'no "skill" points: é'})
+    set_halts("r1", {"a/1": 'no "skill" points: é'})
     event = b'{"session_id": "a/1", "tool_input": {"session_id": "b"}}'
     assert denial(start("PreToolUse", given=event)) == 'no "skill" points: é'
     assert silent(start("PostToolUse", given=event))
     other = b'{"tool_input": {"session_id": "a/1"}, "session_id": "b"}'
     assert denial(start("PreToolUse", given=other)) is None
-    assert len(spool.taken().events) == 3
+    assert len(spool.take_batch().events) == 3
 
 
 def test_a_session_named_by_its_variable_is_denied_too() -> None:
     """HERDBOOK_SESSION, whatever the event says."""
-    halt_only("r1", {"mine": ""})
+    set_halts("r1", {"mine": ""})
     told = start("PreToolUse", given=b"no object", env={**os.environ, "HERDBOOK_SESSION": "mine"})
     assert denial(told) == "this agent is halted"
 
 
 def test_a_halted_agent_is_denied_its_tools_in_a_new_session_too() -> None:
     """By its variable, HERDBOOK_AGENT; a session that bears its name is not meant."""
-    halt_only("r1", {}, {"otter/1": "halted"})
+    set_halts("r1", {}, {"otter/1": "halted"})
     named = {**os.environ, "HERDBOOK_AGENT": "otter/1"}
     assert denial(start("PreToolUse", given=b'{"session_id": "new"}', env=named)) == "halted"
     assert denial(start("PreToolUse", given=b'{"session_id": "otter/1"}')) is None
@@ -200,7 +200,7 @@ def test_a_halted_agent_is_denied_its_tools_in_a_new_session_too() -> None:
 
 def test_a_halt_holds_where_nothing_can_be_spooled(state: Path) -> None:
     """A full disk is no way round it."""
-    halt_only("r1", {"a": "halted"})
+    set_halts("r1", {"a": "halted"})
     (state / "spool").write_text("in the way")
     assert denial(start("PreToolUse", given=b'{"session_id": "a"}')) == "halted"
 

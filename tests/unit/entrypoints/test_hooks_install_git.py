@@ -111,11 +111,11 @@ def test_a_commit_is_told_with_its_hash(app: Repository) -> None:
     app.install()
     one = app.commit()
     two = app.commit()
-    assert [(each.event, each.raw) for each in spool.taken()] == [
+    assert [(each.event, each.raw) for each in spool.take_batch()] == [
         ("post-commit", {"commit": one}),
         ("post-commit", {"commit": two}),
     ]
-    assert {each.cwd for each in spool.taken()} == {str(app.root)}
+    assert {each.cwd for each in spool.take_batch()} == {str(app.root)}
 
 
 def test_one_install_covers_all_worktrees(app: Repository, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_one_install_covers_all_worktrees(app: Repository, tmp_path: Path) -> No
     make(install(tmp_path / "early" / "sub", app.variables))
     app.git("worktree", "add", "--quiet", str(tmp_path / "late"))
     hashes = [app.commit(at=each) for each in (app.root, tmp_path / "early", tmp_path / "late")]
-    events = list(spool.taken())
+    events = list(spool.take_batch())
     assert [each.raw["commit"] for each in events] == hashes
     assert [Path(each.cwd).name for each in events] == ["app", "early", "late"]
 
@@ -137,7 +137,7 @@ def test_amending_and_pushing_are_told(app: Repository) -> None:
     old = app.commit()
     new = app.commit("--amend")
     app.git("push", "--quiet", "origin", "main")
-    events = {each.event: each.raw for each in spool.taken()}
+    events = {each.event: each.raw for each in spool.take_batch()}
     assert events["post-rewrite"] == {"arguments": ["amend"], "input": f"{old} {new}\n"}
     assert events["pre-push"].split()[:3] == ["refs/heads/main", new, "refs/heads/main"]
 
@@ -147,7 +147,7 @@ def test_the_address_of_a_remote_is_not_kept(app: Repository) -> None:
     app.install()
     app.commit()
     app.git("push", "--quiet", f"file://{app.root.parent}/remote.git", "main")
-    (push,) = [each for each in spool.taken() if each.event == "pre-push"]
+    (push,) = [each for each in spool.take_batch() if each.event == "pre-push"]
     assert "remote.git" not in str(push)
 
 
@@ -182,7 +182,7 @@ def test_a_hook_that_is_there_is_called_as_before(app: Repository, first: str) -
             f"pre-push hooks origin {remote}",
             f"in refs/heads/main {new} refs/heads/main {zero}",
         ]
-    assert len(spool.taken().events) == 4
+    assert len(spool.take_batch().events) == 4
 
 
 @pytest.mark.parametrize("first", ["#!/bin/sh", PYTHON], ids=["sh", "python"])
@@ -192,7 +192,7 @@ def test_a_hook_that_forbids_a_push_still_forbids_it(app: Repository, first: str
     app.install()
     app.commit()
     assert app.tries("push", "--quiet", "origin", "main").returncode != 0
-    assert [each.event for each in spool.taken()] == ["post-commit", "pre-push"]
+    assert [each.event for each in spool.take_batch()] == ["post-commit", "pre-push"]
 
 
 def test_a_hook_that_git_does_not_call_is_not_called_by_us(app: Repository) -> None:
@@ -213,7 +213,7 @@ def test_where_python_is_gone_a_commit_is_made_all_the_same(
     app.commit()
     app.git("push", "--quiet", "origin", "main")
     assert len(app.seen()) == 1
-    assert spool.taken().events == []
+    assert spool.take_batch().events == []
 
 
 def test_uninstalling_gives_back_exactly_what_was_there(app: Repository, tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_hooks_in_a_folder_elsewhere_are_chained_there(app: Repository, tmp_path
     app.install()
     new = app.commit()
     assert len(app.seen()) == 1
-    assert [each.raw for each in spool.taken()] == [{"commit": new}]
+    assert [each.raw for each in spool.take_batch()] == [{"commit": new}]
 
 
 def test_outside_a_repository_there_is_nothing_to_install_into(

@@ -51,7 +51,7 @@ if NODE is not None:
         await hooks.event({{ event: {{ type: "message.part.updated", properties: {{}} }} }})
         """
         subprocess.run([str(NODE), "--input-type=module", "-e", script], check=True)
-        tool, idle = spool.taken()
+        tool, idle = spool.take_batch()
         assert (tool.event, tool.cwd, tool.raw["tool"]) == (
             "tool.execute.after",
             "/some/where",
@@ -68,7 +68,7 @@ if NODE is not None:
         make(install("opencode", there))
         module = root / "plugin.mjs"
         shutil.copy(there.path, module)
-        halt_markers.halt_only(
+        halt_markers.set_halts(
             "r1", {"sés/1": "otter: it is halted"}, {"hér/on": "heron: it is halted"}
         )
         script = f"""
@@ -111,7 +111,7 @@ if NODE is not None:
         await after({{ tool: "read", sessionID: "s2" }}, {{ metadata: {{}} }})
         """
         subprocess.run([str(NODE), "--input-type=module", "-e", script], check=True)
-        assert [each.raw for each in spool.taken()] == [
+        assert [each.raw for each in spool.take_batch()] == [
             {"tool": "bash", "sessionID": "s1", "exit": 3, "agent": "plan", "model": "m-1"},
             {"tool": "read", "sessionID": "s2"},
         ]

@@ -145,7 +145,7 @@ def test_a_look_that_was_begun_before_a_save_does_not_answer_for_it(
     """Neither to who asks behind the save nor to who asks later."""
     _agent(root, editor.variables, "brisk-otter")
     begun, go_on = threading.Event(), threading.Event()
-    ask = lenses.changes.uncommitted
+    ask = lenses.changes.uncommitted_paths
 
     def slowly(folder: str, variables: Mapping[str, str]) -> frozenset[str] | None:
         told = ask(folder, variables)
@@ -154,7 +154,7 @@ def test_a_look_that_was_begun_before_a_save_does_not_answer_for_it(
             go_on.wait(LONG)
         return told
 
-    monkeypatch.setattr(lenses.changes, "uncommitted", slowly)
+    monkeypatch.setattr(lenses.changes, "uncommitted_paths", slowly)
     slow = lenses.Lenses(editor.here, go_on.set)
     try:
         assert slow.of("a.py", waits=0.0) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.mcp.client_session import Caller, folder_of
@@ -81,7 +81,7 @@ def test_a_session_that_nobody_named_is_one_of_its_own() -> None:
     """And stays the same."""
     one, other = caller(), caller()
     assert one.session != other.session
-    assert len(one.session) == len(f"mcp_{random_ids()}")
+    assert len(one.session) == len(f"mcp_{random_id()}")
 
 
 def test_it_acts_as_whom_it_was_last_introduced_as() -> None:
@@ -115,19 +115,21 @@ def test_without_the_sdk_one_sentence_says_what_to_install(
 
 
 @pytest.mark.parametrize(
-    ("deed", "target", "scope", "field"),
+    ("action", "target", "scope", "field"),
     [
         ("install", None, {}, "target"),
-        (None, None, {"preview": True}, "deed"),
+        (None, None, {"preview": True}, "action"),
         ("install", "codex", {"project": True, "user": True}, "user"),
     ],
 )
 def test_words_that_make_no_sense_together_are_refused(
-    tmp_path: Path, deed: str | None, target: str | None, scope: dict[str, bool], field: str
+    tmp_path: Path, action: str | None, target: str | None, scope: dict[str, bool], field: str
 ) -> None:
     """Before anything is served or changed."""
     flags = {"project": False, "user": False, "preview": False, **scope}
     with pytest.raises(InvalidValue) as refused:
-        servers_mcp.mcp(Here(tmp_path, {"HOME": str(tmp_path)}), deed=deed, target=target, **flags)
+        servers_mcp.mcp(
+            Here(tmp_path, {"HOME": str(tmp_path)}), action=action, target=target, **flags
+        )
     assert refused.value.field == field
     assert list(tmp_path.iterdir()) == []

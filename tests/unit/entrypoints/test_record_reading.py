@@ -13,10 +13,11 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.model import Activity, Commit, Retrospective
-from herdbook.domain.record.standing import Occasion, commit_done
+from herdbook.domain.record.standing import EntryContext, commit_entry
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.operations.advice import handlers as commands
 from herdbook.entrypoints.operations.advice import views as screens
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -54,7 +55,7 @@ def fill(uow: UnitOfWork, project: str, grades: dict[str, Grade], count: int = M
     for model, grade in grades.items():
         for number in range(count):
             at = START + timedelta(minutes=number)
-            uow.ledger.add(commit_done(Occasion(model, at, model=model)))
+            uow.ledger.add(commit_entry(EntryContext(model, at, model=model)))
             key = {"agent": model, "project": project, "commit_hash": f"{number}", "at": at}
             uow.commits.add(Commit(**key, task=f"matter {number}", experience_gained=5))
             uow.retrospectives.add(
@@ -77,7 +78,7 @@ def models(answer: dict[str, Any]) -> list[str]:
 
 def test_advice_of_an_empty_record_says_so(here: Here) -> None:
     """Where there is no record yet, none is made, and the words are plain."""
-    answer = commands.advise(here, goal=None)
+    answer = to_data(commands.advise(here, goal=None))
     assert (answer["setups"], answer["verdict"]) == ([], "too_little_data")
     assert screens.advise(answer) == (
         "by all projects\ntoo little data: the record holds no work of any setup yet"
@@ -87,7 +88,7 @@ def test_advice_of_an_empty_record_says_so(here: Here) -> None:
 def test_advice_is_told_with_numbers_and_quotes(here: Here) -> None:
     """The verdict, a row for each setup, the words on it in one line, and how to read it."""
     here.run(Area.RECORD, fill, "lib", {"fine": Grade.EXCELLENCE, "poor": Grade.BAD})
-    answer = commands.advise(here, goal=None)
+    answer = to_data(commands.advise(here, goal=None))
     assert (answer["verdict"], models(answer)) == ("better", ["fine", "poor"])
     assert [each["is_leader"] for each in answer["setups"]] == [True, False]
     assert answer["setups"][0]["bug_rate"]["estimate"] == 0
@@ -108,7 +109,7 @@ def test_advice_for_a_folder_is_from_its_project(here: Here) -> None:
     """A folder or a file of it names the project, whose files tell its language."""
     assert here.repository_id is not None
     here.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
-    answer = commands.advise(here, goal="src")
+    answer = to_data(commands.advise(here, goal="src"))
     assert models(answer) == ["b", "a"]
     assert [each.partition(":")[0] for each in answer["passed_over"]] == [
         f"project {here.repository_id}",
@@ -118,7 +119,7 @@ def test_advice_for_a_folder_is_from_its_project(here: Here) -> None:
     ours = {"c": Grade.EXCELLENCE, "d": Grade.BAD}
     here.run(Area.RECORD, fill, here.repository_id, ours)
     for asked in (".", "src", "src/main.rs"):
-        answer = commands.advise(here, goal=asked)
+        answer = to_data(commands.advise(here, goal=asked))
         assert (models(answer), answer["passed_over"]) == (["c", "d"], [])
 
 
@@ -127,7 +128,7 @@ def test_advice_for_a_language_counts_this_project_by_its_files(here: Here) -> N
     assert here.repository_id is not None
     here.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
     here.run(Area.RECORD, fill, here.repository_id, {"c": Grade.EXCELLENCE, "d": Grade.BAD})
-    answer = commands.advise(here, goal="Rust")
+    answer = to_data(commands.advise(here, goal="Rust"))
     assert (models(answer), answer["scope"]) == (["c", "d"], "projects in rust")
 
 
@@ -138,7 +139,7 @@ def test_advice_for_a_folder_outside_any_repository_goes_by_its_files(
     other = tmp_path / "other"
     other.mkdir()
     (other / "main.zig").touch()
-    answer = commands.advise(here, goal=str(other))
+    answer = to_data(commands.advise(here, goal=str(other)))
     assert [each.partition(":")[0] for each in answer["passed_over"]] == [
         f"project {other.resolve()}",
         "projects in zig",
@@ -160,7 +161,7 @@ def test_prior_art_is_shown_apart_with_its_reasons(here: Here) -> None:
     at = START + timedelta(days=1)
     done = Activity(agent="d", task="Matters", actions="", outcome="", decisions="", at=at)
     here.run(Area.RECORD, lambda uow: uow.activities.add(done))
-    answer = commands.recall(here, text="what matters", project=None, limit=5)
+    answer = to_data(commands.recall(here, text="what matters", project=None, limit=5))
     assert answer["project"] == here.repository_id
     assert [each["agent"] for each in answer["good"]] == ["b", "a"]
     assert [each["agent"] for each in answer["mistakes"]] == ["c"]
@@ -184,11 +185,11 @@ def test_another_project_can_be_put_first(here: Here) -> None:
     """By the name the record knows it by."""
     here.run(Area.RECORD, fill, "lib", {"a": Grade.EXCELLENCE}, 1)
     here.run(Area.RECORD, fill, here.repository_id, {"b": Grade.EXCELLENCE}, 1)
-    answer = commands.recall(here, text="matter", project="lib", limit=5)
+    answer = to_data(commands.recall(here, text="matter", project="lib", limit=5))
     assert [each["agent"] for each in answer["good"]] == ["a", "b"]
 
 
 def test_nothing_similar_is_said_in_words(here: Here) -> None:
     """With how much was searched."""
-    answer = commands.recall(here, text="matter", project=None, limit=5)
+    answer = to_data(commands.recall(here, text="matter", project=None, limit=5))
     assert screens.recall(answer) == "nothing resembles it among 0 entries of the record"

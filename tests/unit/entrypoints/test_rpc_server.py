@@ -20,7 +20,7 @@ from herdbook.entrypoints.client import Client
 from herdbook.entrypoints.rpc import dispatcher
 from herdbook.entrypoints.rpc.messages import RpcError
 from herdbook.entrypoints.rpc.workspace_cache import Premises
-from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.entrypoints.rpc.writer import MessageWriter
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.services import crud
 
@@ -68,7 +68,7 @@ def test_errors_are_raised_as_what_they_were(herd: Client) -> None:
 
 def test_a_defect_is_one_sentence(herd: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback leaves the process, and the next request is answered."""
-    monkeypatch.setattr(crud, "named", lambda *_: 1 / 0)
+    monkeypatch.setattr(crud, "find_row", lambda *_: 1 / 0)
     with pytest.raises(RpcError) as caught:
         herd.call("task.show", id="x")
     assert (caught.value.code, caught.value.data) == (-32603, {"type": "Defect"})
@@ -119,7 +119,7 @@ def test_many_may_wait_and_one_is_too_many(herd: Client, monkeypatch: pytest.Mon
 class Language:
     """A stand-in for the language server."""
 
-    def __init__(self, here: Here, outlet: Outlet) -> None:
+    def __init__(self, here: Here, outlet: MessageWriter) -> None:
         self.here = here
         self.outlet = outlet
         self.seen: list[Any] = []
@@ -127,7 +127,7 @@ class Language:
             "initialize": lambda _: {"capabilities": {}},
             "test/seen": lambda _: list(self.seen),
             "test/ask": lambda params: outlet.request("client/add", params).result(SECONDS),
-            "test/lose": lambda _: self.here.read(Area.WORK, crud.named, TASKS, "nothing"),
+            "test/lose": lambda _: self.here.read(Area.WORK, crud.find_row, TASKS, "nothing"),
             "test/forget": self._forget,
         }
         made.append(self)
@@ -208,7 +208,7 @@ def test_what_has_no_parameters_says_nothing_of_them(params: Any, said: dict[str
     """JSON-RPC leaves them out; it knows no null in their place."""
     reading, writing = os.pipe()
     with open(reading, "rb") as sent, open(writing, "wb") as end:  # noqa: PTH123 - descriptors
-        outlet = Outlet(end.fileno(), lambda: pytest.fail("nobody asked where we are"))
+        outlet = MessageWriter(end.fileno(), lambda: pytest.fail("nobody asked where we are"))
         outlet.notify("told", params)
         outlet.request("asked", params)
         end.close()

@@ -15,7 +15,7 @@ from herdbook.adapters import open_store
 from herdbook.adapters.duckdb.file_lock import DuckDBFileLock
 from herdbook.adapters.sql_query.native_shell import open_native_shell
 from herdbook.adapters.stores.urls import path_of
-from herdbook.adapters.system.ids import random_ids
+from herdbook.adapters.system.ids import random_id
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
 from herdbook.domain.plan.model import Task
 from herdbook.domain.record.model import Account
@@ -55,7 +55,7 @@ def psql_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def on_postgres() -> Iterator[str]:
-    schema = f"herdbook_Shell_{random_ids()}"
+    schema = f"herdbook_Shell_{random_id()}"
     with running_postgres() as server:
         yield fill(f"{server}{'&' if '?' in server else '?'}schema={schema}")
         with psycopg.connect(server, autocommit=True) as connection:

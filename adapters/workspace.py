@@ -11,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from herdbook.adapters.stores.file_checks import belongs_to_us
+from herdbook.adapters.stores.file_checks import is_own_account
+from herdbook.adapters.stores.registry import engine_schemes, is_in_files, is_in_memory
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import dirs, known_stores, settings, trust
 from herdbook.domain.errors import InvalidValue, StoreGone, StoreUnavailable, StoreUntrusted
@@ -28,7 +29,6 @@ from herdbook.domain.location.resolve import (
     locate_store,
 )
 from herdbook.domain.location.settings import (
-    BACKENDS,
     DEFAULTS,
     USER_AREAS,
     Layer,
@@ -147,7 +147,9 @@ class Whereabouts:
 
     def place(self, area: Area) -> StoreLocation:
         """Where the store of an area is."""
-        return self._or_earlier(locate_store(area, self.layers, self.ground, _real))
+        return self._or_earlier(
+            locate_store(area, self.layers, self.ground, _real, engine_schemes())
+        )
 
     def _or_earlier(self, place: StoreLocation) -> StoreLocation:
         """The same, or where it lay before it was kept below the git directory, if it still does.
@@ -177,7 +179,7 @@ class Whereabouts:
             return self.place(Area(value))
         base = self.ground.repository or os.path.realpath(self.folder)
         named = settings.from_arguments({"store": value}, base)
-        return locate_store(Area.WORK, [named, *self.layers], self.ground, _real)
+        return locate_store(Area.WORK, [named, *self.layers], self.ground, _real, engine_schemes())
 
     def space(self, area: Area) -> str:
         """The space in which an area's rows of this place live."""
@@ -208,11 +210,11 @@ class Whereabouts:
         Raises StoreGone where this user has used one, and StoreUntrusted where one lies that this
         user neither made nor trusted.
         """
-        if place.scheme == "memory":
+        if is_in_memory(place.url):
             return True
         from herdbook.adapters.stores.probe import is_missing  # noqa: PLC0415
 
-        if place.scheme in BACKENDS:
+        if is_in_files(place.url):
             path = _resolved(place.url)
             there = _exists(known_stores.data_file(place.scheme, path))
             if there:
@@ -226,12 +228,12 @@ class Whereabouts:
 
     def probe(self, place: StoreLocation) -> StoreProbe:
         """See what is at a place without creating anything; what stands in the way is told."""
-        from herdbook.adapters.stores.probe import look  # noqa: PLC0415
+        from herdbook.adapters.stores.probe import probe  # noqa: PLC0415
 
         try:
-            if place.scheme in BACKENDS and not self.is_there(place):
+            if is_in_files(place.url) and not self.is_there(place):
                 return NO_STORE
-            sight = look(place.url)
+            sight = probe(place.url)
             if sight.exists is False:
                 self._require_never_used(place)
         except StoreGone as error:
@@ -251,7 +253,7 @@ class Whereabouts:
             return
         if known_stores.is_trusted(identity):
             return
-        if not belongs_to_us(path):
+        if not is_own_account(path):
             raise StoreUntrusted(str(path), "it belongs to another account")
         if not self.ground.contains(str(path)):
             return
@@ -281,7 +283,7 @@ class Whereabouts:
         in its git directory.
         """
         facts = self.facts
-        inside = place.scheme in BACKENDS and self.ground.contains(str(_resolved(place.url)))
+        inside = is_in_files(place.url) and self.ground.contains(str(_resolved(place.url)))
         if inside and (facts is None or facts.pinned_repository_id is None):
             return
         for url in (place.url, self._earlier_url(place)):
@@ -292,7 +294,7 @@ class Whereabouts:
     def _earlier_url(self, place: StoreLocation) -> str | None:
         """Where a store of that scope lay before it was kept below the git directory."""
         folder = self.ground.worktree if place.scope is Scope.WORKTREE else self.ground.repository
-        if place.scheme not in BACKENDS or place.scope in (None, Scope.GLOBAL) or folder is None:
+        if not is_in_files(place.url) or place.scope in (None, Scope.GLOBAL) or folder is None:
             return None
         return file_url(place.scheme, f"{folder}/{LINKS_FOLDER}/{place.area}.{place.scheme}")
 
@@ -315,7 +317,7 @@ class Whereabouts:
         """
         from herdbook.adapters import open_store  # noqa: PLC0415
 
-        in_files = place.scheme in BACKENDS
+        in_files = is_in_files(place.url)
         if in_files and not self.is_there(place) and create:
             path = _resolved(place.url)
             _make_room(path.parent)
@@ -334,7 +336,7 @@ class Whereabouts:
 
     def note_use(self, place: StoreLocation) -> None:
         """Remember that the rows of this place are kept there."""
-        if place.scheme != "memory":
+        if not is_in_memory(place.url):
             known_stores.note_use(shown_url(place.url), self.space(place.area))
 
     def forget_use(self, place: StoreLocation) -> None:
@@ -347,7 +349,7 @@ class Whereabouts:
         """Forget the stores of a copy of this repository that lay at the same path before."""
         for area in Area:
             place = self.place(area)
-            if place.scheme in BACKENDS and self.ground.contains(str(_resolved(place.url))):
+            if is_in_files(place.url) and self.ground.contains(str(_resolved(place.url))):
                 self.forget_use(place)
 
     def _link(self, place: StoreLocation) -> None:

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.user_state import dirs
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def merge_once(here: "Here", store: "Store") -> None:
 
     A defect of the plugin puts its database below a folder called `~` where OpenCode was started.
     """
-    if store.url.startswith("memory:"):
+    if is_in_memory(store.url):
         return
     root = Path(here.ground.worktree or here.folder)
     check = _check_mark(store, here.folder, root, Path.home())

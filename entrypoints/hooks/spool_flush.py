@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.user_state import dirs, halt_markers, spool
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
@@ -33,7 +34,7 @@ def flush(here: Here) -> tuple[FlushReport, set[str]]:
     Gives what came of it, and the folders of the events whose places are known. Raises InvalidValue
     for a record in memory, which would be gone with the events.
     """
-    if here.place(Area.RECORD).scheme == "memory":
+    if is_in_memory(here.place(Area.RECORD).url):
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
     taken = spool.take_batch()
     located = locate_events.locate(here.variables, taken.events)

@@ -15,12 +15,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state import dirs
 from herdbook.adapters.user_state.settings import PROJECT_FILE, REPOSITORY_FILE
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
-from herdbook.domain.location.settings import BACKENDS
 from herdbook.entrypoints.bootstrap import Here
 from herdbook.ports.unit_of_work.run import read
 
@@ -274,4 +274,4 @@ def _identity(url: str) -> Identity:
 
 @lru_cache(maxsize=64)
 def _path(url: str) -> str | None:
-    return str(path_of(url)) if url.partition("://")[0] in BACKENDS else None
+    return str(path_of(url)) if is_in_files(url) else None

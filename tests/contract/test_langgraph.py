@@ -289,19 +289,19 @@ def test_two_processes_on_one_thread_lose_nothing(
                 assert each.pending_writes == [(f"{name} {step}", "name", name)]
 
 
-class Talk(TypedDict):
+class StatementRunner(TypedDict):
     messages: Annotated[list[Any], operator.add]
     approved: bool
 
 
 def _graph(saver: HerdbookSaver) -> Any:
-    def ask(_: Talk) -> dict[str, Any]:
+    def ask(_: StatementRunner) -> dict[str, Any]:
         return {"messages": [AIMessage("May I?")]}
 
-    def wait(_: Talk) -> dict[str, Any]:
+    def wait(_: StatementRunner) -> dict[str, Any]:
         return {"approved": interrupt("May it?")}
 
-    graph = StateGraph(Talk)
+    graph = StateGraph(StatementRunner)
     graph.add_node("ask", ask)
     graph.add_node("wait", wait)
     graph.add_edge(START, "ask")

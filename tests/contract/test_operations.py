@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from herdbook.adapters.stores.registry import PATIENCE
+from herdbook.adapters.stores.open_store import PATIENCE
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StoreUnavailable
 from herdbook.domain.journal import Actor, OperationResult

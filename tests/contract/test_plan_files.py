@@ -30,7 +30,7 @@ PLAN = """\
 branch: feature/login
 execution_mode: yolo
 
-- [ ] Talk about it ^talk {category: discuss}
+- [ ] StatementRunner about it ^talk {category: discuss}
 
 ## Schema ^schema
 
@@ -104,7 +104,7 @@ def test_a_plan_is_exported_as_it_was_imported(begin: Begin) -> None:
     assert [(added.kind, added.name) for added in report.added] == [
         ("task", "Loose"),
         ("initiative", "Login"),
-        ("task", "Talk about it"),
+        ("task", "StatementRunner about it"),
         ("phase", "Schema"),
         ("task", "Write the migration"),
         ("task", "Test it on a copy"),
@@ -194,7 +194,7 @@ EDITS: dict[str, tuple[Callable[[str], str], dict[str, tuple[str, ...]]]] = {
         lambda text: text.replace("category: discuss", "category: plan").replace(
             "branch: ", "branch: my-"
         ),
-        {"Login": ("branch",), "Talk about it": ("category",)},
+        {"Login": ("branch",), "StatementRunner about it": ("category",)},
     ),
     "a dependency less": (
         lambda text: text.replace(", ^test", ""),
@@ -248,7 +248,7 @@ def test_what_is_missing_in_the_text_is_left_alone_and_reported(begin: Begin) ->
     assert {(left.kind, left.name) for left in report.left_alone} == {
         ("phase", "Schema"),
         ("phase", "Form"),
-        ("task", "Talk about it"),
+        ("task", "StatementRunner about it"),
         ("task", "Write the migration"),
         ("task", "Test it on a copy"),
         ("task", "Drop the old column"),

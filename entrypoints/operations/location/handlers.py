@@ -2,20 +2,14 @@
 
 from typing import Any
 
+from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import known_stores
 from herdbook.adapters.user_state import trust as trusting
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
-from herdbook.domain.location.settings import (
-    BACKENDS,
-    DEFAULT,
-    DEFAULTS,
-    KEYS,
-    effective_setting,
-    is_url,
-)
+from herdbook.domain.location.settings import DEFAULT, DEFAULTS, KEYS, effective_setting, is_url
 from herdbook.entrypoints.bootstrap import Here
 
 
@@ -94,7 +88,7 @@ def _trust_store(here: Here, place: StoreLocation, *, new: bool, revoke: bool) -
         if here.probe(place).exists:
             raise InvalidValue("new", f"there is a store at {shown_url(place.url)}")
         here.forget_use(place)
-    elif place.scheme not in BACKENDS:
+    elif not is_in_files(place.url):
         raise InvalidValue("store", "only stores in files are trusted; a server says who may enter")
     else:
         path = path_of(place.url)

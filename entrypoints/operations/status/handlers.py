@@ -4,6 +4,7 @@ import os
 from datetime import datetime
 from typing import Any, TypedDict
 
+from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import known_stores
 from herdbook.domain.agents.model import Worktree
@@ -11,7 +12,6 @@ from herdbook.domain.errors import HerdbookError, NotFound
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
-from herdbook.domain.location.settings import BACKENDS
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
@@ -117,7 +117,7 @@ def _elsewhere(here: Here, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
 
 def _is_own(place: StoreLocation) -> bool:
     """Whether what lies there now is what this user made or trusted."""
-    if place.scheme not in BACKENDS:
+    if not is_in_files(place.url):
         return True
     return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from attrs import asdict
 
+from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
@@ -67,6 +68,6 @@ def _checked(here: Here, place: StoreLocation, *, repair: bool) -> dict[str, Any
 
 def _writable(here: Here, value: str) -> StoreLocation:
     place = here.place_of(value)
-    if place.scheme == "memory":
+    if is_in_memory(place.url):
         raise InvalidValue("target", "a store in memory would be gone with this command")
     return place

@@ -7,6 +7,7 @@ from typing import Any
 
 from herdbook.adapters.git import pin
 from herdbook.adapters.git import worktrees as git
+from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state.dirs import make_private
 from herdbook.adapters.workspace import link_privately
@@ -14,7 +15,7 @@ from herdbook.domain.errors import InvalidValue, NotFound, WorktreeInUse
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.identity import GitFacts, repository_id, worktree_id
 from herdbook.domain.location.resolve import LINKS_FOLDER, StoreLocation, file_url
-from herdbook.domain.location.settings import BACKENDS, Scope
+from herdbook.domain.location.settings import Scope
 from herdbook.entrypoints.bootstrap import Here, text_of
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
@@ -203,7 +204,7 @@ def _archive(here: Here, there: Here, identity: str) -> list[dict[str, Any]]:
     archived: list[dict[str, Any]] = []
     for area in Area:
         place = there.place(area)
-        if place.scheme not in BACKENDS or not there.is_there(place):
+        if not is_in_files(place.url) or not there.is_there(place):
             continue
         if not path_of(place.url).is_relative_to(there.ground.worktree or there.folder):
             if place.scope is Scope.WORKTREE:

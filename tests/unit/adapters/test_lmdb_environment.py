@@ -40,7 +40,7 @@ def url(tmp_path: Path) -> str:
 def is_writable(store: Store) -> bool:
     """Whether this process has the folder open for writing."""
     assert isinstance(store, LmdbStore)
-    return store._environment().loaded.writable
+    return store._environment().open_databases.writable
 
 
 def test_who_only_reads_never_takes_the_writers_place(url: str, tmp_path: Path) -> None:

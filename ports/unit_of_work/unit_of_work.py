@@ -56,6 +56,7 @@ class UnitOfWork(Repositories):
         self.node = store.uuid
         self.changes: list[Change] = []
         self._derived = 0
+        self._has_put = False
         self._ids = ids or store.ids
         self._write = write
         if write:
@@ -83,6 +84,11 @@ class UnitOfWork(Repositories):
     def over(self) -> bool:
         """Whether the store was asked to make it last, so that it may have happened."""
         return self._over
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything was written in it, be it journalled or derived."""
+        return bool(self.changes) or self._has_put
 
     @property
     def tx(self) -> str:
@@ -217,6 +223,7 @@ class UnitOfWork(Repositories):
         pairs = list(zip(rows, current, strict=True))
         new = [row for row, old in pairs if old is None]
         changed = [row for row, old in pairs if old is not None and old != row]
+        self._has_put = self._has_put or bool(gone or new or changed)
         if gone:
             self.session.delete(kind, gone)
         if new:

@@ -14,7 +14,7 @@ from herdbook.adapters.agent_tracker import locate
 from herdbook.adapters.user_state import dirs
 
 if TYPE_CHECKING:
-    from herdbook.entrypoints.bootstrap import Here
+    from herdbook.entrypoints.context import AppContext
     from herdbook.ports.engine.store import Store
 
 AGAIN = 0
@@ -42,17 +42,17 @@ class Outcome(NamedTuple):
         )
 
 
-def merge_once(here: "Here", store: "Store") -> None:
+def merge_once(here: "AppContext", store: "Store") -> None:
     """Merge what agent-trackers have left here and in the home directory, if that is still to do.
 
     A defect of the plugin puts its database below a folder called `~` where OpenCode was started.
     """
     if store.url.startswith("memory:"):
         return
-    root = Path(here.ground.worktree or here.folder)
+    root = Path(here.workspace.ground.worktree or here.workspace.folder)
     for source in dict.fromkeys(
         each.resolve()
-        for folder in (here.folder, root)
+        for folder in (here.workspace.folder, root)
         for each in locate.databases(folder, Path.home())
     ):
         mark = _folder() / sha256(f"{store.uuid} {source}".encode()).hexdigest()[:32]
@@ -70,7 +70,7 @@ def outcomes() -> list[Outcome]:
     return [found for mark in marks if (found := _read(mark)) is not None]
 
 
-def _merged(here: "Here", store: "Store", source: Path, changed_at: int) -> Outcome:
+def _merged(here: "AppContext", store: "Store", source: Path, changed_at: int) -> Outcome:
     from herdbook.domain.location.areas import Area  # noqa: PLC0415
     from herdbook.entrypoints.operations.record.import_agent_tracker import told  # noqa: PLC0415
     from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
@@ -82,12 +82,12 @@ def _merged(here: "Here", store: "Store", source: Path, changed_at: int) -> Outc
         tried = AGAIN  # a record that cannot be written just now is not the file's fault
         report = run(
             store,
-            here.space(Area.RECORD),
+            here.workspace.space(Area.RECORD),
             import_tracker,
             tracker,
             projects,
             actor=here.actor,
-            experience=here.experience,
+            experience=here.workspace.experience,
         )
     except Exception as error:  # noqa: BLE001 - somebody else's file never stops our work
         reason = str(error) or type(error).__name__
@@ -115,7 +115,7 @@ def _read(mark: Path) -> Outcome | None:
         return None
 
 
-def _keep(here: "Here", mark: Path, outcome: Outcome) -> None:
+def _keep(here: "AppContext", mark: Path, outcome: Outcome) -> None:
     try:
         dirs.make_private(mark.parent)
         dirs.write_private(mark, json.dumps(outcome._asdict()))

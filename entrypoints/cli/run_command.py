@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.entrypoints.bootstrap import Here, Progress, no_progress
 from herdbook.entrypoints.cli.parser import Call, named, parsed
+from herdbook.entrypoints.context import AppContext, Progress, no_progress
 from herdbook.entrypoints.operations import error_table
 from herdbook.entrypoints.operations.model import Operation, code_of
 
@@ -66,12 +66,15 @@ def _run(words: list[str]) -> int:
 
 
 def _call(operation: Operation, call: Call) -> int:
-    here = Here(Path(call.folder), os.environ, call.places, progress=_progress(), warn=_say)
-    answer = code_of(operation.code)(here, **call.arguments)
-    if isinstance(answer, Iterator):
-        if operation.live and not call.as_json and sys.stdout.isatty():
-            return _exit_code(code_of(operation.live)(answer))
-        return _follow(operation, answer, as_json=call.as_json)
+    here = AppContext.at(
+        Path(call.folder), os.environ, call.places, progress=_progress(), warn=_say
+    )
+    with here.stores.hold():
+        answer = code_of(operation.code)(here, **call.arguments)
+        if isinstance(answer, Iterator):
+            if operation.live and not call.as_json and sys.stdout.isatty():
+                return _exit_code(code_of(operation.live)(answer))
+            return _follow(operation, answer, as_json=call.as_json)
     _print(operation, answer, as_json=call.as_json, indent=2)
     return _exit_code(answer)
 

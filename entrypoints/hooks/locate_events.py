@@ -17,7 +17,7 @@ from herdbook.adapters.git.config import Unsure
 from herdbook.adapters.git.discovery import holder_above
 from herdbook.adapters.git.git_process import elsewhere
 from herdbook.adapters.user_state import dirs, spool
-from herdbook.adapters.workspace import Whereabouts
+from herdbook.adapters.workspace import Workspace
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.record.events import Event, is_commit, told_hash
 
@@ -66,7 +66,7 @@ class _Search:
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self.variables = variables
-        self.known: dict[str, Whereabouts | None] = {}
+        self.known: dict[str, Workspace | None] = {}
         self.troubles: dict[str, str] = {}
         self._broken: dict[str, str] = {}
 
@@ -102,14 +102,14 @@ class _Search:
         for number, commit in zip(numbers, history.told_of(moves, seconds), strict=True):
             events[number] = _with_commit(events[number], commit)
 
-    def _look(self, cwd: str) -> Whereabouts | None:
+    def _look(self, cwd: str) -> Workspace | None:
         if not cwd or not os.path.isdir(cwd):  # noqa: PTH112 - takes any text for a path
             return None
         holder = _holder(cwd)
         if holder in self._broken:
             self.troubles[cwd] = self._broken[holder]
             return None
-        there = Whereabouts(Path(cwd), self.variables)
+        there = Workspace(Path(cwd), self.variables)
         try:
             doubt = there.doubt if there.repository_id is None else None
         except TROUBLE as error:

@@ -13,7 +13,7 @@ from herdbook.adapters.user_state import dirs, halt_markers, spool
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.events import Event
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.hooks import locate_events
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.record import record_ingest
@@ -22,21 +22,21 @@ from herdbook.services.record.record_ingest import FlushReport
 REASON = "this agent is halted: it has no skill points left. A person may reinstate it"
 
 
-def buffered(here: Here) -> list[Event]:
+def buffered(here: AppContext) -> list[Event]:
     """What waits to be flushed; it stays where it is."""
-    return locate_events.locate(here.variables, spool.buffered().events).events
+    return locate_events.locate(here.workspace.variables, spool.buffered().events).events
 
 
-def flush(here: Here) -> tuple[FlushReport, set[str]]:
+def flush(here: AppContext) -> tuple[FlushReport, set[str]]:
     """Write what waits into the record and let it go; where that fails, it goes on waiting.
 
     Gives what came of it, and the folders of the events whose places are known. Raises InvalidValue
     for a record in memory, which would be gone with the events.
     """
-    if here.place(Area.RECORD).scheme == "memory":
+    if here.workspace.place(Area.RECORD).scheme == "memory":
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
     taken = spool.taken()
-    located = locate_events.locate(here.variables, taken.events)
+    located = locate_events.locate(here.workspace.variables, taken.events)
     events = located.events
     try:
         report = here.run(Area.RECORD, record_ingest.flush, events) if events else EMPTY
@@ -58,28 +58,31 @@ def flush(here: Here) -> tuple[FlushReport, set[str]]:
 EMPTY = FlushReport(0, 0, 0, [], {})
 
 
-def is_due(here: Here) -> bool:
+def is_due(here: AppContext) -> bool:
     """Whether the spool is larger or older than the settings allow."""
     waiting = spool.waiting()
     if waiting.since is None:
         return False
     age = time.time() - waiting.since
-    return bool(age >= here.setting("flush_after") or waiting.size >= here.setting("flush_size"))
+    return bool(
+        age >= here.workspace.setting("flush_after")
+        or waiting.size >= here.workspace.setting("flush_size")
+    )
 
 
-def flush_if_due(here: Here) -> None:
+def flush_if_due(here: AppContext) -> None:
     """Flush what has waited for too long; trouble with it is a warning and stops nobody."""
     if is_due(here):
         flush_gently(here)
 
 
-def flush_if_any(here: Here) -> None:
+def flush_if_any(here: AppContext) -> None:
     """Flush whatever waits, for who is about to learn from the whole record."""
     if spool.waiting().since is not None:
         flush_gently(here)
 
 
-def flush_gently(here: Here) -> None:
+def flush_gently(here: AppContext) -> None:
     """Flush; trouble with it is a warning and stops nobody."""
     try:
         flush(here)
@@ -87,9 +90,9 @@ def flush_gently(here: Here) -> None:
         here.warn(f"{error}. What the hooks left is safe and waits in the spool")
 
 
-def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
+def mark_halted(here: AppContext, sessions: Iterable[tuple[str, str]] = ()) -> None:
     """Keep a marker for every halted agent and its sessions, if halts are to be enforced."""
-    enforced = here.setting("enforce_halt")
+    enforced = here.workspace.setting("enforce_halt")
 
     def question(uow: UnitOfWork) -> tuple[str, dict[str, str], list[str]]:
         if not enforced:

@@ -4,7 +4,7 @@ The command line is made from this table, and so is whatever else lets people an
 operation is one row. Rows name their code as `module:function`, so that only the chosen one is
 imported: the table itself must cost nothing.
 
-A function is called with what is known of the place (`bootstrap.Here`) and its parameters by name,
+A function is called with the context of the call (`context.AppContext`) and its parameters by name,
 and returns what goes into JSON as it is. An answer that says `"ok": false` makes the command end
 with 1. A `screen` turns the answer into what a person reads.
 """

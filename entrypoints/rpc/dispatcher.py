@@ -1,13 +1,11 @@
 """What the server does for its client: the methods of the table, its own, and an editor's."""
 
-import copy
 import threading
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError
-from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.rpc import codes, internal_errors, messages
 from herdbook.entrypoints.rpc.builtin_methods import OWN
 from herdbook.entrypoints.rpc.in_flight import SHUTDOWN, Flight, Ticket
@@ -24,8 +22,8 @@ from herdbook.entrypoints.rpc.messages import (
 )
 from herdbook.entrypoints.rpc.methods import Method, methods, unknown
 from herdbook.entrypoints.rpc.subscriptions import Subscriptions
-from herdbook.entrypoints.rpc.workspace_cache import Premises
 from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.entrypoints.server_context import ServerContext
 
 LANGUAGE = "herdbook.entrypoints.lsp.server"
 """Where the language server is; imported when an editor asks for it."""
@@ -34,13 +32,13 @@ LANGUAGE = "herdbook.entrypoints.lsp.server"
 class Service:
     """Takes messages in, in their order, and gives what is to be done about them."""
 
-    def __init__(self, premises: Premises, outlet: Outlet) -> None:
+    def __init__(self, server: ServerContext, outlet: Outlet) -> None:
         self.flight = Flight()
         self.exit_code = 0
         self.when_over: Callable[[], None] = lambda: None
-        self._premises = premises
+        self._server = server
         self._outlet = outlet
-        self._subscriptions = Subscriptions(premises.here, outlet)
+        self._subscriptions = Subscriptions(server.call, outlet)
         self._language: Any = None
         self._is_shut = False
         self._own = {each.name: Method(each) for each in OWN}
@@ -98,7 +96,7 @@ class Service:
             raise RpcError(INVALID_REQUEST, "this server was initialized before")
         if not self._is_shut:
             module = import_module(LANGUAGE)
-            self._language = module.Language(self._premises.here(), self._outlet)
+            self._language = module.Language(self._server.call(), self._outlet)
 
     def call(self, ticket: Ticket) -> Any:
         """Do what a request asks for; its result."""
@@ -109,10 +107,11 @@ class Service:
         if self._is_shut:
             raise RpcError(INVALID_REQUEST, "this server was told to shut down")
         if ticket.method is not None:
-            here = self._premises.here()
+            here = self._server.call()
             if ticket.stop is None:
                 return ticket.method(here, params)
-            answer = ticket.method(_patient(here, ticket.stop), params)
+            here.enough, here.pause = ticket.stop.is_set, ticket.stop.wait
+            answer = ticket.method(here, params)
             if answer is None:
                 ticket.refuse_cancelled()
             return answer
@@ -164,24 +163,17 @@ class Service:
             self._language.close()
         if not self._is_shut:
             self._flush()
-        self._premises.close()
+        self._server.close()
 
     def _flush(self) -> None:
         """Write what the hooks have left into the record, if it has waited for too long."""
         from herdbook.entrypoints.hooks import spool_flush  # noqa: PLC0415
 
-        here = self._premises.here()
+        here = self._server.call()
         try:
             spool_flush.flush_if_due(here)
         except (HerdbookError, OSError) as error:
             here.warn(f"{error}. What the hooks left is safe and waits in the spool")
-
-
-def _patient(here: Here, stop: threading.Event) -> Here:
-    """A folder for what waits: it stops waiting when it is told to."""
-    waiting = copy.copy(here)
-    waiting.enough, waiting.pause = stop.is_set, stop.wait
-    return waiting
 
 
 class Entry:

@@ -10,7 +10,6 @@ from itertools import islice
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.cli.parser import (
     arguments_of,
     as_duration,
@@ -18,6 +17,7 @@ from herdbook.entrypoints.cli.parser import (
     parameters_of,
     shown,
 )
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.entrypoints.rpc.codes import invalid
@@ -105,7 +105,7 @@ class Method:
             raise invalid(problems)
         return arguments_of(self.operation, self._all, converted)
 
-    def __call__(self, here: Here, params: Any) -> Any:
+    def __call__(self, here: AppContext, params: Any) -> Any:
         """Do it; the answer as it goes into JSON."""
         arguments = self.arguments(params)
         answer = self._code(here, **arguments)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.rpc import codes, internal_errors
 from herdbook.entrypoints.rpc.messages import TOO_MANY, RpcError
 from herdbook.entrypoints.rpc.writer import Outlet
@@ -32,7 +32,7 @@ SHORTEST, LONGEST = 0.01, 0.25
 class Subscriptions:
     """Who is told of the journal, each by a thread of its own."""
 
-    def __init__(self, here: Callable[[], Here], outlet: Outlet) -> None:
+    def __init__(self, here: Callable[[], AppContext], outlet: Outlet) -> None:
         self._here = here
         self._outlet = outlet
         self._numbers = count(1)
@@ -131,14 +131,14 @@ class _Follower:
         self.thread: threading.Thread | None = None
 
 
-def _last(here: Here) -> int:
+def _last(here: AppContext) -> int:
     def question(uow: "UnitOfWork") -> int:
         return uow.journal.last()
 
     return here.read(Area.WORK, question)
 
 
-def _news(here: Here, since: int) -> "tuple[list[JournalEntry], int]":
+def _news(here: AppContext, since: int) -> "tuple[list[JournalEntry], int]":
     """What came after a number, a page of it, and the number of the last there is."""
 
     def question(uow: "UnitOfWork") -> "tuple[list[JournalEntry], int]":

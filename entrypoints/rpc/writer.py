@@ -3,7 +3,7 @@
 What a language server, or anything else that lives inside the server, needs to know:
 
 - On `initialize` the server imports `herdbook.entrypoints.lsp.server` and makes
-  `Language(here, outlet)`. `here` is a `bootstrap.Here` whose stores stay open: use `here.read` and
+  `Language(here, outlet)`. `here` is an `AppContext` whose stores stay open: use `here.read` and
   `here.run` as any command does, from any thread. What it knows of git and of settings is from that
   moment; `outlet.here()` gives one that knows what holds now, and costs next to nothing.
 - `outlet.notify(method, params)` sends a notification; None stands for no parameters. It may be
@@ -35,7 +35,7 @@ from herdbook.entrypoints.rpc.messages import RpcError, told
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from herdbook.entrypoints.bootstrap import Here
+    from herdbook.entrypoints.context import AppContext
 
 
 class Outlet:
@@ -44,7 +44,7 @@ class Outlet:
     `gone` tells whether the client reads no longer.
     """
 
-    def __init__(self, descriptor: int, here: "Callable[[], Here]") -> None:
+    def __init__(self, descriptor: int, here: "Callable[[], AppContext]") -> None:
         self.here = here
         self.headers = False
         self._descriptor = descriptor

@@ -13,7 +13,7 @@ from herdbook.domain.clock import Stamp
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooNew
 from herdbook.domain.grading import Experience
-from herdbook.domain.journal import NOBODY, Actor
+from herdbook.domain.journal import NOBODY, Actor, join_notes
 from herdbook.domain.location.areas import area_of
 from herdbook.ports.engine.codec import revive
 from herdbook.ports.engine.dictionary import HEADS, JOURNAL
@@ -262,6 +262,10 @@ class UnitOfWork(Repositories):
     def act_as(self, agent: str) -> None:
         """Let the journal tell that this agent did it."""
         self.actor = evolve(self.actor, agent=agent)
+
+    def add_note(self, note: str) -> None:
+        """Let the journal tell something about who did it."""
+        self.actor = evolve(self.actor, note=join_notes(self.actor.note, note))
 
     def new_id(self, kind: Kind[Any]) -> str:
         """An id for a row of this kind.

@@ -22,6 +22,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store, TryAgain
 from herdbook.ports.unit_of_work.run import insist, read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.contract.counted import CountingStore
 from tests.contract.rows import make
@@ -80,7 +81,7 @@ def test_what_is_derived_alone_is_committed(store: Store, space: str, begin: Beg
     """A lease that is held for longer lasts, though no row of the journal tells of it."""
     agent = run(store, space, lambda uow: uow.agents.add(Agent(name="otter")))
     run(store, space, _add_task)
-    claim = run(store, space, claims.claim, agent.id)
+    claim = run(store, space, claims.claim, agent.id, halts=NO_HALTS)
     assert claim is not None
     longer = timedelta(hours=9)
     held = run(store, space, claims.heartbeat, claim.task.id, claim.fence, ttl=longer)
@@ -201,12 +202,12 @@ def test_a_claim_is_answered_again(store: Store, space: str, begin: Begin) -> No
         uow.tasks.save(evolve(first, status=TaskStatus.COMPLETED, summary="Done"))
         uow.tasks.add_dependency(second.id, first.id)
         uow.commit()
-    claim = run(store, space, claims.claim, agent.id, operation_id="op-1")
+    claim = run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-1")
     assert (claim.task.id, claim.summaries) == (second.id, {first.id: "Done"})
-    assert run(store, space, claims.claim, agent.id, operation_id="op-1") == claim
-    other = run(store, space, claims.claim, agent.id, operation_id="op-2")
+    assert run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-1") == claim
+    other = run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-2")
     assert other.task.id == last.id
-    assert run(store, space, claims.claim, agent.id, operation_id="op-3") is None
+    assert run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-3") is None
 
 
 @pytest.mark.parametrize(

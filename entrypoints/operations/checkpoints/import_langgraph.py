@@ -5,20 +5,22 @@ from typing import Any
 
 from herdbook.adapters.langgraph.sqlite_reader import opened
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.services.checkpoints.import_foreign import take_over
 
 
-def read(here: Here, *, file: str) -> dict[str, Any]:
+def read(here: AppContext, *, file: str) -> dict[str, Any]:
     """Add to this worktree's checkpoints what they lack of a database, which is only looked at."""
-    database = here.folder / Path(file).expanduser()
+    database = here.workspace.folder / Path(file).expanduser()
     area = Area.CHECKPOINTS
-    with opened(database) as source, here.opened(area, create=True) as store:
-        taken = take_over(source, store, here.space(area), actor=here.actor, progress=here.progress)
+    with opened(database) as source, here.open(area, create=True) as store:
+        taken = take_over(
+            source, store, here.workspace.space(area), actor=here.actor, progress=here.progress
+        )
         return {
             "source": str(database),
             "target": store.url,
-            "space": here.space(area),
+            "space": here.workspace.space(area),
             "threads": len(taken.threads),
             **taken.counted._asdict(),
             "writes_left_out": source.left_out,

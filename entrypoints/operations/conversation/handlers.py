@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import agent_id
 from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.engine.dictionary import AGENTS, TASKS
@@ -16,7 +16,7 @@ from herdbook.services.journal import watch
 
 
 def ask(
-    here: Here,
+    here: AppContext,
     *,
     question: str,
     to: str,
@@ -42,7 +42,7 @@ def ask(
     return answer
 
 
-def listen(here: Here, *, agent: str | None, wait: timedelta | None) -> dict[str, Any] | None:
+def listen(here: AppContext, *, agent: str | None, wait: timedelta | None) -> dict[str, Any] | None:
     """The oldest question an agent has not answered; with `wait`, the next one that comes."""
     own = here.read(Area.WORK, lambda uow: agent_id(here, uow, agent))
     question: dict[str, Any] | None = plain(
@@ -51,12 +51,12 @@ def listen(here: Here, *, agent: str | None, wait: timedelta | None) -> dict[str
     return question
 
 
-def _awaited(here: Here, wait: timedelta, question: Callable[..., Any], key: str) -> Any:
+def _awaited(here: AppContext, wait: timedelta, question: Callable[..., Any], key: str) -> Any:
     end = time.monotonic() + wait.total_seconds()
-    with here.opened(Area.WORK) as store:
+    with here.open(Area.WORK) as store:
         return watch.until(
             store,
-            here.space(Area.WORK),
+            here.workspace.space(Area.WORK),
             question,
             key,
             stop=lambda: here.enough() or time.monotonic() >= end,

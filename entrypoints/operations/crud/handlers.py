@@ -4,20 +4,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.serialize import as_data
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.services import crud
 
 
-def add(here: Here, *, entity: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def add(here: AppContext, *, entity: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Add a row."""
     kind = DICTIONARY.kinds[entity]
     return as_data(kind, here.run(kind.area, crud.add, kind, values))
 
 
 def list_(
-    here: Here, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
+    here: AppContext, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """List rows, a page at a time."""
     kind = DICTIONARY.kinds[entity]
@@ -25,14 +25,14 @@ def list_(
     return [as_data(kind, row) for row in rows]
 
 
-def show(here: Here, *, id: str, entity: str) -> dict[str, Any]:  # noqa: A002 - the parameter's name
+def show(here: AppContext, *, id: str, entity: str) -> dict[str, Any]:  # noqa: A002 - the parameter's name
     """Show one row."""
     kind = DICTIONARY.kinds[entity]
     return as_data(kind, here.read(kind.area, crud.named, kind, id))
 
 
 def set_(
-    here: Here,
+    here: AppContext,
     *,
     id: str,  # noqa: A002 - the parameter's name
     clear: str | None,
@@ -48,7 +48,7 @@ def set_(
     return as_data(kind, row)
 
 
-def rm(here: Here, *, ids: Sequence[str], entity: str) -> list[dict[str, Any]]:
+def rm(here: AppContext, *, ids: Sequence[str], entity: str) -> list[dict[str, Any]]:
     """Remove rows and what goes with them; what they were."""
     kind = DICTIONARY.kinds[entity]
     return [as_data(kind, row) for row in here.run(kind.area, crud.remove, kind, ids)]

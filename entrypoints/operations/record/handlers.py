@@ -13,7 +13,7 @@ from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints import tracker_automerge
-from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import locate_events, spool_flush
 from herdbook.entrypoints.operations.record import export_files
 from herdbook.entrypoints.operations.serialize import plain
@@ -25,7 +25,7 @@ LAST_LINES = 5
 
 
 def grade(
-    here: Here,
+    here: AppContext,
     *,
     agent: str,
     commit: str,
@@ -61,16 +61,16 @@ def grade(
     return answer
 
 
-def bug(here: Here, *, agent: str, note: str | None) -> dict[str, Any]:
+def bug(here: AppContext, *, agent: str, note: str | None) -> dict[str, Any]:
     """Write down a bug in an agent's work, at once, and keep it from tools if that halts it."""
     spool_flush.flush_if_due(here)
-    standing = here.run(Area.RECORD, grading.bug, agent, note, project=here.repository_id)
+    standing = here.run(Area.RECORD, grading.bug, agent, note, project=here.workspace.repository_id)
     spool_flush.mark_halted(here, _sessions_waiting(here))
     answer: dict[str, Any] = plain(standing)
     return answer
 
 
-def reinstate(here: Here, *, agent: str, skill_points: int) -> dict[str, Any]:
+def reinstate(here: AppContext, *, agent: str, skill_points: int) -> dict[str, Any]:
     """Let a halted agent go on."""
     spool_flush.flush_if_due(here)
     standing = here.run(Area.RECORD, grading.reinstate, agent, skill_points)
@@ -79,7 +79,7 @@ def reinstate(here: Here, *, agent: str, skill_points: int) -> dict[str, Any]:
     return answer
 
 
-def standing(here: Here, *, agent: str | None) -> list[dict[str, Any]]:
+def standing(here: AppContext, *, agent: str | None) -> list[dict[str, Any]]:
     """Where agents stand, counting what waits in the spool."""
     events = spool_flush.buffered(here)
     found: list[dict[str, Any]] = plain(
@@ -89,7 +89,7 @@ def standing(here: Here, *, agent: str | None) -> list[dict[str, Any]]:
 
 
 def add_activity(
-    here: Here,
+    here: AppContext,
     *,
     task: str,
     agent: str | None,
@@ -107,14 +107,14 @@ def add_activity(
         actions=actions or "",
         outcome=outcome or "",
         decisions=decisions or "",
-        project=here.repository_id,
+        project=here.workspace.repository_id,
     )
     answer: dict[str, Any] = plain(activity)
     return answer
 
 
 def list_activities(
-    here: Here, *, agent: str | None, limit: int, after: str | None
+    here: AppContext, *, agent: str | None, limit: int, after: str | None
 ) -> list[dict[str, Any]]:
     """What agents did, the latest first."""
     found: list[dict[str, Any]] = plain(
@@ -124,7 +124,7 @@ def list_activities(
 
 
 def list_retrospectives(
-    here: Here, *, agent: str | None, limit: int, after: str | None
+    here: AppContext, *, agent: str | None, limit: int, after: str | None
 ) -> list[dict[str, Any]]:
     """What was thought of commits, the latest first."""
     found: list[dict[str, Any]] = plain(
@@ -133,7 +133,7 @@ def list_retrospectives(
     return found
 
 
-def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
+def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
     """Write what the hooks have left into the record, and the exports where they are wanted.
 
     `gently` ends well also where the store cannot be written: what waits goes on waiting.
@@ -144,7 +144,7 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
     try:
         report, places = spool_flush.flush(here)
         written = [str(path) for path in _export(here, here)]
-        for folder in places - {here.ground.worktree}:
+        for folder in places - {here.workspace.ground.worktree}:
             written += [str(path) for path in _export_of(here, folder)]
     except HerdbookError as error:
         if not gently:
@@ -154,11 +154,11 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
     return {**spool_flush.as_answer(report), "exported": sorted(set(written))}
 
 
-def doctor(here: Here) -> dict[str, Any]:
+def doctor(here: AppContext) -> dict[str, Any]:
     """What waits in the spool and why, what was set aside, and whether the record is in reach."""
     _settle(here)
     waiting = spool.waiting()
-    place = here.place(Area.RECORD)
+    place = here.workspace.place(Area.RECORD)
     reason = None
     halted: list[str] = []
     try:
@@ -183,14 +183,14 @@ def doctor(here: Here) -> dict[str, Any]:
             {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
         ],
         "halted": halted,
-        "enforce_halt": here.setting("enforce_halt"),
+        "enforce_halt": here.workspace.setting("enforce_halt"),
         "merged": [{**each._asdict(), "told": str(each)} for each in tracker_automerge.outcomes()],
         "log": _log(),
         "clocks_ahead": ahead,
     }
 
 
-def _clocks_ahead(here: Here) -> list[dict[str, Any]]:
+def _clocks_ahead(here: AppContext) -> list[dict[str, Any]]:
     """The spaces whose journal has seen a time that this machine's clock has not reached."""
     found = []
     for area in (Area.WORK, Area.RECORD):
@@ -200,16 +200,16 @@ def _clocks_ahead(here: Here) -> list[dict[str, Any]]:
             continue  # which is told elsewhere
         if head is not None and is_ahead(head.clock, now):
             seconds = (head.clock.wall - now).total_seconds()
-            found.append({"space": here.space(area), "seconds": seconds})
+            found.append({"space": here.workspace.space(area), "seconds": seconds})
     return found
 
 
-def _settle(here: Here) -> None:
+def _settle(here: AppContext) -> None:
     """Go on where git can make no sense of this folder: what waits has nothing to do with it."""
     try:
-        _ = here.facts
+        _ = here.workspace.facts
     except HerdbookError as error:
-        here.disregard_repository(str(error))
+        here.workspace.disregard_repository(str(error))
 
 
 def _halted(uow: UnitOfWork) -> list[str]:
@@ -224,34 +224,34 @@ def _log() -> list[str]:
     return text.splitlines()[-LAST_LINES:]
 
 
-def _export(here: Here, there: Here) -> list[Path]:
+def _export(here: AppContext, there: AppContext) -> list[Path]:
     """Write into a worktree, if it wants that, what the record here tells of it; what changed."""
-    project, root = there.repository_id, there.ground.worktree
-    if project is None or root is None or not there.setting("exports"):
+    project, root = there.workspace.repository_id, there.workspace.ground.worktree
+    if project is None or root is None or not there.workspace.setting("exports"):
         return []
     return export_files.write(Path(root), here.read(Area.RECORD, export_files.exported, project))
 
 
-def _export_of(here: Here, folder: str) -> list[Path]:
+def _export_of(here: AppContext, folder: str) -> list[Path]:
     """Write the exports of another folder's worktree; trouble with it is a warning."""
     try:
-        return _export(here, Here(Path(folder), elsewhere(here.variables)))
+        return _export(here, AppContext.at(Path(folder), elsewhere(here.workspace.variables)))
     except locate_events.TROUBLE as error:
         here.warn(f"{text_of(folder)} gets no exports: {error}")
         return []
 
 
-def _sessions_waiting(here: Here) -> list[tuple[str, str]]:
+def _sessions_waiting(here: AppContext) -> list[tuple[str, str]]:
     def question(uow: UnitOfWork) -> dict[str, str]:
         return record_ingest.sessions(uow, spool_flush.buffered(here))
 
     return list(here.read(Area.RECORD, question).items())
 
 
-def _acting(here: Here) -> str:
-    agent = here.read(Area.WORK, here.acting)
+def _acting(here: AppContext) -> str:
+    agent = here.read(Area.WORK, here.identity.agent)
     if agent is None:
-        named = here.variables.get("HERDBOOK_AGENT")
+        named = here.identity.agent_name
         if not named:
             reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
             raise InvalidValue("agent", reason)
@@ -259,16 +259,20 @@ def _acting(here: Here) -> str:
     return agent.name
 
 
-def _project(here: Here) -> str:
-    if here.repository_id is None:
+def _project(here: AppContext) -> str:
+    if here.workspace.repository_id is None:
         raise InvalidValue("commit", "is to be graded inside its repository, and this is none")
-    return here.repository_id
+    return here.workspace.repository_id
 
 
-def _revision(here: Here, commit: str) -> history.Revision:
+def _revision(here: AppContext, commit: str) -> history.Revision:
     _project(here)
-    folder = str(here.folder) if here.facts is None else folder_for_git(here.facts)
-    found = history.named(folder, commit, here.variables)
+    folder = (
+        str(here.workspace.folder)
+        if here.workspace.facts is None
+        else folder_for_git(here.workspace.facts)
+    )
+    found = history.named(folder, commit, here.workspace.variables)
     if found is None:
         raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
     return found

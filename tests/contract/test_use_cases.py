@@ -52,13 +52,18 @@ from tests.contract.use_cases import (
 
 SHARES = {"memory": 2, "lmdb": 5, "postgres": 50, "duckdb": 50}
 """How many programs run on the fastest store for each that runs on this one."""
-OFTEN = ("claiming.claim", "claiming.complete", "proposals.accept_all", "change_sets.revert")
+OFTEN = (
+    "plan.claims.claim",
+    "plan.claims.complete",
+    "plan.proposals.accept_all",
+    "journal.undo.revert",
+)
 """What builds on what others have done, and so must be tried more than once."""
 
 _numbers = itertools.count(1)
 
 choices = st.lists(st.integers(0, 30), min_size=7, max_size=7)
-steps = st.tuples(st.sampled_from([*TRIED, *OFTEN * 3, *["keeping.add"] * 4]), choices)
+steps = st.tuples(st.sampled_from([*TRIED, *OFTEN * 3, *["crud.add"] * 4]), choices)
 programs = st.lists(st.lists(steps, min_size=1, max_size=2), min_size=5, max_size=25)
 working = steps.filter(lambda step: Area.WORK in areas_of(USE_CASES[step[0]]))
 Transaction = list[tuple[str, list[int]]]
@@ -190,9 +195,9 @@ def test_every_space_is_whole_after_every_use_case(store: Store, engine: str) ->
 def test_no_module_of_use_cases_is_forgotten() -> None:
     """Whatever in `services/` works in a unit of work is named in `MODULES`, or is part of one."""
     found = {
-        each.name
-        for each in pkgutil.iter_modules(services.__path__)
-        if takes_uow(importlib.import_module(f"{services.__name__}.{each.name}"))
+        each.name.removeprefix(f"{services.__name__}.")
+        for each in pkgutil.walk_packages(services.__path__, f"{services.__name__}.")
+        if takes_uow(importlib.import_module(each.name))
     }
     assert found == MODULES.keys() | PARTS, "see tests/contract/use_cases.py"
 
@@ -212,7 +217,7 @@ def test_every_use_case_can_be_done(store: Store, name: str) -> None:
     for _ in range(200):
         if spaces.attempt([(name, random.choices(range(31), k=7))]):
             return
-        for each in (random.choice(TRIED), "keeping.add", "claiming.claim"):
+        for each in (random.choice(TRIED), "crud.add", "plan.claims.claim"):
             spaces.attempt([(each, random.choices(range(31), k=7))])
     pytest.fail("it was refused every time: see BY_NAME")
 

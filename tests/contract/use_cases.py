@@ -52,33 +52,33 @@ UseCase = Callable[..., Any]
 
 WORK, RECORD, CHECKPOINTS = (Area.WORK,), (Area.RECORD,), (Area.CHECKPOINTS,)
 MODULES = {
-    "accounts": RECORD,
-    "advice": RECORD,
-    "agent_tracker": RECORD,
-    "board": WORK,
-    "change_sets": WORK,
-    "checkpoints": CHECKPOINTS,
-    "claiming": WORK,
-    "crew": WORK,
-    "depending": WORK,
-    "drawing": WORK,
-    "errands": WORK,
-    "grading": RECORD,
-    "keeping": (*WORK, *WORK, *RECORD),
-    "logs": WORK,
-    "margins": WORK,
-    "ordering": WORK,
-    "plan_files": WORK,
-    "proposals": WORK,
-    "recall": RECORD,
-    "reviewing": WORK,
-    "status": WORK,
-    "talking": WORK,
-    "tracking": RECORD,
-    "worktrees": WORK,
+    "agents.accounts": RECORD,
+    "record.setup_advice": RECORD,
+    "agent_tracker.import_records": RECORD,
+    "plan.board": WORK,
+    "journal.undo": WORK,
+    "checkpoints.threads": CHECKPOINTS,
+    "plan.claims": WORK,
+    "agents.agent_lifecycle": WORK,
+    "plan.dependencies": WORK,
+    "plan.diagram": WORK,
+    "plan.errands": WORK,
+    "record.grading": RECORD,
+    "crud": (*WORK, *WORK, *RECORD),
+    "agents.logs": WORK,
+    "agents.editor_comments": WORK,
+    "plan.schedule": WORK,
+    "plan_text.import_export": WORK,
+    "plan.proposals": WORK,
+    "record.prior_art": RECORD,
+    "plan.reviews": WORK,
+    "plan.status": WORK,
+    "messaging": WORK,
+    "record.record_ingest": RECORD,
+    "agents.worktrees": WORK,
 }
 """The modules of use cases, and in which areas they are at home."""
-PARTS = {"phases", "plan_matching", "plan_rows"}
+PARTS = {"plan.phases", "plan_text.matching", "plan_text.render"}
 """The modules that use cases are made of and nobody calls by themselves."""
 HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
@@ -94,9 +94,14 @@ def takes_uow(module: ModuleType) -> list[UseCase]:
     ]
 
 
+def module_of(use_case: UseCase) -> str:
+    """The module it is in, from `services` on."""
+    return use_case.__module__.removeprefix("herdbook.services.")
+
+
 def name_of(use_case: UseCase) -> str:
     """Its name with that of its module."""
-    return f"{use_case.__module__.rpartition('.')[2]}.{use_case.__name__}"
+    return f"{module_of(use_case)}.{use_case.__name__}"
 
 
 USE_CASES = {
@@ -108,7 +113,7 @@ USE_CASES = {
 
 def areas_of(use_case: UseCase) -> tuple[Area, ...]:
     """The areas in which a use case can be tried."""
-    return MODULES[use_case.__module__.rpartition(".")[2]]
+    return MODULES[module_of(use_case)]
 
 
 class Call:

@@ -32,8 +32,8 @@ def claim_until_none(
     """Claim tasks, several in a unit of work, until none is left, and keep them."""
 
     def claim(uow: UnitOfWork) -> list[str]:
-        claims = (claims.claim(uow, agent_id, halts=NO_HALTS, ttl=LONG) for _ in range(several))
-        return [each.task.id for each in claims if each is not None]
+        given = (claims.claim(uow, agent_id, halts=NO_HALTS, ttl=LONG) for _ in range(several))
+        return [each.task.id for each in given if each is not None]
 
     claimed: list[str] = []
     with opened(place) as store:

@@ -155,7 +155,6 @@ def test_tools_of_a_warm_server_open_nothing(
         assert counts.counts["commits"] == 1
         for number in range(3):
             person("task", "add", f"task {number}")
-        use("claim")
         use("message", content="I have begun")
         assert (counts.opened, counts.counts["writes"], counts.counts["commits"]) == ([], 1, 1)
         use("claim")

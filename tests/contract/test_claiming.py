@@ -146,9 +146,9 @@ def test_one_unit_of_work_claims_one_task_after_the_other(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     tasks = add_tasks(begin, *(Task(name="x", order=n) for n in range(2)))
     with begin() as uow:
-        claims = [claims.claim(uow, agent, halts=NO_HALTS) for _ in range(3)]
+        given = [claims.claim(uow, agent, halts=NO_HALTS) for _ in range(3)]
         uow.commit()
-    assert [claim and claim.task.id for claim in claims] == [tasks[0].id, tasks[1].id, None]
+    assert [claim and claim.task.id for claim in given] == [tasks[0].id, tasks[1].id, None]
 
 
 def test_nobody_claims_for_an_unknown_agent(begin: Begin) -> None:

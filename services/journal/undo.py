@@ -8,7 +8,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import Op
 from herdbook.domain.plan.claims import phase_after_new_task
 from herdbook.domain.plan.model import ChangeSet, ChangeSetStatus
-from herdbook.ports.engine.dictionary import CHANGE_SETS, PHASES, PROPOSALS, TASKS
+from herdbook.ports.engine.dictionary import CHANGE_SETS, PHASES, PROPOSALS, TASKS, WORKTREES
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import Query, admits, find
 from herdbook.ports.repositories.base import PAGE
@@ -62,7 +62,10 @@ def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
 
 
 def _told(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
-    """What the transaction did, but for the change set itself."""
+    """What the transaction did, but for the change set itself and the sight of a worktree.
+
+    Where somebody worked is written with whatever was done there, and is no part of it.
+    """
     entries = uow.journal.of_tx(change_set.tx)
     if not entries:
         reason = (
@@ -70,7 +73,11 @@ def _told(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
         )
         raise InvalidValue("tx", reason)
     told = effects(uow.dictionary, entries)
-    return [each for each in told if (each.kind, each.key) != (CHANGE_SETS, change_set.id)]
+    return [
+        each
+        for each in told
+        if each.kind is not WORKTREES and (each.kind, each.key) != (CHANGE_SETS, change_set.id)
+    ]
 
 
 def _saved_and_there(uow: UnitOfWork, change_set: ChangeSet, told: Iterable[Effect]) -> ByKind:

@@ -77,6 +77,7 @@ MODULES = {
     "plan.status": WORK,
     "messaging": WORK,
     "record.record_ingest": RECORD,
+    "agents.worktree_changes": WORK,
     "agents.worktrees": WORK,
 }
 """The modules of use cases, and in which areas they are at home."""

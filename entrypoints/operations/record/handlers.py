@@ -5,16 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.git import folder_for_git, history
+from herdbook.adapters.git.event_folders import TROUBLE
 from herdbook.adapters.git.git_process import elsewhere
 from herdbook.adapters.stores.urls import shown_url
-from herdbook.adapters.user_state import dirs, spool
+from herdbook.adapters.user_state import dirs, flush_notes, spool
 from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.context import AppContext, text_of
-from herdbook.entrypoints.hooks import locate_events, spool_flush
+from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.operations.record import export_files
 from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -165,9 +166,9 @@ def doctor(here: AppContext) -> dict[str, Any]:
         halted = here.read(Area.RECORD, _halted)
     except HerdbookError as error:
         reason = str(error)
-    failure = spool_flush.last_failure()
+    failure = flush_notes.last_failure()
     ahead = _clocks_ahead(here)
-    unplaced = locate_events.notes()
+    unplaced = flush_notes.unlocated()
     return {
         "ok": reason is None and failure is None and not ahead and not unplaced,
         "spool": str(spool.folder()),
@@ -236,7 +237,7 @@ def _export_of(here: AppContext, folder: str) -> list[Path]:
     """Write the exports of another folder's worktree; trouble with it is a warning."""
     try:
         return _export(here, AppContext.at(Path(folder), elsewhere(here.workspace.variables)))
-    except locate_events.TROUBLE as error:
+    except TROUBLE as error:
         here.warn(f"{text_of(folder)} gets no exports: {error}")
         return []
 

@@ -5,21 +5,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from herdbook.adapters.git import pin
-from herdbook.adapters.git import worktrees as git
+from herdbook.adapters import git
+from herdbook.adapters.git import worktrees as git_worktrees
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state.dirs import make_private
 from herdbook.adapters.workspace import link_privately
-from herdbook.domain.errors import InvalidValue, NotFound, WorktreeInUse
+from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.identity import GitFacts, repository_id, worktree_id
+from herdbook.domain.location.identity import GitFacts
 from herdbook.domain.location.resolve import FOLDER, Place, file_url
 from herdbook.domain.location.settings import BACKENDS, Scope
 from herdbook.entrypoints.context import AppContext, text_of
-from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.git import GitWorktree
-from herdbook.services.agents import worktrees
+from herdbook.services.agents import worktree_changes, worktrees
 from herdbook.services.agents.worktrees import Inhabitants
 from herdbook.services.stores.copy_spaces import copy
 
@@ -36,14 +36,22 @@ def add(
         raise InvalidValue("name", "must be one word that can be a folder's name")
     folder = here.workspace.folder / path if path else _home_of(here) / name
     with here.open(Area.WORK, create=True) as store:
-        made = git.add(facts, folder, branch or name, base)
-        pin(made, repository_id(made), _unused_id(store, here.workspace.space(Area.WORK), made))
+        space = here.workspace.space(Area.WORK)
+        known = read(store, space, worktree_changes.known_ids)
+        made = worktree_changes.add(
+            git, git_worktrees, facts, folder, branch=branch or name, base=base, known=known
+        )
+        workspace = here.workspace
         there = AppContext.at(
-            Path(made.top_level or folder), here.workspace.variables, here.workspace.arguments
+            Path(made.top_level or folder), workspace.variables, workspace.arguments
         )
         links = _link_stores(there)
-        for place in (here, there):
-            run(store, here.workspace.space(Area.WORK), place.see, actor=place.actor)
+
+        def see_both(uow: UnitOfWork) -> None:
+            for each in (here, there):
+                each.see(uow)
+
+        run(store, space, see_both, actor=here.actor)
     return {
         "worktree_id": there.workspace.worktree_id,
         "path": text_of(there.workspace.folder),
@@ -54,7 +62,7 @@ def add(
 
 def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
     """List the worktrees git knows, and with `all` those that only the journal still knows."""
-    there = git.listed(_facts(here))
+    there = git_worktrees.listed(_facts(here))
     rows = [_listed(here, each) for each in there if not each.is_bare]
     if all:
         known = {row["worktree_id"] for row in rows}
@@ -75,36 +83,29 @@ def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the
 def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
     """Take a worktree down; its history stays, and what it kept of its own is archived first."""
     facts = _facts(here)
-    chosen = _chosen(here, worktree, git.listed(facts))
-    path = Path(chosen.path)
-    if chosen.is_main or chosen.is_bare:
-        raise InvalidValue("worktree", "the main worktree is the repository's own and stays")
-    if chosen.prunable is not None:
-        raise InvalidValue("worktree", f"{chosen.prunable}; `herdbook worktree prune` forgets it")
-    if here.workspace.folder.resolve().is_relative_to(path):
-        raise InvalidValue("worktree", "you are inside it; call this from another folder")
+    asked = str((here.workspace.folder / worktree).resolve())
+    chosen = worktree_changes.choose(git_worktrees.listed(facts), worktree, asked)
     within = _inhabitants(here, chosen.worktree_id)
-    if not force:
-        if within.at_work:
-            names = ", ".join(agent.name for agent in within.at_work)
-            raise WorktreeInUse(text_of(path), f"agents are at work in it: {names}")
-        if not git.is_clean(path):
-            raise WorktreeInUse(text_of(path), "it holds changes that are not committed")
-    archived = _archive(
-        here,
-        AppContext.at(path, here.workspace.variables, here.workspace.arguments),
-        chosen.worktree_id or "",
+    there = AppContext.at(Path(chosen.path), here.workspace.variables, here.workspace.arguments)
+    archived = worktree_changes.remove(
+        git_worktrees,
+        facts,
+        chosen,
+        within,
+        lambda: _archive(here, there, chosen.worktree_id or ""),
+        stands_in=here.workspace.folder.resolve(),
+        shown=text_of(chosen.path),
+        force=force,
     )
-    git.remove(facts, path, force=force)
     return {**_gone(chosen.worktree_id, chosen.path, chosen.branch, within), "archived": archived}
 
 
 def prune(here: AppContext) -> dict[str, Any]:
     """Let git forget worktrees whose folders are gone; says who was in them."""
     facts = _facts(here)
-    before = {each.path: each for each in git.listed(facts)}
+    before = {each.path: each for each in git_worktrees.listed(facts)}
     pruned = []
-    for path in git.prune(facts):
+    for path in git_worktrees.prune(facts):
         known = before.get(path)
         identity = known.worktree_id if known else None
         branch = known.branch if known else None
@@ -128,15 +129,6 @@ def _home_of(here: AppContext) -> Path:
     return root.with_name(f"{root.name.removesuffix('.git')}.worktrees")
 
 
-def _unused_id(store: Store, space: str, made: GitFacts) -> str:
-    """The identity of a new worktree: git uses a name again, but its history is another one's."""
-    known = read(store, space, lambda uow: {each.id for each in uow.worktrees.page()})
-    identity = worktree_id(made)
-    while identity in known:
-        identity = worktree_id(made._replace(machine_id=f"{made.machine_id} {identity}"))
-    return identity
-
-
 def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
     """Link each file of scope `repo` into the worktree's own folder, for whoever looks there."""
     links = []
@@ -150,23 +142,6 @@ def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
         if (folder / target.name).is_symlink():
             links.append((folder / target.name, target))
     return links
-
-
-def _chosen(here: AppContext, asked: str, listed: list[GitWorktree]) -> GitWorktree:
-    path = str((here.workspace.folder / asked).resolve())
-    for matches in (
-        lambda each: each.worktree_id == asked,
-        lambda each: each.path == path,
-        lambda each: each.branch == asked,
-        lambda each: Path(each.path).name == asked,
-    ):
-        found = [each for each in listed if matches(each)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(each.worktree_id or each.path for each in found)
-            raise InvalidValue("worktree", f"{asked!r} could be any of {ids}")
-    raise NotFound("worktree", asked)
 
 
 def _listed(here: AppContext, each: GitWorktree) -> dict[str, Any]:

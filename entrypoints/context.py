@@ -115,6 +115,8 @@ class Identity:
         self._workspace = workspace
         self.agent_name = agent_name or workspace.variables.get(AGENT) or None
         self.session = session or workspace.variables.get(SESSION) or None
+        self.is_found = False
+        """Whether `agent_name` is that of an agent which was read from the store in this call."""
         self._found: tuple[ReferenceType[UnitOfWork], Agent | None] | None = None
 
     def agent(self, uow: "UnitOfWork") -> "Agent | None":

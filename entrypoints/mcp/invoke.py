@@ -38,6 +38,7 @@ def call(tool: Tool, caller: Caller, given: Mapping[str, Any], gone: Event) -> d
         return _introduced(tool, caller, values)
     name = caller.agent() if tool.personal else None
     here = caller.here(name)
+    here.identity.is_found = name is not None
     if name is not None and not tool.reads and tool.name not in _CHECK_HALTS:
         here.note = note_if_unknown(here.halts(), name)
     if tool.acts:

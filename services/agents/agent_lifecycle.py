@@ -160,13 +160,15 @@ def acting(
 
     A name that nobody has here stands for nobody, and not for somebody else.
     """
-    session = _of_session(uow, session_id)
-    running = AgentStatus.RUNNING
-    here = [] if worktree_id is None else uow.agents.of_worktree(worktree_id, running)
-    of_session = None if session is None else session.name
-    name = who(variable, of_session, [agent.name for agent in here])
+    name = who(variable, None, ())
     if name is None:
-        return None
+        # Only now: a worktree may have a hundred agents, and every call would read them.
+        session = _of_session(uow, session_id)
+        if session is not None:
+            return session
+        running = AgentStatus.RUNNING
+        here = [] if worktree_id is None else uow.agents.of_worktree(worktree_id, running)
+        return here[0] if len(here) == 1 else None
     named = uow.agents.by_name(name)
     if named is None and name.startswith(f"{AGENTS.prefix}_"):
         return uow.agents.find(name)

@@ -11,7 +11,6 @@ from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import Halts
-from herdbook.services.agents.halts import refuse_halted
 from herdbook.services.plan import phases
 
 CANDIDATES = 10
@@ -44,6 +43,8 @@ def claim(
     way instead of being given out once more. Raises AgentHalted for an agent that `halts` knows to
     be halted; where they cannot be asked, it may go on, and the journal tells so.
     """
+    from herdbook.services.agents.halts import refuse_halted  # noqa: PLC0415 - `ready` needs none
+
     agent = uow.agents.get(agent_id)
     refuse_halted(uow, halts, agent.name)
     limit = CANDIDATES

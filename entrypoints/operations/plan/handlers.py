@@ -13,7 +13,6 @@ from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
-from herdbook.services.agents.halts import note_if_unknown
 from herdbook.services.plan import claims
 
 
@@ -26,6 +25,8 @@ def claim(
     ttl: timedelta,
 ) -> dict[str, Any]:
     """Give the most urgent ready task to an agent; NotFound if there is nothing to do for it."""
+    from herdbook.services.agents.halts import note_if_unknown  # noqa: PLC0415 - others need none
+
     halts = here.halts()
     # Asked before the transaction: nobody waits for it while another store is read.
     note_if_unknown(halts, agent_name(here, agent))

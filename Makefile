@@ -67,6 +67,7 @@ bench: setup
 
 docs: setup
 	$(BIN)/python -m herdbook.entrypoints.cli.reference > docs/commands.md
+	$(BIN)/python -m herdbook.entrypoints.cli.reference errors > docs/errors.md
 
 demo: setup
 	$(BIN)/herdbook demo $(ARGS)

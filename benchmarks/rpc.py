@@ -23,7 +23,7 @@ from benchmarks.commands import repository
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.client import Client
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.serialize import as_data
+from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.unit_of_work.run import read
 from herdbook.services import crud
@@ -154,7 +154,7 @@ def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     with here.open(Area.WORK) as store, Client.spawn(root, variables=variables) as herd:
         for _ in range(ROUNDS):
             within.append(
-                timed(lambda: as_data(TASKS, read(store, space, crud.named, TASKS, task_id)))
+                timed(lambda: row_to_data(read(store, space, crud.named, TASKS, task_id)))
             )
             pings.append(timed(lambda: pipes.ask(question)))
             floors.append(timed(lambda: floor.ask(answer)))

@@ -20,13 +20,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Self, TypeVar
 
-from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.entrypoints.rpc.codes import rebuilt
-from herdbook.entrypoints.rpc.framing import Fault, Framer, framed
-from herdbook.entrypoints.rpc.messages import RpcError, encoded
-from herdbook.ports.engine.codec import decode
-from herdbook.ports.engine.dictionary import DICTIONARY
-from herdbook.ports.engine.kinds import Kind
+from herdbook.domain.errors import StoreUnavailable
+from herdbook.entrypoints.operations.wire_converter import check_row_type, structure
+from herdbook.entrypoints.rpc.errors import to_exception
+from herdbook.entrypoints.rpc.framing import Fault, Framer, add_framing
+from herdbook.entrypoints.rpc.messages import RpcError, encode
 
 E = TypeVar("E")
 
@@ -35,7 +33,7 @@ CHUNK = 65_536
 
 
 class Notification(NamedTuple):
-    """Something the server tells by itself; with an `id`, it asks and waits for a reply."""
+    """A message that the server sends by itself; with an `id`, it waits for a reply."""
 
     method: str
     params: Any
@@ -43,21 +41,21 @@ class Notification(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A call that is under way: its id, and where its answer will be."""
+    """A call in flight: its id and the future of its answer."""
 
     id: int
     answer: "Future[Any]"
 
     def result(self, timeout: float | None = None) -> Any:
-        """Wait for the answer; raises what the server refused it with."""
+        """Wait for the answer; raises the error that the server answered with."""
         return self.answer.result(timeout)
 
 
 class Client:
-    """A program's end of a server; a context manager that ends it.
+    """A client of its own server; a context manager that ends the server.
 
-    Calls may come from many threads, and one does not wait for another. Whoever subscribes to the
-    journal reads `notifications`: until then they are kept here.
+    Calls may come from many threads, and one does not wait for another. `notifications` gives the
+    entries of a journal subscription; until it is read they are queued here.
     """
 
     def __init__(
@@ -133,19 +131,20 @@ class Client:
 
     def one(self, entity: type[E], method: str, /, **params: Any) -> E:
         """Call a method that answers with a row."""
-        return decode(_kind_of(entity), self.call(method, **params))
+        check_row_type(entity)
+        return structure(self.call(method, **params), entity)
 
     def many(self, entity: type[E], method: str, /, **params: Any) -> list[E]:
         """Call a method that answers with rows."""
-        kind = _kind_of(entity)
-        return [decode(kind, each) for each in self.call(method, **params)]
+        check_row_type(entity)
+        return structure(self.call(method, **params), list[entity])  # type: ignore[valid-type]
 
     def begin(self, method: str, /, **params: Any) -> Pending:
         """Call a method without waiting for its answer."""
         id_, answer = next(self._numbers), Future[Any]()
         with self._mutex:
             if self._ended:
-                raise _ended()
+                raise _server_ended()
             self._waiting[id_] = answer
         self._send({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
         return Pending(id_, answer)
@@ -155,21 +154,21 @@ class Client:
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def cancel(self, pending: Pending) -> None:
-        """Call a request off; it is answered with an error if it could still be stopped."""
+        """Cancel a call; it is answered with an error if it could still be stopped."""
         self.notify("$/cancelRequest", id=pending.id)
 
     def notifications(self) -> Iterator[Notification]:
-        """What the server tells by itself, as it comes, until the server has ended."""
+        """The messages that the server sends by itself, until it has ended."""
         while (each := self._notifications.get()) is not None:
             yield each
-        self._notifications.put(None)  # for whoever asks once more
+        self._notifications.put(None)  # for the next call
 
     def reply(self, asked: Notification, result: Any) -> None:
-        """Answer what the server asked."""
+        """Answer a request of the server."""
         self._send({"jsonrpc": "2.0", "id": asked.id, "result": result})
 
     def close(self) -> int | None:
-        """Let the server finish what was begun and end; the exit code of its process."""
+        """Let the server finish and end; returns the exit code of its process."""
         if not self._closed:
             self._closed = True
             os.close(self._outgoing)
@@ -185,13 +184,13 @@ class Client:
         self.close()
 
     def _send(self, message: Any) -> None:
-        left = memoryview(framed(encoded(message), headers=False))
+        left = memoryview(add_framing(encode(message), headers=False))
         with self._mutex:
             try:
                 while left:
                     left = left[os.write(self._outgoing, left) :]
             except OSError as error:
-                raise _ended() from error
+                raise _server_ended() from error
 
     def _read(self) -> None:
         framer = Framer(LARGEST_ANSWER)
@@ -204,7 +203,7 @@ class Client:
             waiting, self._waiting = list(self._waiting.values()), {}
         os.close(self._incoming)
         for each in waiting:
-            each.set_exception(_ended())
+            each.set_exception(_server_ended())
         self._notifications.put(None)
 
     def _take(self, frame: bytes) -> None:
@@ -220,17 +219,10 @@ class Client:
         if waiting is None:
             return
         if "error" in message:
-            waiting.set_exception(rebuilt(RpcError.read(message["error"])))
+            waiting.set_exception(to_exception(RpcError.from_data(message["error"])))
         else:
             waiting.set_result(message["result"])
 
 
-def _ended() -> StoreUnavailable:
+def _server_ended() -> StoreUnavailable:
     return StoreUnavailable("herdbook rpc", "it ended before it answered")
-
-
-def _kind_of(entity: type[E]) -> Kind[E]:
-    for kind in DICTIONARY:
-        if kind.entity is entity:
-            return kind
-    raise InvalidValue("entity", f"{entity.__name__} is no kind of rows that Herdbook keeps")

@@ -9,12 +9,10 @@ from typing import Any, TypeVar
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
-from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import every
 from herdbook.ports.engine.query import Query, find, starting_with
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan import phases
 
 E = TypeVar("E")
 
@@ -75,8 +73,6 @@ def resolved(uow: UnitOfWork, kind: Kind[Any], values: Mapping[str, Any]) -> dic
 def add(uow: UnitOfWork, kind: Kind[E], values: Mapping[str, Any]) -> E:
     """Add a row with these values; what is left out has its default."""
     (row,) = uow.add(kind, [kind.entity(**resolved(uow, kind, values))])
-    if isinstance(row, Task):
-        phases.follow(uow, None, row)
     return row
 
 
@@ -87,8 +83,6 @@ def change(uow: UnitOfWork, kind: Kind[E], text: str, values: Mapping[str, Any])
     if changed == row:
         return row
     (saved,) = uow.save(kind, [changed])
-    if isinstance(row, Task) and isinstance(saved, Task):
-        phases.follow(uow, row, saved)
     return saved
 
 

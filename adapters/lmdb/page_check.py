@@ -16,7 +16,7 @@ from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 LEAST_SECONDS = 60.0
 BYTES_A_SECOND = 4 << 20
 """Far less than it takes on any machine, so that only a file made to keep us busy exceeds it."""
-_PROGRAM = Path(__file__).with_name("verify_pages.py")
+_PROGRAM = Path(__file__).with_name("page_check_process.py")
 _LEAKS = "neither reachable nor in the freeDB"
 
 

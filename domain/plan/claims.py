@@ -6,10 +6,7 @@ from typing import NamedTuple
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, StaleFence
 from herdbook.domain.plan.model import (
-    ExecutionMode,
     Initiative,
-    Phase,
-    PhaseStatus,
     Task,
     TaskCategory,
     TaskStatus,
@@ -126,23 +123,3 @@ def release(task: Task) -> Task:
 def retry(task: Task) -> Task:
     """The task once a person lets it be tried again from the start."""
     return evolve(task, status=TaskStatus.PENDING, retry_count=0, assignee_id=None)
-
-
-def phase_after_claim(phase: Phase) -> Phase:
-    """The first claim in a phase begins it."""
-    if phase.status is PhaseStatus.IN_PROGRESS:
-        return phase
-    return evolve(phase, status=PhaseStatus.IN_PROGRESS)
-
-
-def phase_after_last_task(phase: Phase, initiative: Initiative | None) -> Phase:
-    """When its last task is completed, a phase waits for its review, or is done."""
-    yolo = initiative is not None and initiative.execution_mode is ExecutionMode.YOLO
-    return evolve(phase, status=PhaseStatus.COMPLETED if yolo else PhaseStatus.PENDING_REVIEW)
-
-
-def phase_after_new_task(phase: Phase) -> Phase:
-    """A task added to a finished phase takes it up again."""
-    if phase.status in (PhaseStatus.COMPLETED, PhaseStatus.PENDING_REVIEW):
-        return evolve(phase, status=PhaseStatus.IN_PROGRESS)
-    return phase

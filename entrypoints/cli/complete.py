@@ -1,9 +1,9 @@
-"""What could be typed next, for shells: from the table alone, so that it is there at once."""
+"""Completions for shells, from the table alone, so that they take no time."""
 
 from collections.abc import Sequence
 
-from herdbook.entrypoints.cli.parser import named, parameters_of, shown
-from herdbook.entrypoints.operations.model import Operation
+from herdbook.entrypoints.cli.parser import SHELL, find_operation
+from herdbook.entrypoints.operations.model import Operation, option_name, parameters_of
 from herdbook.entrypoints.operations.registry import OPERATIONS
 
 COMMON = ("--json", "--help", "-C", "--store", "--work", "--checkpoints", "--record")
@@ -12,7 +12,7 @@ COMMON = ("--json", "--help", "-C", "--store", "--work", "--checkpoints", "--rec
 def candidates(words: Sequence[str]) -> list[str]:
     """The words that could stand where the last one is, in order."""
     *before, last = words or [""]
-    operation, _ = named(before)
+    operation, _ = find_operation(before)
     found = _commands(before) if operation is None else _options(operation, before)
     return sorted({each for each in found if each.startswith(last)})
 
@@ -27,10 +27,10 @@ def _commands(before: Sequence[str]) -> list[str]:
 def _options(operation: Operation, before: Sequence[str]) -> list[str]:
     parameters = parameters_of(operation)
     for parameter in parameters:
-        if before[-1] == f"--{shown(parameter)}" and parameter.kind != "flag":
-            return list(parameter.choices or (("yes", "no") if parameter.kind == "yesno" else ()))
+        if before[-1] == f"--{option_name(parameter)}" and parameter.kind != "flag":
+            return list(parameter.choices or (SHELL.flags if parameter.kind == "yesno" else ()))
     choices = [
         each for parameter in parameters if parameter.positional for each in parameter.choices
     ]
-    options = [f"--{shown(each)}" for each in parameters if not each.positional]
+    options = [f"--{option_name(each)}" for each in parameters if not each.positional]
     return [*choices, *options, *COMMON]

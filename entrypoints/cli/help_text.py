@@ -1,4 +1,4 @@
-"""What the command line says about itself."""
+"""Help texts of the command line."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -34,8 +34,8 @@ def overview(group: Sequence[str] = ()) -> str:
     )
 
 
-def unknown(words: Sequence[str]) -> str:
-    """What to say to a command that there is not, with what was probably meant."""
+def describe_unknown(words: Sequence[str]) -> str:
+    """The error for an unknown command, with the closest known one."""
     commands = {" ".join(each.words): each for each in OPERATIONS}
     asked = " ".join(word for word in words[:2] if not word.startswith("-"))
     near = get_close_matches(asked, commands, n=1) or get_close_matches(words[0], commands, n=1)

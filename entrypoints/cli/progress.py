@@ -1,12 +1,12 @@
-"""Progress on a terminal: one line that is written over and over."""
+"""Progress on a terminal: one line that is redrawn."""
 
 import sys
 
 WIDTH = 30
 
 
-def on_terminal(space: str, done: int, total: int) -> None:
-    """Draw how far a space is; the last stroke clears the line."""
+def draw_progress(space: str, done: int, total: int) -> None:
+    """Draw how many rows of a space are done; the last call clears the line."""
     if done >= total:
         sys.stderr.write("\r\x1b[K")
     else:

@@ -1,7 +1,14 @@
-"""The reference of all commands, written from the table into docs/commands.md by `make docs`."""
+"""The reference pages that `make docs` writes from the tables of operations and of errors."""
 
-from herdbook.entrypoints.cli.parser import parameters_of, shown
-from herdbook.entrypoints.operations.model import Operation, Parameter
+import sys
+
+from herdbook.entrypoints.operations.error_table import ERRORS
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    option_name,
+    parameters_of,
+)
 from herdbook.entrypoints.operations.registry import OPERATIONS
 
 HEAD = """\
@@ -17,8 +24,21 @@ Exit codes: 0 done, 1 refused by a rule, 2 usage, 3 not found, 4 conflict or bus
 unavailable.
 """
 
+ERRORS_HEAD = """\
+# Errors
 
-def reference() -> str:
+Made from the table of errors by `make docs`. The command line, [JSON-RPC](rpc.md), the
+[tools for agents](mcp.md) and the Python client report the same errors; `--json` prints one as
+`{"error": {"type", "message", …}}`, and the thousands of an RPC code are the exit code. An agent
+that uses the tools is told what to do next, in the words of the last column unless its tool has
+words of its own.
+
+| type | when | exit code | RPC code | HTTP status | advice for agents |
+|---|---|---|---|---|---|\
+"""
+
+
+def command_reference() -> str:
     """Every command with its parameters and its example, group by group."""
     groups = dict.fromkeys(each.words[0] for each in OPERATIONS)
     parts = [HEAD]
@@ -31,27 +51,27 @@ def reference() -> str:
 
 def _command(operation: Operation) -> str:
     parameters = parameters_of(operation)
-    places = " ".join(_place(each) for each in parameters if each.positional)
+    places = " ".join(_placeholder(each) for each in parameters if each.positional)
     name = f"herdbook {' '.join(operation.words)} {places}".strip()
     alias = f" (also `herdbook {operation.alias}`)" if operation.alias else ""
     lines = [f"### `{name}`", f"{operation.help[0].upper()}{operation.help[1:]}{alias}.", ""]
-    lines += [f"- `{_spelt(each)}`: {each.help}{_more(each)}" for each in parameters]
+    lines += [f"- `{_spelling(each)}`: {each.help}{_details(each)}" for each in parameters]
     lines += [*([""] if parameters else []), "```sh", operation.example, "```", ""]
     return "\n".join(lines)
 
 
-def _place(parameter: Parameter) -> str:
-    name = shown(parameter).upper() + ("…" if parameter.many else "")
+def _placeholder(parameter: Parameter) -> str:
+    name = option_name(parameter).upper() + ("…" if parameter.many else "")
     return name if parameter.required or parameter.many else f"[{name}]"
 
 
-def _spelt(parameter: Parameter) -> str:
+def _spelling(parameter: Parameter) -> str:
     if parameter.positional:
-        return _place(parameter)
-    return f"--{shown(parameter)}"
+        return _placeholder(parameter)
+    return f"--{option_name(parameter)}"
 
 
-def _more(parameter: Parameter) -> str:
+def _details(parameter: Parameter) -> str:
     said = []
     if parameter.choices:
         said.append(f"one of {', '.join(parameter.choices)}")
@@ -62,5 +82,19 @@ def _more(parameter: Parameter) -> str:
     return f" ({'; '.join(said)})" if said else ""
 
 
+def error_reference() -> str:
+    """Every class of errors with its codes and what an agent is told to do."""
+    rows = [
+        f"| `{error.__name__}` | {_first_sentence(error)} | {row.exit_code} | {row.code} "
+        f"| {row.http_status} | {row.advice.replace('{tool}', 'the tool')} |"
+        for error, row in ERRORS.items()
+    ]
+    return "\n".join([ERRORS_HEAD, *rows, ""])
+
+
+def _first_sentence(error: type) -> str:
+    return (error.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
 if __name__ == "__main__":
-    print(reference(), end="")
+    print(error_reference() if sys.argv[1:] == ["errors"] else command_reference(), end="")

@@ -1,4 +1,4 @@
-"""The command line, made from the table of operations."""
+"""The `herdbook` program: finds the operation, calls its handler, prints its answer."""
 
 import gc
 import os
@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.entrypoints.cli.parser import Call, named, parsed
+from herdbook.entrypoints.cli.parser import ParsedCommand, find_operation, parse
 from herdbook.entrypoints.context import AppContext, Progress, no_progress
 from herdbook.entrypoints.operations import error_table
 from herdbook.entrypoints.operations.model import Operation, code_of
+from herdbook.entrypoints.operations.serialize import to_data
 
 COMPLETE = "--complete"
-"""How a shell asks what could come next; see `completion`."""
+"""How a shell asks for completions; see `complete`."""
 HELP = ("-h", "--help", "help")
 
 
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read us has seen enough; nothing may complain at exit.
+        # The reader has closed the pipe; nothing may complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -45,42 +46,54 @@ def _run(words: list[str]) -> int:
 
             print("\n".join(candidates(words[1:])))
             return 0
-        operation, rest = named(words)
+        operation, rest = find_operation(words)
         if operation is None:
-            return _guided(rest)
-        return _call(operation, parsed(operation, rest))
+            return _print_help(rest)
+        return _call(operation, parse(operation, rest))
     except HerdbookError as error:
-        _tell(error, as_json=as_json)
-        return error_table.exit_code(error)
+        _print_error(error, as_json=as_json)
+        return error_table.row_of(error).exit_code
     except BrokenPipeError:
         raise
     except Exception as error:
         if os.environ.get("HERDBOOK_DEBUG"):
             raise
         reason = f"{type(error).__name__}: {error}"
-        _say(
+        _warn(
             f"this should not have happened ({reason}). Nothing is known to be lost; "
             "HERDBOOK_DEBUG=1 shows where it was"
         )
         return error_table.DEFECT
 
 
-def _call(operation: Operation, call: Call) -> int:
+def _call(operation: Operation, call: ParsedCommand) -> int:
     here = AppContext.at(
-        Path(call.folder), os.environ, call.places, progress=_progress(), warn=_say
+        Path(call.folder), os.environ, call.places, progress=_progress(), warn=_warn
     )
     with here.stores.hold():
         answer = code_of(operation.code)(here, **call.arguments)
         if isinstance(answer, Iterator):
+            answers = _serialize_each(answer)
             if operation.live and not call.as_json and sys.stdout.isatty():
-                return _exit_code(code_of(operation.live)(answer))
-            return _follow(operation, answer, as_json=call.as_json)
-    _print(operation, answer, as_json=call.as_json, indent=2)
-    return _exit_code(answer)
+                return _exit_code(code_of(operation.live)(answers))
+            return _follow(operation, answers, as_json=call.as_json)
+        data = to_data(answer)
+    _print(operation, data, as_json=call.as_json, indent=2)
+    return _exit_code(data)
+
+
+def _serialize_each(answers: Iterator[Any]) -> Iterator[Any]:
+    """Answer after answer as JSON data; closed together with what gives them."""
+    try:
+        for each in answers:
+            yield to_data(each)
+    finally:
+        if close := getattr(answers, "close", None):
+            close()
 
 
 def _follow(operation: Operation, answers: Iterator[Any], *, as_json: bool) -> int:
-    """Print answer after answer; what is there to be watched ends well when somebody has enough."""
+    """Print answer after answer; Ctrl-C ends what only watches with 0."""
     code = 0
     try:
         for each in answers:
@@ -103,13 +116,13 @@ def _print(operation: Operation, answer: Any, *, as_json: bool, indent: int | No
 
         print(json.dumps(answer, ensure_ascii=False, indent=indent, default=str))
         return
-    text = code_of(operation.screen)(answer)
+    text = code_of(operation.view)(answer)
     if text:
         print(text)
 
 
-def _guided(words: list[str]) -> int:
-    """Help for who named no operation; InvalidValue with a hint if they meant one."""
+def _print_help(words: list[str]) -> int:
+    """Print help if no operation is named; InvalidValue for an unknown one."""
     from herdbook.entrypoints.cli import help_text  # noqa: PLC0415
 
     if not words or words[0] in HELP:
@@ -119,26 +132,27 @@ def _guided(words: list[str]) -> int:
     elif (len(words) == 1 or words[1] in HELP) and help_text.is_group(words[0]):
         print(help_text.overview(words[:1]))
     else:
-        raise InvalidValue(" ".join(words[:2]), help_text.unknown(words))
+        raise InvalidValue(" ".join(words[:2]), help_text.describe_unknown(words))
     return 0
 
 
-def _tell(error: HerdbookError, *, as_json: bool) -> None:
+def _print_error(error: HerdbookError, *, as_json: bool) -> None:
     if not as_json:
-        _say(str(error))
+        _warn(str(error))
         return
     import json  # noqa: PLC0415
 
-    print(json.dumps(error_table.as_data(error), ensure_ascii=False, default=str), file=sys.stderr)
+    described = {"error": error_table.describe_error(error)}
+    print(json.dumps(described, ensure_ascii=False, default=str), file=sys.stderr)
 
 
-def _say(sentence: str) -> None:
+def _warn(sentence: str) -> None:
     print(f"herdbook: {sentence}", file=sys.stderr)
 
 
 def _progress() -> Progress:
     if not sys.stderr.isatty():
         return no_progress
-    from herdbook.entrypoints.cli.progress import on_terminal  # noqa: PLC0415
+    from herdbook.entrypoints.cli.progress import draw_progress  # noqa: PLC0415
 
-    return on_terminal
+    return draw_progress

@@ -12,11 +12,11 @@ PROMPT = "herdbook> "
 HELP = "A query on one line, .tables or .quit. Nothing can be changed here."
 
 
-def converse(store: Store, url: str) -> int:
-    """Answer a query a line until there are no more; an error is one line and not the end.
+def run_prompt(store: Store, url: str) -> int:
+    """Answer a query per line until the input ends; an error is printed on one line.
 
     `url` is how the store was named, with the password that the store does not tell. On a terminal
-    an interrupt drops what is typed or asked; elsewhere it is the end.
+    an interrupt drops the typed line or the running query; elsewhere it ends the prompt.
     """
     on_terminal = sys.stdin.isatty()
     if on_terminal:

@@ -12,13 +12,13 @@ from types import FrameType
 from herdbook.adapters.sql_query.native_shell import OLDEST_DUCKDB, Program, engine_prompt
 from herdbook.adapters.stores.registry import PATIENCE, open_store
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.cli.sql_prompt import converse
+from herdbook.entrypoints.cli.sql_prompt import run_prompt
 
 UNJOURNALLED = (
     "What is changed here is not in the journal; "
     "`herdbook check` tells what does not fit afterwards.\n"
 )
-_PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 _KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
@@ -38,12 +38,12 @@ def shell(url: str, *, write: bool = False, patience: float = PATIENCE) -> int:
                 sys.stderr.flush()
             return run_program(program)
     if write:
-        raise InvalidValue("write", _why_not(url))
+        raise InvalidValue("write", _explain_refusal(url))
     with open_store(url, create=False, patience=patience) as store:
-        return converse(store, url)
+        return run_prompt(store, url)
 
 
-def _why_not(url: str) -> str:
+def _explain_refusal(url: str) -> str:
     scheme = url.partition("://")[0]
     missing = {
         "duckdb": f"needs DuckDB's program `duckdb`, version {OLDEST_DUCKDB} or newer, on the PATH",
@@ -60,7 +60,7 @@ def run_program(program: Program) -> int:
     What is typed to interrupt goes to the program alone; what asks this process to end is passed
     on, and the program's end is waited for.
     """
-    with _terminal_restored(), _signals_for_the_child() as children:
+    with _restore_terminal(), _forward_signals() as children:
         child = subprocess.Popen(  # noqa: S603 - a program that `engine_prompt` has named
             program.command,
             env={**os.environ, **program.environment},
@@ -72,7 +72,7 @@ def run_program(program: Program) -> int:
 
 
 @contextmanager
-def _signals_for_the_child() -> Iterator[list[subprocess.Popen[bytes]]]:
+def _forward_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
     """Do not end before the child. A handler, unlike ignoring, is not handed down to it."""
     children: list[subprocess.Popen[bytes]] = []
 
@@ -84,7 +84,7 @@ def _signals_for_the_child() -> Iterator[list[subprocess.Popen[bytes]]]:
             child.send_signal(number)
 
     before = {number: signal.signal(number, leave_it) for number in _KEYBOARD}
-    before |= {number: signal.signal(number, pass_on) for number in _PASSED_ON}
+    before |= {number: signal.signal(number, pass_on) for number in _FORWARDED}
     try:
         yield children
     finally:
@@ -93,7 +93,7 @@ def _signals_for_the_child() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 @contextmanager
-def _terminal_restored() -> Iterator[None]:
+def _restore_terminal() -> Iterator[None]:
     """Leave the terminal as it was, also when the program was killed in the midst of a line."""
     if not sys.stdin.isatty():
         yield

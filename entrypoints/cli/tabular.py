@@ -1,4 +1,4 @@
-"""An answer as people and programs want it: a table, CSV or JSON."""
+"""Results of SQL queries as a table, CSV or JSON."""
 
 import csv
 import io
@@ -35,23 +35,23 @@ def as_table(answer: Answer) -> str:
 
 
 def as_csv(answer: Answer) -> str:
-    """CSV with a line of names; nothing is an empty field."""
+    """CSV with a header line; NULL is an empty field."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(distinct(answer.columns))
+    writer.writerow(number_duplicates(answer.columns))
     writer.writerows([_text(value) for value in row] for row in answer.rows)
     return written.getvalue()
 
 
 def as_json(answer: Answer) -> str:
     """A list with an object for each row; a name that comes twice gets a number."""
-    names = distinct(answer.columns)
-    rows = [dict(zip(names, map(plain_value, row), strict=True)) for row in answer.rows]
+    names = number_duplicates(answer.columns)
+    rows = [dict(zip(names, map(to_json_value, row), strict=True)) for row in answer.rows]
     return json.dumps(rows, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def distinct(names: Iterable[str]) -> list[str]:
-    """The names of columns, with a number behind one that came before."""
+def number_duplicates(names: Iterable[str]) -> list[str]:
+    """The names of columns; a repeated one gets a number."""
     found: list[str] = []
     for name in names:
         number, free = 1, name
@@ -62,7 +62,7 @@ def distinct(names: Iterable[str]) -> list[str]:
     return found
 
 
-def plain_value(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A value as JSON has it."""
     match value:
         case None | bool() | int() | str():
@@ -72,9 +72,9 @@ def plain_value(value: Any) -> Any:
         case Decimal():
             return _number(value)
         case dict():
-            return {_text(key): plain_value(each) for key, each in value.items()}
+            return {_text(key): to_json_value(each) for key, each in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [plain_value(each) for each in value]
+            return [to_json_value(each) for each in value]
         case _:
             return _text(value)
 
@@ -96,13 +96,13 @@ def _not_finite(value: float) -> str:
 
 
 def _text(value: Any) -> str:
-    """A value as text, whatever it is."""
+    """A value of any type as text."""
     words = next((words for types, words in _WORDS if isinstance(value, types)), str)
     return words(value)
 
 
 def _structure(value: Any) -> str:
-    return json.dumps(plain_value(value), ensure_ascii=False, allow_nan=False)
+    return json.dumps(to_json_value(value), ensure_ascii=False, allow_nan=False)
 
 
 # The first that fits: a truth value is an integer too, and a moment is a date.

@@ -1,7 +1,7 @@
-"""How answers look: in colours while a person looks, as plain text for everything else.
+"""Terminal output: in colours on a terminal, as plain text everywhere else.
 
-This is the one place that decides it, and the one that knows rich, which is imported only when
-somebody sees what it does. Whatever the look, the words are the same.
+Only this module decides that and imports rich, and only when colours are shown. The words are the
+same either way.
 """
 
 import os
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Span = tuple[str, str]
-"""Some words and how they look to a person, as rich says it: `bold red`; "" for nothing special."""
+"""Some words and their style as rich names it: `bold red`; "" for none."""
 Line = Sequence[Span]
 
-REDRAWN = 2
-"""How often in a second a live screen is drawn anew, for clocks that run and sizes that change."""
+REDRAWS_PER_SECOND = 2
+"""How often a live view is redrawn, for clocks that run and sizes that change."""
 TERMINATED = 143
 
 
-def person_looks(variables: Mapping[str, str] = os.environ) -> bool:
-    """Whether standard output is a terminal that shows colours, and nobody has asked for none."""
-    return on_terminal(variables) and not variables.get("NO_COLOR")
+def shows_colours(variables: Mapping[str, str] = os.environ) -> bool:
+    """Whether standard output is a terminal with colours, and NO_COLOR is not set."""
+    return is_terminal(variables) and not variables.get("NO_COLOR")
 
 
-def on_terminal(variables: Mapping[str, str] = os.environ) -> bool:
+def is_terminal(variables: Mapping[str, str] = os.environ) -> bool:
     """Whether standard output is a terminal on which a program can draw."""
     return sys.stdout.isatty() and variables.get("TERM", "dumb") not in ("dumb", "unknown")
 
 
-def shown(lines: Sequence[Line]) -> str:
+def render_lines(lines: Sequence[Line]) -> str:
     """Lines as they are to be printed; on a terminal each is cut to fit into one line."""
-    if not person_looks():
+    if not shows_colours():
         return "\n".join(_words(line) for line in lines)
     console = _console()
     with console.capture() as captured:
@@ -46,9 +46,9 @@ def shown(lines: Sequence[Line]) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows under a header; nothing in a cell is obeyed by a terminal, or taken for markup."""
+    """Rows under a header; control characters and markup in a cell have no effect."""
     cells = [[plain(cell) for cell in row] for row in rows]
-    if not person_looks():
+    if not shows_colours():
         return columns(header, cells)
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -64,12 +64,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def live(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> None:
-    """Show answers on the terminal, each in the place of the one before, until somebody stops it.
+def show_live(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> None:
+    """Draw each answer in the place of the one before, until the user stops it.
 
-    The terminal is left as it was found, however this ends.
+    The terminal is restored however this ends.
     """
-    if not on_terminal():
+    if not is_terminal():
         for answer in answers:
             print("\n".join(_words(line) for line in draw(answer)), end="\n\n", flush=True)
         return
@@ -90,21 +90,24 @@ def _redraw(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> No
 
     last: list[Any] = []
 
-    def drawn() -> Group:
+    def draw_last() -> Group:
         lines = draw(last[-1]) if last else []
-        return Group(*(_text(line) for line in _fitting(lines)))
+        return Group(*(_text(line) for line in _fit_height(lines)))
 
     console = _console()
     with Live(
-        console=console, screen=True, get_renderable=drawn, refresh_per_second=REDRAWN
+        console=console,
+        screen=True,
+        get_renderable=draw_last,
+        refresh_per_second=REDRAWS_PER_SECOND,
     ) as screen:
         for answer in answers:
             last[:] = [answer]
             screen.refresh()
 
 
-def _fitting(lines: Sequence[Line]) -> Sequence[Line]:
-    """As many lines as the terminal is high, with a word about the rest."""
+def _fit_height(lines: Sequence[Line]) -> Sequence[Line]:
+    """As many lines as the terminal is high; the last one counts the rest."""
     import shutil  # noqa: PLC0415 - brings archives of all kinds
 
     height = shutil.get_terminal_size().lines

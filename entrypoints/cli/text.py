@@ -1,4 +1,4 @@
-"""Text that is safe and pleasant on a terminal."""
+"""Text for terminals: escaping, widths, columns, sizes and durations."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,35 +10,35 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def plain(text: str) -> str:
-    """A text in one line, without what would make a terminal do something."""
+    """A text in one line, with control characters escaped."""
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows under a header, each column as wide as it has to be."""
+    """Rows under a header, each column as wide as its longest cell."""
     table = [tuple(header), *(tuple(row) for row in rows)]
     widths = [max(width(row[at]) for row in table) for at in range(len(header))]
     return "\n".join(
-        "  ".join(padded(cell, places) for cell, places in zip(row, widths, strict=True)).rstrip()
+        "  ".join(pad(cell, places) for cell, places in zip(row, widths, strict=True)).rstrip()
         for row in table
     )
 
 
 def width(text: str) -> int:
-    """How many places a terminal gives a text."""
+    """The width of a text on a terminal, in columns."""
     if text.isascii():
         return len(text)
     return sum(_places(text))
 
 
 def _places(text: str) -> Iterator[int]:
-    """How many places each character of a text takes; what joins another one takes none."""
+    """The width of each character; one that joins the character before it has none."""
     from unicodedata import category, east_asian_width  # noqa: PLC0415 - seldom needed
 
     before = ""
     for character in text:
         if before == _JOINER or character in _SKINS or category(character) in ("Mn", "Me", "Cf"):
-            # Behind some signs this one asks for the picture, which is wide.
+            # After some characters this one selects the emoji form, which is wide.
             asked = character == _PICTURE and before and east_asian_width(before) not in "WF"
             yield 1 if asked else 0
         else:
@@ -46,13 +46,13 @@ def _places(text: str) -> Iterator[int]:
         before = character
 
 
-def padded(text: str, places: int) -> str:
-    """A text with spaces behind it, up to so many places."""
+def pad(text: str, places: int) -> str:
+    """A text filled up with spaces to this width."""
     return text + " " * (places - width(text))
 
 
-def shortened(text: str, places: int) -> str:
-    """A text that takes at most so many places; what is left out is marked."""
+def shorten(text: str, places: int) -> str:
+    """A text cut to this width; … marks the cut."""
     if width(text) <= places:
         return text
     kept, left = "", places - 1
@@ -65,7 +65,7 @@ def shortened(text: str, places: int) -> str:
 
 
 def size(amount: int | None) -> str:
-    """A number of bytes as people say it."""
+    """A number of bytes with its unit."""
     if amount is None:
         return "unknown size"
     value, unit = float(amount), 0
@@ -75,7 +75,7 @@ def size(amount: int | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time as people say it, in its two largest units."""
+    """A length of time in its two largest units."""
     left = max(0, round(seconds))
     parts: list[str] = []
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from herdbook.adapters.git.worktree_lock import locked
 from herdbook.domain.conversation import Message
@@ -27,6 +27,7 @@ from herdbook.entrypoints.demo.stage import git
 from herdbook.entrypoints.operations.agents import handlers as comings
 from herdbook.entrypoints.operations.conversation import handlers as conversation_handlers
 from herdbook.entrypoints.operations.plan import handlers as plan_handlers
+from herdbook.entrypoints.operations.plan.handlers import ClaimAnswer
 from herdbook.ports.engine.dictionary import OPENINGS, WAITING
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -71,7 +72,7 @@ def main(name: str, pace: str, parent: str) -> None:
             pid=os.getpid(),
             prompt=None,
         )
-        me = Me(here, here.workspace.facts, NAMED[name], PACES[pace], came["id"], int(parent))
+        me = Me(here, here.workspace.facts, NAMED[name], PACES[pace], came.id, int(parent))
         message = attend(me, lambda: _first_message(me))
         here.run(Area.WORK, messaging.read, message.id)
         leave(me, work(me))
@@ -82,34 +83,34 @@ def work(me: Me) -> dict[str, Any]:
     done: list[str] = []
     while True:
         try:
-            claim = attend(me, lambda: next_claim(me))
+            claim: ClaimAnswer | Literal[False] = attend(me, lambda: next_claim(me))
         except AgentHalted as error:
             log(me, f"refused: {error}")
             return {"done": done, "refused": type(error).__name__, "why": str(error)}
         if not claim:
             return {"done": done}
         if perform(me, claim, asks=not done):
-            done.append(claim["task"]["name"])
+            done.append(claim["task"].name)
 
 
-def next_claim(me: Me) -> dict[str, Any] | None:
-    """The next task; {} when all are done, and None when there is just none for now."""
+def next_claim(me: Me) -> ClaimAnswer | Literal[False] | None:
+    """The next task; False when all are done, and None when there is just none for now."""
     try:
         return plan_handlers.claim(me.here, agent=None, initiative=None, phase=None, ttl=LEASE)
     except NotFound:
-        return {} if me.here.read(Area.WORK, _all_done) else None
+        return False if me.here.read(Area.WORK, _all_done) else None
 
 
-def perform(me: Me, claim: dict[str, Any], *, asks: bool) -> bool:
+def perform(me: Me, claim: ClaimAnswer, *, asks: bool) -> bool:
     """Work on a task to its end; False if it was somebody else's by then."""
-    task_id, name = claim["task"]["id"], claim["task"]["name"]
+    task_id, name = claim["task"].id, claim["task"].name
     log(me, f"began {name!r}, building on {len(claim['summaries'])} summaries")
     if asks:
         asked = conversation_handlers.ask(
             me.here, question=me.member.question, to=me.member.asks, agent=None, task=task_id,
             wait=None,
         )  # fmt: skip
-        answer = attend(me, lambda: me.here.read(Area.WORK, messaging.answered, asked["id"]), claim)
+        answer = attend(me, lambda: me.here.read(Area.WORK, messaging.answered, asked.id), claim)
         log(me, f"{me.member.asks} says: {answer.answer}")
     end = time.monotonic() + me.pace.work
     attend(me, lambda: _over(me, end), claim)
@@ -140,15 +141,13 @@ def commit(me: Me, task_id: str, name: str) -> str:
         return git(folder, "rev-parse", "HEAD").strip()
 
 
-def attend(me: Me, found: Callable[[], R | None], claim: dict[str, Any] | None = None) -> R:
+def attend(me: Me, found: Callable[[], R | None], claim: ClaimAnswer | None = None) -> R:
     """Wait until something is found: answer what is asked, and keep the task that is held."""
     beat = time.monotonic() + BEAT
     while True:
         answer_all(me)
         if claim is not None and time.monotonic() >= beat:
-            plan_handlers.heartbeat(
-                me.here, task=claim["task"]["id"], fence=claim["fence"], ttl=LEASE
-            )
+            plan_handlers.heartbeat(me.here, task=claim["task"].id, fence=claim["fence"], ttl=LEASE)
             beat = time.monotonic() + BEAT
         answer = found()
         if answer is not None:
@@ -161,7 +160,7 @@ def attend(me: Me, found: Callable[[], R | None], claim: dict[str, Any] | None =
 def answer_all(me: Me) -> None:
     """Answer every question that waits for this agent."""
     while (asked := conversation_handlers.listen(me.here, agent=None, wait=None)) is not None:
-        me.here.run(Area.WORK, messaging.answer, asked["id"], REPLIES[asked["question"]])
+        me.here.run(Area.WORK, messaging.answer, asked.id, REPLIES[asked.question])
 
 
 def log(me: Me, text: str) -> None:

@@ -31,7 +31,7 @@ from herdbook.entrypoints.demo.plot import (
 )
 from herdbook.entrypoints.demo.troupe import Troupe
 from herdbook.entrypoints.operations.board.handlers import board
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -193,7 +193,7 @@ class Story:
 
     def named(self, entry: JournalEntry) -> dict[str, Any]:
         """An entry with what its row is called."""
-        return {**plain(entry), "name": self._names.get(entry.key)}
+        return {**to_data(entry), "name": self._names.get(entry.key)}
 
     def _run(self, use_case: Callable[..., Any], *args: Any) -> Any:
         """Do something as the person, whoever else is at work here."""

@@ -12,7 +12,7 @@ from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.lsp.comment_positions import Mark
 from herdbook.entrypoints.lsp.lenses import SHOW, short
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
@@ -163,7 +163,7 @@ def _about(here: AppContext, params: Any) -> tuple[Any, str]:
 
     agent, tasks = here.read(Area.WORK, look)
     at = "; ".join(f"{short(task.name)} ({task.id})" for task in tasks) or "no task"
-    answer = {"agent": plain(agent), "tasks": plain(tasks)}
+    answer = {"agent": to_data(agent), "tasks": to_data(tasks)}
     return answer, f"{agent.name} ({agent.status}): {at}"
 
 

@@ -1,8 +1,8 @@
 """Tools for coding agents, over the Model Context Protocol.
 
-`tools` says which operations of the table a model may use, and with which words; `schemas` says
-what it gives and gets; `calling` does it, as the agent and in the folder that `caller` knows. None
-of these knows the protocol. `server` and `roots` speak it, with the official SDK, and are imported
-by nobody but the command that serves. `clients` and `toml_text` write the settings of coding
-agents.
+`tools` lists the operations of the table that a model may use, with descriptions for it; `schemas`
+has their JSON Schemas, `arguments` converts what the model gave, and `invoke` calls the handler as
+the agent and in the folder of `client_session`. None of these knows the protocol. `server` and
+`roots` use the official SDK, and only the command that serves imports them. `clients` and
+`toml_text` write the settings of coding agents.
 """

@@ -8,14 +8,14 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.cli.parser import arguments_of, parameters_of
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.client_session import Caller
 from herdbook.entrypoints.mcp.schemas import shaped
 from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.operations.agents import handlers as crew_commands
-from herdbook.entrypoints.operations.model import code_of
+from herdbook.entrypoints.operations.model import code_of, parameters_of
+from herdbook.entrypoints.operations.parameter_converter import arguments_of
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.agents.halts import note_if_unknown

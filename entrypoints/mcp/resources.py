@@ -5,7 +5,6 @@ from typing import Any
 from herdbook.entrypoints.mcp.client_session import Caller
 from herdbook.entrypoints.operations.board import handlers as boards
 from herdbook.entrypoints.operations.crud import handlers as crud_handlers
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import dependencies
 
@@ -21,6 +20,6 @@ def task(caller: Caller, named: str) -> dict[str, Any]:
     row = crud_handlers.show(here, id=named, entity="tasks")
 
     def question(uow: UnitOfWork) -> Any:
-        return dependencies.task_waits_for(uow, row["id"])
+        return dependencies.task_waits_for(uow, row.id)
 
-    return {"task": row, "waits_for": plain(here.read(None, question))}
+    return {"task": row, "waits_for": here.read(None, question)}

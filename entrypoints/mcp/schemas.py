@@ -1,24 +1,25 @@
-"""What a tool takes and gives, as JSON Schema; always an object, as the protocol wants it."""
+"""JSON Schemas of a tool's arguments and answer; always objects, as the protocol demands."""
 
 from typing import Any
 
-from herdbook.entrypoints.mcp.tool import Tool, operation_of, shown_parameters
+from herdbook.entrypoints.mcp.tool import Tool, operation_of, tool_parameters
 from herdbook.entrypoints.operations.json_schema import (
     Schema,
-    an_object,
-    of_answer,
-    of_parameter,
-    whole_row,
+    answer_schema,
+    object_schema,
+    parameter_schema,
+    whole_row_schema,
 )
 from herdbook.entrypoints.operations.model import Parameter
+from herdbook.entrypoints.operations.wire_converter import unstructure
 
 DURATION: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]?\s*$"}
-"""How a model tells a time span; a number alone would leave it to guess the unit."""
+"""How a model writes a length of time; with a bare number it would have to guess the unit."""
 
 
 def input_schema(tool: Tool) -> Schema:
-    """What a model may give, and must."""
-    shown = shown_parameters(tool)
+    """The arguments of a tool."""
+    shown = tool_parameters(tool)
     required = [name for name, (each, row) in shown.items() if each.required or row.required]
     return {
         "type": "object",
@@ -32,17 +33,17 @@ def input_schema(tool: Tool) -> Schema:
 
 
 def _parameter(row: Parameter) -> Schema:
-    schema = of_parameter(row)
+    schema = parameter_schema(row)
     return {**schema, **DURATION} if row.kind == "duration" else schema
 
 
 def output_schema(tool: Tool) -> Schema:
-    """What a model gets."""
-    answer = of_answer(operation_of(tool), whole_row)
-    return an_object({tool.under: answer}) if tool.under else answer
+    """The answer of a tool."""
+    answer = answer_schema(operation_of(tool), whole_row_schema)
+    return object_schema({tool.under: answer}) if tool.under else answer
 
 
 def shaped(tool: Tool, answer: Any) -> dict[str, Any]:
-    """An answer as the schema says."""
-    whole: dict[str, Any] = {tool.under: answer} if tool.under else answer
+    """An answer as JSON data that fits the output schema."""
+    whole: dict[str, Any] = unstructure({tool.under: answer} if tool.under else answer)
     return whole

@@ -20,7 +20,6 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from herdbook.domain.errors import HerdbookError, NotFound
-from herdbook.entrypoints.mcp import error_messages
 from herdbook.entrypoints.mcp.client_session import Caller
 from herdbook.entrypoints.mcp.invoke import call
 from herdbook.entrypoints.mcp.resources import board, task
@@ -28,31 +27,33 @@ from herdbook.entrypoints.mcp.roots import Roots
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tool import Tool
 from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
+from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
+from herdbook.entrypoints.operations.wire_converter import unstructure
 
 ERROR = "herdbook/error"
-"""Under which name programs find the error of a refused call."""
+"""The key in `_meta` of the error of a failed call."""
 MOST_WAITING = 100
-"""How many calls may wait at once; those that do not wait have threads of their own."""
+"""How many calls of one tool may wait at once, in threads of their own."""
 _JSON = "application/json"
 _log = logging.getLogger(__name__)
 
 
 class _Tool(SdkTool):
-    """A tool of ours, which checks its arguments itself so that it can say what to do next."""
+    """A tool that checks its arguments itself, so that its errors can say what to do next."""
 
     async def run(self, arguments: dict[str, Any], *_: Any, **__: Any) -> Any:
         """Answer one call; it never raises."""
         return await self.fn(arguments)
 
 
-def server(caller: Caller, version: str) -> MCPServer[Any]:
+def create_server(caller: Caller, version: str) -> MCPServer[Any]:
     """A server for one client."""
     made: MCPServer[Any] = MCPServer(
         "herdbook",
         title="Herdbook",
         instructions=INSTRUCTIONS,
         version=version,
-        tools=[_made(each, caller) for each in TOOLS],
+        tools=[_sdk_tool(each, caller) for each in TOOLS],
         resources=[_board(caller)],
         middleware=[Roots(caller)],
         subscriptions=False,
@@ -72,31 +73,31 @@ def server(caller: Caller, version: str) -> MCPServer[Any]:
     return made
 
 
-def _made(tool: Tool, caller: Caller) -> SdkTool:
+def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
     waiting = anyio.CapacityLimiter(MOST_WAITING) if tool.waits else None
 
-    async def answered(arguments: dict[str, Any]) -> CallToolResult:
+    async def run(arguments: dict[str, Any]) -> CallToolResult:
         gone = Event()
         try:
-            return _answered(
+            return _result(
                 await to_thread.run_sync(
                     partial(call, tool, caller, arguments, gone),
-                    # What writes is finished, whether or not somebody still wants to hear of it.
+                    # A write is finished even if the client has cancelled the call.
                     abandon_on_cancel=tool.waits,
                     limiter=waiting,
                 )
             )
         except HerdbookError as error:
-            return _refused(error_messages.sentence(tool, error), error_messages.as_data(error))
+            return _error_result(describe_for_agent(error, tool.name), describe_error(error))
         except Exception as error:  # noqa: BLE001 - one defect must not end the session
             _log.exception("%s failed", tool.name)
-            said = error_messages.unexpected(error)
-            return _refused(said, {"type": type(error).__name__, "message": said})
+            said = describe_defect(error)
+            return _error_result(said, {"type": type(error).__name__, "message": said})
         finally:
             gone.set()
 
     return _Tool(
-        fn=answered,
+        fn=run,
         name=tool.name,
         title=tool.title,
         description=tool.description,
@@ -114,17 +115,27 @@ def _made(tool: Tool, caller: Caller) -> SdkTool:
     )
 
 
-def _answered(answer: dict[str, Any]) -> CallToolResult:
+def _result(answer: dict[str, Any]) -> CallToolResult:
     text = json.dumps(answer, ensure_ascii=False)
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=json.loads(text)
     )
 
 
-def _refused(said: str, data: dict[str, Any]) -> CallToolResult:
+def _error_result(said: str, data: dict[str, Any]) -> CallToolResult:
     # Not as structured content: clients hold that against the schema of what went well.
     return CallToolResult(
-        content=[TextContent(type="text", text=said)], is_error=True, _meta={ERROR: data}
+        content=[TextContent(type="text", text=said)],
+        is_error=True,
+        _meta={ERROR: json.loads(json.dumps(data, default=str))},
+    )
+
+
+def describe_defect(error: Exception) -> str:
+    """What a model is told of a defect: not where it was, but that nothing is known to be lost."""
+    return (
+        f"this should not have happened ({type(error).__name__}). Nothing is known to be lost; "
+        "tell the person, and look with status before you do it again."
     )
 
 
@@ -144,7 +155,8 @@ def _board(caller: Caller) -> FunctionResource:
 
 async def _read(question: Callable[[], Any]) -> str:
     try:
-        return json.dumps(await to_thread.run_sync(question), ensure_ascii=False, indent=1)
+        answer = unstructure(await to_thread.run_sync(question))
+        return json.dumps(answer, ensure_ascii=False, indent=1)
     except NotFound as error:
         raise ResourceNotFoundError(str(error)) from error
     except HerdbookError as error:

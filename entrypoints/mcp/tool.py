@@ -1,43 +1,42 @@
-"""What a tool is: an operation of the table, as a model sees it."""
+"""The type of a tool: an operation of the table, described for a model."""
 
 from typing import NamedTuple
 
-from herdbook.entrypoints.cli.parser import parameters_of
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import Operation, Parameter, parameters_of
 from herdbook.entrypoints.operations.registry import OPERATIONS
 
 
-class Shown(NamedTuple):
-    """A parameter of an operation that a model may give, with words made for it.
+class ToolParameter(NamedTuple):
+    """A parameter of an operation that a model may give, with a description for it.
 
-    Its type, its choices and its default are the table's. It has the name it has there, unless it
-    is `called` something else, and may be `required` where the table does not say so.
+    Its type, its choices and its default are those of the table, and so is its name unless it has
+    an `alias`. It may be `required` where the table does not say so.
     """
 
     parameter: str
     help: str
-    called: str = ""
+    alias: str = ""
     required: bool = False
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
-        return self.called or self.parameter
+        """Its name for the model."""
+        return self.alias or self.parameter
 
 
 class Tool(NamedTuple):
-    """One tool: its operation, when a model is to use it, and what it gives.
+    """One tool: its operation, and for the model when to use it and what it gives.
 
-    What is no object by itself is given `under` a name. What only `reads` asks nobody who they are,
-    unless it is `personal`. The name of the agent that acts is filled into the parameter `acts`.
-    What is `repeatable` does no more when done twice.
+    An answer that is no object is given `under` a name. A tool that only `reads` needs no agent
+    unless it is `personal`. The name of the acting agent is filled into the parameter `acts`. A
+    `repeatable` tool changes nothing when called twice.
     """
 
     name: str
     operation: str
     title: str
     description: str
-    shown: tuple[Shown, ...]
+    parameters: tuple[ToolParameter, ...]
     under: str = ""
     reads: bool = False
     personal: bool = True
@@ -46,16 +45,16 @@ class Tool(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Whether it may take as long as it is told to."""
-        return any(each.name == "wait" for each in self.shown)
+        """Whether it may wait."""
+        return any(each.name == "wait" for each in self.parameters)
 
 
 def operation_of(tool: Tool) -> Operation:
-    """The row of the table behind a tool."""
+    """The row of a tool's operation."""
     return next(each for each in OPERATIONS if each.name == tool.operation)
 
 
-def shown_parameters(tool: Tool) -> dict[str, tuple[Shown, Parameter]]:
-    """What a model may give, by the name it gives it under, with what the table says of it."""
+def tool_parameters(tool: Tool) -> dict[str, tuple[ToolParameter, Parameter]]:
+    """The parameters of a tool by their names for the model, each with its row of the table."""
     listed = {each.name: each for each in parameters_of(operation_of(tool))}
-    return {each.name: (each, listed[each.parameter]) for each in tool.shown}
+    return {each.name: (each, listed[each.parameter]) for each in tool.parameters}

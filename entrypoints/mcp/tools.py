@@ -4,14 +4,14 @@ Twenty at most. A model chooses the better the fewer there are, and every descri
 in each conversation.
 """
 
-from herdbook.entrypoints.mcp.tool import Shown, Tool
+from herdbook.entrypoints.mcp.tool import Tool, ToolParameter
 
 _TASK = "the task's id; left out, the one task you hold"
 _FENCE = "the fence that claim told you; needed only when you finish a review"
 _WAIT = "how long to wait, such as 45s; at most 10m, and your client may give up earlier"
 _TTL = "how long the task stays yours without a heartbeat, such as 10m or 1h"
-_INITIATIVE = Shown("initiative_id", "only of this initiative: its id", called="initiative")
-_PHASE = Shown("phase_id", "only of this phase: its id", called="phase")
+_INITIATIVE = ToolParameter("initiative_id", "only of this initiative: its id", alias="initiative")
+_PHASE = ToolParameter("phase_id", "only of this phase: its id", alias="phase")
 
 TOOLS: tuple[Tool, ...] = (
     Tool(
@@ -23,13 +23,13 @@ TOOLS: tuple[Tool, ...] = (
         "same agent. From then on you act as that agent: your claims, answers and remarks carry "
         "its name. Next: ready or claim.",
         (
-            Shown("name", "your name, such as brisk-otter; left out, one is made up"),
-            Shown(
+            ToolParameter("name", "your name, such as brisk-otter; left out, one is made up"),
+            ToolParameter(
                 "provider",
                 "whose agent you are: claude, codex, opencode …; left out, as your client says",
             ),
-            Shown("model", "which model you are"),
-            Shown("mode", "what you are here to do"),
+            ToolParameter("model", "which model you are"),
+            ToolParameter("mode", "what you are here to do"),
         ),
         repeatable=True,
     ),
@@ -40,7 +40,7 @@ TOOLS: tuple[Tool, ...] = (
         "List the tasks that nobody holds and nothing blocks, most urgent first. Use it to see "
         "what there is; it gives you nothing to hold. Next: claim, which gives you the first of "
         "them.",
-        (Shown("limit", "at most so many"), _INITIATIVE, _PHASE),
+        (ToolParameter("limit", "at most so many"), _INITIATIVE, _PHASE),
         under="tasks",
         reads=True,
         personal=False,
@@ -55,9 +55,9 @@ TOOLS: tuple[Tool, ...] = (
         "let it pass or fail it to send it back, giving `task` and `fence`. The task is yours "
         "until `lease_until`: call heartbeat before that. Next: do the work, then complete.",
         (
-            Shown("initiative", "only of this initiative: its id"),
-            Shown("phase", "only of this phase: its id"),
-            Shown("ttl", _TTL),
+            ToolParameter("initiative", "only of this initiative: its id"),
+            ToolParameter("phase", "only of this phase: its id"),
+            ToolParameter("ttl", _TTL),
         ),
     ),
     Tool(
@@ -66,7 +66,7 @@ TOOLS: tuple[Tool, ...] = (
         "Keep your task",
         "Say that you are still at work on a task you hold, so that nobody takes it over. Call it "
         "every few minutes while you work.",
-        (Shown("task", _TASK), Shown("fence", _FENCE), Shown("ttl", _TTL)),
+        (ToolParameter("task", _TASK), ToolParameter("fence", _FENCE), ToolParameter("ttl", _TTL)),
         repeatable=True,
     ),
     Tool(
@@ -77,9 +77,9 @@ TOOLS: tuple[Tool, ...] = (
         "agents that build on it must know: files, names, decisions. Next: note what you learned, "
         "then claim again.",
         (
-            Shown("task", _TASK),
-            Shown("fence", _FENCE),
-            Shown("summary", "what came of it, in a few sentences", required=True),
+            ToolParameter("task", _TASK),
+            ToolParameter("fence", _FENCE),
+            ToolParameter("summary", "what came of it, in a few sentences", required=True),
         ),
     ),
     Tool(
@@ -89,7 +89,7 @@ TOOLS: tuple[Tool, ...] = (
         "Give a task back that you tried and could not do, or send back work that you reviewed. It "
         "counts as a failed try; after several the task waits for a person. Call note first, so "
         "that the next agent knows what you tried.",
-        (Shown("task", _TASK), Shown("fence", _FENCE)),
+        (ToolParameter("task", _TASK), ToolParameter("fence", _FENCE)),
     ),
     Tool(
         "release",
@@ -97,14 +97,14 @@ TOOLS: tuple[Tool, ...] = (
         "Give a task back untried",
         "Give a task back that you hold and have not begun, so that another agent can take it. It "
         "does not count as a failed try.",
-        (Shown("task", _TASK), Shown("fence", _FENCE)),
+        (ToolParameter("task", _TASK), ToolParameter("fence", _FENCE)),
     ),
     Tool(
         "show_task",
         "task.show",
         "Look at a task",
         "Read all of one task: its description, its status, who has it and what came of it.",
-        (Shown("id", "its id, or the beginning of it", called="task"),),
+        (ToolParameter("id", "its id, or the beginning of it", alias="task"),),
         reads=True,
         personal=False,
     ),
@@ -115,10 +115,10 @@ TOOLS: tuple[Tool, ...] = (
         "Write down what you did and learned, for agents that get a similar task later: recall "
         "finds it. Use it when a task is done or given up, and when you decide something.",
         (
-            Shown("task", "what it was about, in some words"),
-            Shown("actions", "what you did"),
-            Shown("outcome", "how it went: what works, what does not"),
-            Shown("decisions", "what you decided, and why"),
+            ToolParameter("task", "what it was about, in some words"),
+            ToolParameter("actions", "what you did"),
+            ToolParameter("outcome", "how it went: what works, what does not"),
+            ToolParameter("decisions", "what you decided, and why"),
         ),
         acts="agent",
     ),
@@ -129,8 +129,8 @@ TOOLS: tuple[Tool, ...] = (
         "Find earlier work that resembles a task: what went well and what was a mistake. Use it "
         "right after claim, before you begin.",
         (
-            Shown("text", "the task, in some words"),
-            Shown("limit", "at most so many of each"),
+            ToolParameter("text", "the task, in some words"),
+            ToolParameter("limit", "at most so many of each"),
         ),
         reads=True,
         personal=False,
@@ -143,10 +143,10 @@ TOOLS: tuple[Tool, ...] = (
         "there. With `wait` you get the answer if it comes in time. To ask the person, use "
         "message.",
         (
-            Shown("question", "the question, with all that is needed to answer it"),
-            Shown("to", "the name or the id of the agent you ask"),
-            Shown("task", "the id of the task it is about"),
-            Shown("wait", _WAIT),
+            ToolParameter("question", "the question, with all that is needed to answer it"),
+            ToolParameter("to", "the name or the id of the agent you ask"),
+            ToolParameter("task", "the id of the task it is about"),
+            ToolParameter("wait", _WAIT),
         ),
         acts="agent",
     ),
@@ -156,7 +156,7 @@ TOOLS: tuple[Tool, ...] = (
         "Hear what you are asked",
         "Get the oldest question that another agent asked you and that you have not answered; null "
         "if there is none. Call it now and then while you work. Next: answer.",
-        (Shown("wait", _WAIT),),
+        (ToolParameter("wait", _WAIT),),
         under="question",
         reads=True,
         acts="agent",
@@ -167,8 +167,8 @@ TOOLS: tuple[Tool, ...] = (
         "Answer a question",
         "Answer a question that listen gave you. The first answer stands.",
         (
-            Shown("conversation_id", "the id of the question", called="question"),
-            Shown("text", "your answer"),
+            ToolParameter("conversation_id", "the id of the question", alias="question"),
+            ToolParameter("text", "your answer"),
         ),
     ),
     Tool(
@@ -180,10 +180,14 @@ TOOLS: tuple[Tool, ...] = (
         "inbox. To answer a message of your inbox give its id as `in_reply_to`, which also takes "
         "it out of your inbox.",
         (
-            Shown("content", "what you want to say"),
-            Shown("recipient_id", "an agent's name or id; left out, the person", called="to"),
-            Shown("parent_message_id", "the id of the message you answer", called="in_reply_to"),
-            Shown("requires_response", "you need an answer"),
+            ToolParameter("content", "what you want to say"),
+            ToolParameter(
+                "recipient_id", "an agent's name or id; left out, the person", alias="to"
+            ),
+            ToolParameter(
+                "parent_message_id", "the id of the message you answer", alias="in_reply_to"
+            ),
+            ToolParameter("requires_response", "you need an answer"),
         ),
         acts="sender_id",
     ),
@@ -193,7 +197,7 @@ TOOLS: tuple[Tool, ...] = (
         "Read your messages",
         "List the messages to you that you have not answered, oldest first. Look here when you "
         "begin, and after you asked the person something. Next: message with `in_reply_to`.",
-        (Shown("limit", "at most so many"),),
+        (ToolParameter("limit", "at most so many"),),
         under="messages",
         reads=True,
         acts="agent_id",
@@ -206,12 +210,16 @@ TOOLS: tuple[Tool, ...] = (
         "Use it for work you found that is not part of your task. A person accepts it or turns it "
         "down; go on with your own task meanwhile.",
         (
-            Shown("initiative", "the id of the initiative it belongs to"),
-            Shown("target_type", "what you want to add or change"),
-            Shown("target_id", "the whole id of what you want to change; left out, something new"),
-            Shown("title", "what to call it"),
-            Shown("summary", "why, in a sentence or two"),
-            Shown("content", "the whole text: what is to be done, and how to see that it is"),
+            ToolParameter("initiative", "the id of the initiative it belongs to"),
+            ToolParameter("target_type", "what you want to add or change"),
+            ToolParameter(
+                "target_id", "the whole id of what you want to change; left out, something new"
+            ),
+            ToolParameter("title", "what to call it"),
+            ToolParameter("summary", "why, in a sentence or two"),
+            ToolParameter(
+                "content", "the whole text: what is to be done, and how to see that it is"
+            ),
         ),
         acts="agent",
     ),
@@ -223,8 +231,12 @@ TOOLS: tuple[Tool, ...] = (
         "first. Use it when you work on a phase that was reviewed. Next: change the code, then "
         "resolve.",
         (
-            Shown("phase_id", "the id of the phase; a task says which is its own", called="phase"),
-            Shown("resolved", "true: only what is dealt with; false: only what is left to do"),
+            ToolParameter(
+                "phase_id", "the id of the phase; a task says which is its own", alias="phase"
+            ),
+            ToolParameter(
+                "resolved", "true: only what is dealt with; false: only what is left to do"
+            ),
         ),
         under="threads",
         reads=True,
@@ -238,12 +250,14 @@ TOOLS: tuple[Tool, ...] = (
         "giving it as `in_reply_to` with the same place. Say what is wrong and what would be "
         "right.",
         (
-            Shown("phase", "the id of the phase whose changes you look at"),
-            Shown("file_path", "the file, from the repository's root on"),
-            Shown("line_number", "the line; of a removed line, its number before"),
-            Shown("line_type", "whether the change added the line, removed it, or left it"),
-            Shown("body", "your remark"),
-            Shown("parent_comment", "the id of the remark you reply to", called="in_reply_to"),
+            ToolParameter("phase", "the id of the phase whose changes you look at"),
+            ToolParameter("file_path", "the file, from the repository's root on"),
+            ToolParameter("line_number", "the line; of a removed line, its number before"),
+            ToolParameter("line_type", "whether the change added the line, removed it, or left it"),
+            ToolParameter("body", "your remark"),
+            ToolParameter(
+                "parent_comment", "the id of the remark you reply to", alias="in_reply_to"
+            ),
         ),
         acts="author",
     ),
@@ -253,7 +267,7 @@ TOOLS: tuple[Tool, ...] = (
         "Mark a remark as dealt with",
         "Mark a remark and its replies as dealt with, once the code is changed or the question is "
         "answered.",
-        (Shown("comment_id", "the id of the remark", called="comment"),),
+        (ToolParameter("comment_id", "the id of the remark", alias="comment"),),
         repeatable=True,
     ),
     Tool(
@@ -262,7 +276,7 @@ TOOLS: tuple[Tool, ...] = (
         "See who works on what",
         "Show which agents are at work in which worktrees, on which tasks, since when and what "
         "they wait for, and how many tasks are ready, held and waiting.",
-        (Shown("worktree", "only this worktree: its id, path or branch"),),
+        (ToolParameter("worktree", "only this worktree: its id, path or branch"),),
         reads=True,
         personal=False,
     ),

@@ -1,4 +1,4 @@
-"""Use cases called by name, with what was typed: ids by their beginnings, agents by who acts."""
+"""Calls use cases by name: resolves beginnings of ids, and the agent that acts here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,6 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.model import code_of
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
@@ -22,37 +21,37 @@ def call(
     refers: Mapping[str, str],
     arguments: Mapping[str, Any],
 ) -> Any:
-    """Call a use case in a transaction of its own; its answer as it goes into JSON.
+    """Call a use case in a transaction of its own and return its answer.
 
-    `refers` says which arguments name rows, and of which kind; an agent that nobody named is the
-    one that acts.
+    `refers` has the kind of rows that an argument names. An agent that is not named is the one
+    that acts here.
     """
     code = code_of(use_case)
 
     def inside(uow: UnitOfWork) -> Any:
-        return code(uow, **resolved(here, uow, refers, arguments))
+        return code(uow, **resolve_arguments(here, uow, refers, arguments))
 
     asked = here.run if writes else here.read
-    return plain(asked(Area(area), inside))
+    return asked(Area(area), inside)
 
 
-def resolved(
+def resolve_arguments(
     here: AppContext, uow: UnitOfWork, refers: Mapping[str, str], arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments with whole ids, without those that nobody gave."""
+    """The arguments with whole ids, without those that are None."""
     found = {}
     for name, value in arguments.items():
         target = refers.get(name, "")
         if target == ACTING:
             found[name] = agent_id(here, uow, value)
         elif target and value is not None:
-            found[name] = _keys(uow, target, value)
+            found[name] = _resolve_ids(uow, target, value)
         elif value is not None:
             found[name] = value
     return found
 
 
-def _keys(uow: UnitOfWork, target: str, value: Any) -> Any:
+def _resolve_ids(uow: UnitOfWork, target: str, value: Any) -> Any:
     kind = DICTIONARY.kinds[target]
     if isinstance(value, str):
         return crud.key_of(uow, kind, value)
@@ -60,11 +59,11 @@ def _keys(uow: UnitOfWork, target: str, value: Any) -> Any:
 
 
 ACTING = "acting agent"
-"""In place of a kind: an agent, by default the one that acts here."""
+"""In place of a kind of rows: an agent, by default the one that acts here."""
 
 
 def agent_id(here: AppContext, uow: UnitOfWork, named: str | None) -> str:
-    """The agent somebody named, else the one that acts here; InvalidValue if nobody does."""
+    """The id of the named agent, else of the one that acts here; InvalidValue if none does."""
     if named is not None:
         return crud.key_of(uow, DICTIONARY.kinds["agents"], named)
     agent = here.identity.agent(uow)

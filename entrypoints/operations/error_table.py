@@ -1,61 +1,117 @@
-"""How errors are told outside: one table of exit codes, one form for people, one for programs."""
+"""One row for each class of errors: exit code, JSON-RPC code, HTTP status, advice for agents.
 
-from typing import Any
+The command line, the JSON-RPC server, the MCP server and the Python client read this table, and
+`make docs` writes docs/errors.md from it. No advice here says to delete, reset or re-create
+anything: models do as they are told.
+"""
 
-from herdbook.domain.errors import (
-    AgentHalted,
-    AlreadyExists,
-    CopyDiffers,
-    CycleRefused,
-    DecodingRefused,
-    HerdbookError,
-    InvalidValue,
-    NotFound,
-    SpaceRefused,
-    StaleFence,
-    StaleWrite,
-    StoreBusy,
-    StoreDamaged,
-    StoreFull,
-    StoreGone,
-    StoreTooNew,
-    StoreUnavailable,
-    StoreUntrusted,
-    UnknownReference,
-    WorktreeInUse,
-)
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-REFUSED, USAGE, NOT_FOUND, CONFLICT, UNAVAILABLE = 1, 2, 3, 4, 5
+from herdbook.domain import errors
+from herdbook.domain.errors import HerdbookError, InvalidValue
+
+REFUSED = 1
+"""The exit code of a command whose answer says `"ok": false`."""
 DEFECT = 70
-EXIT_CODES: dict[type[HerdbookError], int] = {
-    CopyDiffers: REFUSED,
-    CycleRefused: REFUSED,
-    AgentHalted: REFUSED,
-    WorktreeInUse: REFUSED,
-    DecodingRefused: REFUSED,
-    InvalidValue: USAGE,
-    NotFound: NOT_FOUND,
-    UnknownReference: NOT_FOUND,
-    AlreadyExists: CONFLICT,
-    SpaceRefused: CONFLICT,
-    StaleWrite: CONFLICT,
-    StaleFence: CONFLICT,
-    StoreBusy: CONFLICT,
-    StoreDamaged: UNAVAILABLE,
-    StoreFull: UNAVAILABLE,
-    StoreTooNew: UNAVAILABLE,
-    StoreUnavailable: UNAVAILABLE,
-    StoreUntrusted: UNAVAILABLE,
-    StoreGone: UNAVAILABLE,
+_LOOK = "Look its id up first: ready, status, inbox, listen and review tell ids"
+_PERSON = "Tell the person, and go on with what needs no Herdbook"
+_AGAIN = "Call {tool} again with what is right"
+
+
+class ErrorRow(NamedTuple):
+    """How one class of errors is reported.
+
+    A `code` never changes its meaning; its thousands are the exit code, and it stays out of the
+    range that JSON-RPC reserves. The `advice` tells a coding agent what to do next; {tool} is the
+    tool that was called, other names are attributes of the error. `tools` has the advice for tools
+    to which the same error means something else.
+    """
+
+    code: int
+    http_status: int
+    advice: str = _AGAIN
+    tools: Mapping[str, str] = {}
+
+    @property
+    def exit_code(self) -> int:
+        """The number a command ends with after this error."""
+        return self.code // 1_000
+
+
+ERRORS: dict[type[HerdbookError], ErrorRow] = {
+    errors.CycleRefused: ErrorRow(1001, 409, "Propose it in another order"),
+    errors.AgentHalted: ErrorRow(
+        1002,
+        403,
+        "Stop working and tell the person why you stopped; the person can let you go on with "
+        "`herdbook reinstate {agent}`. Tools that only read still answer",
+    ),
+    errors.WorktreeInUse: ErrorRow(1003, 409),
+    errors.CopyDiffers: ErrorRow(1004, 409),
+    errors.DecodingRefused: ErrorRow(1005, 422),
+    errors.InvalidValue: ErrorRow(2001, 400),
+    errors.NotFound: ErrorRow(
+        3001,
+        404,
+        _LOOK,
+        {
+            "claim": "Nothing can be claimed now: call status to see what others hold and what "
+            "waits, or call claim again later"
+        },
+    ),
+    errors.UnknownReference: ErrorRow(3002, 404, _LOOK),
+    errors.AlreadyExists: ErrorRow(
+        4001,
+        409,
+        "See what is there before you go on",
+        {
+            "introduce": "An agent of that name is at work elsewhere: call introduce without a "
+            "name",
+            "answer": "The first answer stands: call listen for the next question",
+        },
+    ),
+    errors.StaleWrite: ErrorRow(
+        4002, 409, "Read it again, then do this again if it is still right"
+    ),
+    errors.StaleFence: ErrorRow(
+        4003, 409, "Keep what you have done in your branch, and call claim for another task"
+    ),
+    errors.StoreBusy: ErrorRow(4004, 503, "Call the same tool again in a few seconds"),
+    errors.SpaceRefused: ErrorRow(4005, 409),
+    errors.StoreDamaged: ErrorRow(5001, 500, _PERSON),
+    errors.StoreFull: ErrorRow(5002, 507, _PERSON),
+    errors.StoreTooNew: ErrorRow(5003, 503, _PERSON),
+    errors.StoreUnavailable: ErrorRow(5004, 503, _PERSON),
+    errors.StoreUntrusted: ErrorRow(5005, 403, _PERSON),
+    errors.StoreGone: ErrorRow(5006, 503, _PERSON),
 }
+OTHER = ErrorRow(1000, 500)
+"""For an error that has no row yet."""
+ERRORS_BY_NAME = {each.__name__: each for each in ERRORS}
 
 
-def exit_code(error: HerdbookError) -> int:
-    """The number a command ends with after this error."""
-    return next((EXIT_CODES[each] for each in type(error).__mro__ if each in EXIT_CODES), REFUSED)
+def public_class(error: HerdbookError) -> type[HerdbookError]:
+    """The class under which an error is reported: its own, or the nearest base that has a row."""
+    return next((each for each in type(error).__mro__ if each in ERRORS), type(error))
 
 
-def as_data(error: HerdbookError) -> dict[str, Any]:
-    """An error as programs get it: its type, its sentence and what it speaks of."""
-    about = {name: value for name, value in vars(error).items() if not name.startswith("_")}
-    return {"error": {"type": type(error).__name__, "message": str(error), **about}}
+def row_of(error: HerdbookError) -> ErrorRow:
+    """The row of an error's class, or of the nearest base class that has one."""
+    return ERRORS.get(public_class(error), OTHER)
+
+
+def describe_error(error: HerdbookError) -> dict[str, Any]:
+    """An error as programs get it: its type, its sentence and the attributes it carries."""
+    fields = {name: value for name, value in vars(error).items() if not name.startswith("_")}
+    return {"type": public_class(error).__name__, "message": str(error), **fields}
+
+
+def describe_for_agent(error: HerdbookError, tool: str) -> str:
+    """An error as the agent that called a tool reads it: what happened and what to do next."""
+    sentence = f"{public_class(error).__name__}: {error}"
+    if isinstance(error, InvalidValue) and error.field == "agent":
+        return f"{sentence}."  # its reason says already what to do
+    row = row_of(error)
+    advice = row.tools.get(tool, row.advice)
+    return f"{sentence}. {advice.format(tool=tool, **vars(error))}."

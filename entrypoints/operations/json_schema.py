@@ -1,14 +1,14 @@
-"""What goes over a wire, as JSON Schema: parameters from the table, rows from the dictionary.
+"""JSON Schemas: of parameters from the table, of rows from the dictionary, of answers from types.
 
-What is kept in no dictionary but has a shape that programs rely on is told here too, once for all
-who let programs in. Rows stand in an answer as whoever asks wants them: whole, or by reference.
+The schema of an answer follows from the return annotation of the handler or the use case. A caller
+decides how a row is described in it: with all its fields, or by reference.
 """
 
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from herdbook.domain.values import INTEGERS
 from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
@@ -17,16 +17,15 @@ from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Column, Kind
 
 Schema = dict[str, Any]
-Row = Callable[[str], Schema]
-"""How a row of a kind, by the kind's name, stands in an answer."""
+RowSchema = Callable[[str], Schema]
+"""Gives the schema of a row by the name of its kind."""
 
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "number"}
 INTEGER: Schema = {"type": "integer"}
 WHOLE: Schema = {"type": "integer", "minimum": INTEGERS[0], "maximum": INTEGERS[-1]}
 FLAG: Schema = {"type": "boolean"}
-OBJECT: Schema = {"type": "object"}
-NOTHING: Schema = {"type": "null"}
+NULL: Schema = {"type": "null"}
 MOMENT: Schema = {"type": "string", "format": "date-time"}
 _TYPES = ("object", "array", "string", "number", "boolean", "null")
 ANYTHING: Schema = {"anyOf": [{"type": each} for each in _TYPES]}
@@ -53,13 +52,13 @@ _PLAIN: Mapping[Any, Schema] = {
     bool: FLAG,
     datetime: MOMENT,
     timedelta: {**NUMBER, "description": "seconds"},
-    type(None): NOTHING,
+    type(None): NULL,
     Any: {},
 }
 
 
-def of_parameter(parameter: Parameter) -> Schema:
-    """What may be given."""
+def parameter_schema(parameter: Parameter) -> Schema:
+    """The values that a parameter takes."""
     schema = dict(_OF_PARAMETERS.get(parameter.kind, TEXT))
     if parameter.choices:
         schema["enum"] = list(parameter.choices)
@@ -70,167 +69,72 @@ def of_parameter(parameter: Parameter) -> Schema:
     return {"type": "array", "items": schema, "minItems": 1} if parameter.many else schema
 
 
-def of_row(kind: Kind[Any]) -> Schema:
+def row_schema(kind: Kind[Any]) -> Schema:
     """A row with all its fields."""
-    return an_object({name: _of_column(each) for name, each in kind.columns.items()})
+    return object_schema({name: _column_schema(each) for name, each in kind.columns.items()})
 
 
-def whole_row(name: str) -> Schema:
-    """A row of a kind, as it stands where nothing is referred to."""
-    return of_row(DICTIONARY.kinds[name])
+def whole_row_schema(name: str) -> Schema:
+    """A row with all its fields, by the name of its kind."""
+    return row_schema(DICTIONARY.kinds[name])
 
 
-def _of_column(column: Column) -> Schema:
+def _column_schema(column: Column) -> Schema:
     choices = members(column)
     schema = {"enum": list(choices)} if choices else _OF_COLUMNS.get(column.type_name, TEXT)
-    return or_nothing(schema) if column.optional else schema
+    return _or_null(schema) if column.optional else schema
 
 
-def an_object(fields: Mapping[str, Schema]) -> Schema:
+def object_schema(fields: Mapping[str, Schema]) -> Schema:
     """An object that has all these fields."""
     return {"type": "object", "properties": dict(fields), "required": list(fields)}
 
 
-def a_list(items: Schema) -> Schema:
-    """A list of such things."""
-    return {"type": "array", "items": items}
+def _or_null(schema: Schema) -> Schema:
+    return schema if schema is ANYTHING else {"anyOf": [schema, NULL]}
 
 
-def or_nothing(schema: Schema) -> Schema:
-    """This, or null."""
-    return schema if schema is ANYTHING else {"anyOf": [schema, NOTHING]}
-
-
-def of_answer(operation: Operation, row: Row) -> Schema:
-    """What an operation answers: from the dictionary where it can be told, else from its code."""
-    name = operation.name
+def answer_schema(operation: Operation, row: RowSchema) -> Schema:
+    """What an operation answers: rows of its entity, or what its code is annotated to return."""
     if operation.entity:
         one = row(operation.entity)
-        return a_list(one) if operation.words[-1] in ("list", "rm") else one
-    if name in _ANSWERS:
-        return _ANSWERS[name](row)
-    if name in _ROWS:
-        return a_list(row(_ROWS[name]))
-    if name in _ROW:
-        return or_nothing(row(_ROW[name])) if name in _MAYBE else row(_ROW[name])
-    hints = get_type_hints(code_of(operation.use_case or operation.code))
-    return _of_type(hints["return"], row)
+        is_list = operation.words[-1] in ("list", "rm")
+        return {"type": "array", "items": one} if is_list else one
+    code = code_of(operation.use_case or operation.code)
+    return type_schema(get_type_hints(code, include_extras=True)["return"], row)
 
 
-def _claim(row: Row) -> Schema:
-    return an_object(
-        {
-            "task": row("tasks"),
-            "fence": INTEGER,
-            "lease_until": MOMENT,
-            "summaries": {"type": "object", "additionalProperties": or_nothing(TEXT)},
-        }
-    )
+def type_schema(hint: Any, row: RowSchema = whole_row_schema) -> Schema:
+    """What a value of a type is in JSON; anything where the type does not tell.
 
-
-def _recall(_: Row) -> Schema:
-    hit = an_object(
-        {
-            "kind": TEXT,
-            "id": TEXT,
-            "agent": TEXT,
-            "project": or_nothing(TEXT),
-            "commit_hash": or_nothing(TEXT),
-            "at": MOMENT,
-            "score": NUMBER,
-            "why": a_list(TEXT),
-            "lesson": TEXT,
-            "because": TEXT,
-            "is_ours": FLAG,
-            "text": TEXT,
-        }
-    )
-    hits = dict.fromkeys(("good", "mistakes", "unjudged"), a_list(hit))
-    return an_object({"text": TEXT, "project": or_nothing(TEXT), "searched": INTEGER, **hits})
-
-
-def _status(_: Row) -> Schema:
-    names = ("worktree_id", "branch", "path", "agent_id", "agent", "status", "task_id", "task")
-    row = an_object(
-        {
-            **{name: or_nothing(TEXT) for name in names},
-            "since": MOMENT,
-            "seconds": NUMBER,
-            "lease_until": or_nothing(MOMENT),
-            "lease_seconds": or_nothing(NUMBER),
-            "waiting_for": a_list(TEXT),
-            "last_entry": or_nothing(OBJECT),
-        }
-    )
-    space = an_object(
-        {
-            "space": TEXT,
-            "url": TEXT,
-            "worktrees": a_list(OBJECT),
-            "rows": a_list(row),
-            "tasks": an_object(dict.fromkeys(("ready", "held", "waiting"), INTEGER)),
-            "last_entry": or_nothing(OBJECT),
-        }
-    )
-    return an_object({"spaces": a_list(space)})
-
-
-_ROW = {
-    "agent.add": "agents",
-    "task.heartbeat": "openings",
-    "task.done": "tasks",
-    "task.fail": "tasks",
-    "task.release": "tasks",
-    "conversation.add": "conversations",
-    "conversation.listen": "conversations",
-    "activity.add": "activities",
-}
-_ROWS = {
-    "agent.waiting": "agents",
-    "agent.crashed": "agents",
-    "log.list": "log_chunks",
-    "journal.list": "journal",
-    "journal.since": "journal",
-    "activity.list": "activities",
-    "retro.list": "retrospectives",
-}
-_MAYBE = frozenset({"conversation.listen"})
-_ANSWERS: Mapping[str, Callable[[Row], Schema]] = {
-    "task.claim": _claim,
-    "recall": _recall,
-    "status": _status,
-}
-
-
-def _of_type(hint: Any, row: Row) -> Schema:
-    """What a value of a type looks like in JSON; anything where that cannot be told."""
+    Where JSON has another shape than the value, `Annotated` names the type of that shape.
+    """
     origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return type_schema(inner[1] if get_origin(inner[1]) else inner[0], row)
     if origin in (Union, types.UnionType):
         # What is iterated over comes whole, as a list, when it is asked for by a program.
         kept = [each for each in inner if get_origin(each) is not Iterator]
-        return (
-            _of_type(kept[0], row)
-            if len(kept) == 1
-            else {"anyOf": [_of_type(each, row) for each in kept]}
-        )
-    if origin is tuple and inner[1:] != (...,):
-        return {"type": "array", "items": [_of_type(each, row) for each in inner]}
+        schemas = [type_schema(each, row) for each in kept]
+        return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
     if origin in (list, set, frozenset, tuple, Sequence, Iterator):
-        return a_list(_of_type(inner[0], row))
+        items = [type_schema(each, row) for each in inner if each is not ...]
+        is_fixed = origin is tuple and ... not in inner
+        return {"type": "array", "items": items if is_fixed else items[0]}
     if origin in (dict, Mapping):
-        return {"type": "object", "additionalProperties": _of_type(inner[1], row)}
+        return {"type": "object", "additionalProperties": type_schema(inner[1], row)}
     if hint in _PLAIN:
         return dict(_PLAIN[hint])
-    return _of_class(hint, row) if isinstance(hint, type) else {}
+    return _class_schema(hint, row) if isinstance(hint, type) else {}
 
 
-def _of_class(hint: type, row: Row) -> Schema:
+def _class_schema(hint: type, row: RowSchema) -> Schema:
     for kind in DICTIONARY:
         if kind.entity is hint:
             return row(kind.name)
     if issubclass(hint, Enum):
         return {"enum": [each.value for each in hint]}
-    if hasattr(hint, "_fields"):
-        fields = get_type_hints(hint).items()
-        return an_object({name: _of_type(each, row) for name, each in fields})
+    if is_typeddict(hint) or hasattr(hint, "_fields"):
+        fields = get_type_hints(hint, include_extras=True).items()
+        return object_schema({name: type_schema(each, row) for name, each in fields})
     return {}

@@ -1,4 +1,4 @@
-"""What an operation is, and how the rows of the table are made."""
+"""The types of the table of operations, and functions that make its rows."""
 
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -8,9 +8,9 @@ class Parameter(NamedTuple):
     """One parameter of an operation: an option, unless it is `positional`.
 
     Its kind is text, number, flag, yesno, moment, duration, path, json or secret; `many` takes
-    several of them. The one that follows from a `field` of an entity is handed over among the
-    values of a row. One that `refers` to a kind of rows is an id, or the beginning of one. An
-    `option` is what it is called where its name would not do.
+    several values of that kind. A parameter made from a `field` of an entity is passed among the
+    values of a row. One that `refers` to a kind of rows is an id, or the beginning of one.
+    `option` is its name on the command line where that differs.
     """
 
     name: str
@@ -27,20 +27,20 @@ class Parameter(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One thing Herdbook can be asked to do.
+    """One row of the table: something that Herdbook can be asked to do.
 
-    What is `local` is for the person at the keyboard and never offered to a program from outside.
-    One about rows of an `entity` also has parameters that follow from its fields (see `fields`), of
-    which one may be `positional`. Where a `use_case` does all there is to do, it is named instead
-    of code, with the area it works in and whether it only `reads`. An `alias` is for what is typed
-    daily. What `follows` gives answer after answer, until it is stopped, and so may what names how
-    it looks `live`, one answer in the place of the one before.
+    A `local` operation is for the person at the keyboard and never offered to another program. One
+    about rows of an `entity` also has parameters made from its fields (see `parameters`), of which
+    one may be `positional`. An operation that only calls a use case names it in `use_case`, with
+    the area it works in and whether it only `reads`. An `alias` is for commands that are typed
+    daily. An operation that `follows` gives one answer after the other until it is stopped; so does
+    one with a `live` view, which draws each answer in the place of the one before.
     """
 
     name: str
     help: str
     code: str
-    screen: str
+    view: str
     example: str
     parameters: tuple[Parameter, ...] = ()
     local: bool = False
@@ -59,6 +59,26 @@ class Operation(NamedTuple):
         return tuple(self.name.split("."))
 
 
+def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
+    """All parameters of an operation, those that follow from its entity too."""
+    if not operation.entity or operation.words[-1] not in ("add", "list", "set"):
+        return operation.parameters
+    from herdbook.entrypoints.operations import parameters  # noqa: PLC0415 - brings the dictionary
+
+    return (*operation.parameters, *parameters.entity_parameters(operation))
+
+
+def option_name(parameter: Parameter) -> str:
+    """What a parameter is called on the command line: `phase` for `phase_id`."""
+    name = parameter.name.removesuffix("_id") if parameter.refers else parameter.name
+    return parameter.option or name.replace("_", "-")
+
+
+def json_name(parameter: Parameter) -> str:
+    """What a parameter is called over JSON-RPC: as on the command line, in snake_case."""
+    return option_name(parameter).replace("-", "_")
+
+
 def code_of(name: str) -> Any:
     """Import and return the function that a row names as `module:function`.
 
@@ -70,12 +90,12 @@ def code_of(name: str) -> Any:
     return getattr(import_module(module), function)
 
 
-def noun(
+def crud_operations(
     noun: str, entity: str, positional: str, example: str, *, add: bool = True
 ) -> tuple[Operation, ...]:
-    """The commands that every kind of row has; `add` unless a use case of its own does that."""
+    """The operations that every kind of rows has; without `add` if a use case does that."""
     title = noun.replace("-", " ")
-    one = Parameter("id", "its id, or the beginning of it", positional=True, required=True)
+    one = Parameter("id", "its id or a unique prefix of it", positional=True, required=True)
     adding = Operation(
         f"{noun}.add",
         f"add {article(title)} {title}",
@@ -94,8 +114,8 @@ def noun(
             "crud.views:many",
             f"herdbook {noun} list --limit 20",
             (
-                Parameter("limit", "at most so many", kind="number", default=100),
-                Parameter("after", "from behind the one with this id on"),
+                Parameter("limit", "the maximum number of rows", kind="number", default=100),
+                Parameter("after", "start after the row with this id"),
             ),
             entity=entity,
         ),
@@ -114,14 +134,14 @@ def noun(
             "crud.handlers:set_",
             "crud.views:one",
             f"herdbook {noun} set a1b2 --clear branch",
-            (one, Parameter("clear", "the names of fields to empty, with commas between them")),
+            (one, Parameter("clear", "the names of fields to clear, separated by commas")),
             entity=entity,
         ),
         Operation(
             f"{noun}.rm",
-            f"remove {title}s and all that goes with them",
+            f"remove {title}s and everything that belongs to them",
             "crud.handlers:rm",
-            "crud.views:removed",
+            "crud.views:removed_rows",
             f"herdbook {noun} rm a1b2",
             (one._replace(name="ids", many=True),),
             entity=entity,
@@ -130,12 +150,12 @@ def noun(
 
 
 def article(word: str) -> str:
-    """The word that goes before this one."""
+    """The indefinite article of a word."""
     return "an" if word[0] in "aeiou" else "a"
 
 
 def argument(name: str, help_: str) -> Parameter:
-    """A parameter that is given by its place."""
+    """A required positional parameter."""
     return Parameter(name, help_, positional=True, required=True)
 
 
@@ -144,19 +164,19 @@ def flag(name: str, help_: str) -> Parameter:
     return Parameter(name, help_, kind="flag")
 
 
-def an_id(name: str, kind: str, help_: str = "", *, many: bool = False) -> Parameter:
-    """A parameter by its place that names a row of a kind."""
+def id_argument(name: str, kind: str, help_: str = "", *, many: bool = False) -> Parameter:
+    """A required positional parameter that names a row of a kind."""
     return id_option(name, kind, help_)._replace(positional=True, required=True, many=many)
 
 
 def id_option(name: str, kind: str, help_: str = "", *, required: bool = False) -> Parameter:
     """An option that names a row of a kind."""
     what = kind.removesuffix("s").replace("_", " ")
-    help_ = help_ or f"the id of the {what}, or the beginning of it"
+    help_ = help_ or f"the id of the {what}, or a unique prefix of it"
     return Parameter(name, help_, required=required, refers=kind)
 
 
-def does(
+def use_case_operation(
     name: str,
     help_: str,
     use_case: str,
@@ -166,7 +186,7 @@ def does(
     reads: bool = False,
     area: str = "work",
 ) -> Operation:
-    """An operation that is a use case and nothing more."""
+    """An operation that only calls a use case."""
     return Operation(
         name,
         help_,

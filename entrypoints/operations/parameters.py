@@ -1,7 +1,7 @@
-"""Parameters of commands that follow from the fields of an entity.
+"""Parameters made from the fields of an entity.
 
-The dictionary says what a row of each kind holds; a new field of an entity is a new option here and
-a new key in the JSON without another word.
+The dictionary says what a row of each kind holds, so a new field of an entity becomes a new option
+and a new key in the JSON by itself.
 """
 
 from typing import Any
@@ -10,17 +10,17 @@ from herdbook.entrypoints.operations.model import Operation, Parameter
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Column, Kind
 
-KEPT = frozenset({"id", "created_at", "updated_at", "version", "worktree_id"})
-"""What the unit of work fills in."""
-MANAGED = {
+SET_BY_STORE = frozenset({"id", "created_at", "updated_at", "version", "worktree_id"})
+"""Fields that the unit of work fills in."""
+SET_BY_USE_CASES = {
     "tasks": frozenset({"fence", "retry_count", "assignee_id", "type"}),
     "accounts": frozenset({"last_used_at"}),
     "change_sets": frozenset({"tx", "status"}),
     "log_chunks": frozenset({"agent_name"}),
 }
-"""What only use cases set."""
-BY_HAND = {("tasks", "status"): ("pending", "blocked", "completed")}
-"""The choices that a person may make; the others come about by claims."""
+"""Fields that only use cases set."""
+MANUAL_CHOICES = {("tasks", "status"): ("pending", "blocked", "completed")}
+"""The choices that a person may make; claims make the others."""
 _KINDS = {
     "integer": "number",
     "number choice": "number",
@@ -36,10 +36,10 @@ def kind_of(operation: Operation) -> Kind[Any]:
     return DICTIONARY.kinds[operation.entity]
 
 
-def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
-    """The parameters that follow from the entity: what may be added, changed or asked for."""
+def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
+    """The parameters for the fields that can be added, changed or listed by."""
     kind, verb = kind_of(operation), operation.words[-1]
-    left_out = KEPT | MANAGED.get(kind.name, frozenset())
+    left_out = SET_BY_STORE | SET_BY_USE_CASES.get(kind.name, frozenset())
     columns = [column for name, column in kind.columns.items() if name not in left_out]
     if verb == "list":
         looked_up = {name for lookup in kind.all_lookups for name in lookup}
@@ -57,10 +57,10 @@ def _parameter(kind: Kind[Any], column: Column, operation: Operation) -> Paramet
     choices: tuple[str, ...] = ()
     if column.type_name == "choice":
         every = tuple(str(each.value) for each in column.rule.python_type)  # type: ignore[attr-defined]
-        by_hand = BY_HAND.get((kind.name, column.name), every)
+        by_hand = MANUAL_CHOICES.get((kind.name, column.name), every)
         choices = every if operation.words[-1] == "list" else by_hand
     return Parameter(
-        column.name if positional else option_of(kind, column.name),
+        column.name if positional else field_option(kind, column.name),
         _help(kind, column),
         kind=_KINDS.get(column.type_name, "text"),
         positional=positional,
@@ -70,8 +70,8 @@ def _parameter(kind: Kind[Any], column: Column, operation: Operation) -> Paramet
     )
 
 
-def option_of(kind: Kind[Any], name: str) -> str:
-    """What a field is called on the command line: `phase` for `phase_id`."""
+def field_option(kind: Kind[Any], name: str) -> str:
+    """The option of a field: `phase` for `phase_id`."""
     refers = any(each.field == name for each in kind.references)
     return name.removesuffix("_id") if refers else name
 

@@ -1,12 +1,12 @@
-"""Every operation of Herdbook, once: its name, its code, its parameters, its help.
+"""The table of operations: name, handler, parameters and help of each.
 
-The command line is made from this table, and so is whatever else lets people and programs in. A new
-operation is one row. Rows name their code as `module:function`, so that only the chosen one is
-imported: the table itself must cost nothing.
+The command line, JSON-RPC and MCP are made from this table. A new operation is one row. Rows name
+their handler as `module:function`, so that only the chosen one is imported: the table itself must
+cost nothing.
 
-A function is called with the context of the call (`context.AppContext`) and its parameters by name,
-and returns what goes into JSON as it is. An answer that says `"ok": false` makes the command end
-with 1. A `screen` turns the answer into what a person reads.
+A handler is called with the context of the call (`context.AppContext`) and its parameters by name,
+and returns a typed value or data of JSON; the wire serializes it. An answer with `"ok": false`
+makes the command end with 1. A `view` turns the serialized answer into text for people.
 """
 
 from herdbook.entrypoints.operations.agents import rows as agents_rows

@@ -1,8 +1,8 @@
-"""The methods that a server has besides those of the table."""
+"""The methods that only the server has, besides those of the table."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter
 
-OWN: tuple[Operation, ...] = (
+BUILTIN_METHODS: tuple[Operation, ...] = (
     Operation(
         "rpc.discover", "describe every method, as an OpenRPC document", "", "", "rpc.discover"
     ),

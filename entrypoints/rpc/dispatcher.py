@@ -1,4 +1,4 @@
-"""What the server does for its client: the methods of the table, its own, and an editor's."""
+"""Dispatches messages to the methods of the table, the built-in ones, and the editor's."""
 
 import threading
 from collections.abc import Callable
@@ -6,56 +6,57 @@ from importlib import import_module
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError
-from herdbook.entrypoints.rpc import codes, internal_errors, messages
-from herdbook.entrypoints.rpc.builtin_methods import OWN
-from herdbook.entrypoints.rpc.in_flight import SHUTDOWN, Flight, Ticket
+from herdbook.entrypoints.rpc import internal_errors, messages
+from herdbook.entrypoints.rpc.builtin_methods import BUILTIN_METHODS
+from herdbook.entrypoints.rpc.errors import to_rpc_error
+from herdbook.entrypoints.rpc.in_flight import SHUTDOWN, InFlight, InFlightRequest
 from herdbook.entrypoints.rpc.messages import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     NOT_INITIALIZED,
     TOO_MANY,
-    Message,
+    Incoming,
     Refusal,
     Request,
     Response,
     RpcError,
 )
-from herdbook.entrypoints.rpc.methods import Method, methods, unknown
-from herdbook.entrypoints.rpc.subscriptions import Subscriptions
-from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.entrypoints.rpc.methods import Method, describe_unknown, methods
+from herdbook.entrypoints.rpc.subscriptions import Subscription, Subscriptions
+from herdbook.entrypoints.rpc.writer import MessageWriter
 from herdbook.entrypoints.server_context import ServerContext
 
 LANGUAGE = "herdbook.entrypoints.lsp.server"
-"""Where the language server is; imported when an editor asks for it."""
+"""The module of the language server; imported on `initialize`."""
 
 
-class Service:
-    """Takes messages in, in their order, and gives what is to be done about them."""
+class Dispatcher:
+    """Accepts messages in their order and calls their methods."""
 
-    def __init__(self, server: ServerContext, outlet: Outlet) -> None:
-        self.flight = Flight()
+    def __init__(self, server: ServerContext, writer: MessageWriter) -> None:
+        self.flight = InFlight()
         self.exit_code = 0
         self.when_over: Callable[[], None] = lambda: None
         self._server = server
-        self._outlet = outlet
-        self._subscriptions = Subscriptions(server.call, outlet)
+        self._writer = writer
+        self._subscriptions = Subscriptions(server.call, writer)
         self._language: Any = None
         self._is_shut = False
-        self._own = {each.name: Method(each) for each in OWN}
+        self._own = {each.name: Method(each) for each in BUILTIN_METHODS}
 
-    def accept(self, message: Message) -> "Entry | None":
-        """Take a message in; what needs no answer and no time is done with at once."""
+    def accept(self, message: Incoming) -> "AcceptedMessage | None":
+        """Accept a message; None if it needs no answer and is done with."""
         if isinstance(message, Response):
-            self._outlet.settle(message.values)
+            self._writer.accept_response(message.values)
             return None
         if isinstance(message, Refusal):
-            return Entry(self, None, message)
-        if message.is_notification and self._noticed(message):
+            return AcceptedMessage(self, None, message)
+        if message.is_notification and self._handle_notification(message):
             return None
         try:
             ticket = self.flight.begin(message)
         except RpcError as error:
-            return Entry(self, None, Refusal(None, error))
+            return AcceptedMessage(self, None, Refusal(None, error))
         try:
             if message.method == "initialize":
                 self._initialize()
@@ -65,11 +66,11 @@ class Service:
         except RpcError as error:
             ticket.refused = error
         except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
-            ticket.refused = internal_errors.noted(error)
-        return Entry(self, ticket, None)
+            ticket.refused = internal_errors.report_defect(error)
+        return AcceptedMessage(self, ticket, None)
 
-    def _noticed(self, notice: Request) -> bool:
-        """Whether a notification was one of the protocol's own."""
+    def _handle_notification(self, notice: Request) -> bool:
+        """Handle a notification of the protocol; whether it was one."""
         method, params = notice.method, notice.params
         if method == "$/cancelRequest":
             id_ = params.get("id") if isinstance(params, dict) else None
@@ -89,17 +90,17 @@ class Service:
         try:
             self._language.notice(method, params)
         except Exception as error:  # noqa: BLE001 - nobody waits for an answer
-            internal_errors.noted(error)
+            internal_errors.report_defect(error)
 
     def _initialize(self) -> None:
         if self._language is not None:
             raise RpcError(INVALID_REQUEST, "this server was initialized before")
         if not self._is_shut:
             module = import_module(LANGUAGE)
-            self._language = module.Language(self._server.call(), self._outlet)
+            self._language = module.Language(self._server.call(), self._writer)
 
-    def call(self, ticket: Ticket) -> Any:
-        """Do what a request asks for; its result."""
+    def call(self, ticket: InFlightRequest) -> Any:
+        """Call the method of a request; returns its result."""
         if ticket.refused is not None:
             raise ticket.refused
         ticket.refuse_cancelled()
@@ -116,49 +117,55 @@ class Service:
                 ticket.refuse_cancelled()
             return answer
         if own := self._own.get(name):
-            return getattr(self, f"_{name.replace('.', '_')}")(ticket, **own.arguments(params))
+            return self.builtin_method(name)(self, **own.arguments(params))
         return self._language_method(name)(params)
+
+    @classmethod
+    def builtin_method(cls, name: str) -> Callable[..., Any]:
+        """The function of a built-in method."""
+        code: Callable[..., Any] = getattr(cls, f"_{name.replace('.', '_')}")
+        return code
 
     def _language_method(self, name: str) -> Callable[[Any], Any]:
         if self._language is not None and name in self._language.methods:
             method: Callable[[Any], Any] = self._language.methods[name]
             return method
         if self._language is None and "/" in name and not name.startswith("$/"):
-            raise RpcError(NOT_INITIALIZED, f"{name} can be asked for behind initialize")
-        raise RpcError(METHOD_NOT_FOUND, unknown(name))
+            raise RpcError(NOT_INITIALIZED, f"{name} can be asked for after initialize")
+        raise RpcError(METHOD_NOT_FOUND, describe_unknown(name))
 
-    def _rpc_discover(self, _: Ticket) -> Any:
+    def _rpc_discover(self) -> dict[str, Any]:
         from herdbook.entrypoints.rpc.openrpc import document  # noqa: PLC0415
 
         return document()
 
-    def _journal_subscribe(self, _: Ticket, *, since: int | None) -> dict[str, Any]:
+    def _journal_subscribe(self, *, since: int | None) -> Subscription:
         return self._subscriptions.subscribe(since)
 
-    def _journal_unsubscribe(self, _: Ticket, *, subscription: str) -> bool:
+    def _journal_unsubscribe(self, *, subscription: str) -> bool:
         return self._subscriptions.unsubscribe(subscription)
 
-    def _shutdown(self, _: Ticket) -> None:
-        """Finish what was begun, and take nothing new."""
+    def _shutdown(self) -> None:
+        """Finish what was begun, and accept nothing new."""
         self._is_shut = True
         self.flight.stop_waiting()
         self._subscriptions.close()
         self.flight.settle()
         self._flush()
 
-    def begun(self, ticket: Ticket, result: Any) -> None:
-        """Go on with what begins when its answer is out."""
+    def start_after_answer(self, ticket: InFlightRequest, result: Any) -> None:
+        """Start what begins after the answer is sent."""
         if ticket.request.method == "journal.subscribe" and isinstance(result, dict):
             self._subscriptions.start(result["subscription"])
 
     def stop(self) -> None:
-        """Let what waits answer now: nobody will come to ask for more."""
+        """Make waiting requests answer now, because the client has ended."""
         self.flight.stop_waiting()
 
     def close(self) -> None:
-        """Let go of everything, behind the last answer."""
+        """Close everything, after the last answer."""
         self._subscriptions.close()
-        self._outlet.break_off()
+        self._writer.cancel_requests()
         if self._language is not None:
             self._language.close()
         if not self._is_shut:
@@ -166,7 +173,7 @@ class Service:
         self._server.close()
 
     def _flush(self) -> None:
-        """Write what the hooks have left into the record, if it has waited for too long."""
+        """Flush the spool into the record if that is due."""
         from herdbook.entrypoints.hooks import spool_flush  # noqa: PLC0415
 
         here = self._server.call()
@@ -176,10 +183,12 @@ class Service:
             here.warn(f"{error}. What the hooks left is safe and waits in the spool")
 
 
-class Entry:
-    """One message, and its answer; `waits` if that may take as long as the client said."""
+class AcceptedMessage:
+    """One message and its answer; `waits` if the client allows it to take long."""
 
-    def __init__(self, service: Service, ticket: Ticket | None, refusal: Refusal | None) -> None:
+    def __init__(
+        self, service: Dispatcher, ticket: InFlightRequest | None, refusal: Refusal | None
+    ) -> None:
         self._service = service
         self._ticket = ticket
         self._refusal = refusal
@@ -188,37 +197,37 @@ class Entry:
 
     @property
     def comes_last(self) -> bool:
-        """Whether it waits for all others, and so is done behind those that came with it."""
+        """Whether it waits for all others, and so comes after those of its batch."""
         return self._ticket is not None and self._ticket.request.method == SHUTDOWN
 
     def refuse_waiting(self, most: int) -> None:
-        """Answer that too many wait already, if this one is to wait."""
+        """Refuse this message, if it waits, because too many wait already."""
         if self._ticket is not None and self.waits:
             self._ticket.refused = RpcError(TOO_MANY, f"{most} requests wait already, and no more")
 
     def answer(self) -> dict[str, Any] | None:
-        """Do what is asked for; the response, where one is wanted."""
+        """Call the method; returns the response, or None for a notification."""
         if self._refusal is not None:
-            return messages.failure(self._refusal.id, self._refusal.error)
+            return messages.error_response(self._refusal.id, self._refusal.error)
         ticket = self._ticket
         if ticket is None:
             return None
         request = ticket.request
         try:
             self._result = self._service.call(ticket)
-            response = messages.answer(request.id, self._result)
+            response = messages.response(request.id, self._result)
         except RpcError as error:
-            response = messages.failure(request.id, error)
+            response = messages.error_response(request.id, error)
         except HerdbookError as error:
-            response = messages.failure(request.id, codes.told(error))
+            response = messages.error_response(request.id, to_rpc_error(error))
         except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
-            response = messages.failure(request.id, internal_errors.noted(error))
+            response = messages.error_response(request.id, internal_errors.report_defect(error))
         finally:
             # Before the answer is out: the client may use the id again as soon as it has it.
             self._service.flight.end(ticket)
         return None if request.is_notification else response
 
-    def answered(self) -> None:
-        """Go on with what begins behind the answer."""
+    def after_answer(self) -> None:
+        """Start what begins after the answer is sent."""
         if self._ticket is not None:
-            self._service.begun(self._ticket, self._result)
+            self._service.start_after_answer(self._ticket, self._result)

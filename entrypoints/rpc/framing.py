@@ -1,8 +1,8 @@
-"""Where one message ends and the next begins: bytes in, messages out.
+"""Message framing: bytes in, messages out.
 
-Two framings are understood: `Content-Length` headers, as editors speak, and one message per line.
-The first bytes tell which. Nothing here reads or writes; nothing of a message that is too large is
-kept.
+Two framings are understood: `Content-Length` headers, as editors send, and one message per line.
+The first bytes tell which. Nothing here reads or writes, and no byte of a message that is too large
+is stored.
 """
 
 import re
@@ -21,7 +21,7 @@ _SPACE = b" \t\r\n"
 
 
 class Fault(NamedTuple):
-    """Something that is no message; `too_large` where it would have been one."""
+    """Bytes that are no message; `too_large` if they exceed the limit."""
 
     reason: str
     too_large: bool = False
@@ -30,15 +30,15 @@ class Fault(NamedTuple):
 Frame = bytes | Fault
 
 
-def framed(payload: bytes, *, headers: bool) -> bytes:
-    """A message as it is sent."""
+def add_framing(payload: bytes, *, headers: bool) -> bytes:
+    """The bytes of a message with its framing."""
     if headers:
         return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
     return payload + b"\n"
 
 
 class Framer:
-    """Takes bytes as they come and gives whole messages."""
+    """Splits a stream of bytes into messages."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -50,14 +50,14 @@ class Framer:
         self._lost = False
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The messages that are whole with these bytes."""
+        """The messages that these bytes complete."""
         self._held += data
-        if self.headers is None and not self._recognised():
+        if self.headers is None and not self._detect_framing():
             return []
         return self._by_headers() if self.headers else self._by_lines()
 
     def end(self) -> list[Frame]:
-        """What is left when nothing more comes: a last line, or the beginning of something."""
+        """The last line, or a Fault for an unfinished message, when the input ends."""
         left, self._held = bytes(self._held), bytearray()
         self._seen = 0
         if self.headers:
@@ -67,7 +67,7 @@ class Framer:
             return []
         return [left.strip(_SPACE)]
 
-    def _recognised(self) -> bool:
+    def _detect_framing(self) -> bool:
         """Whether the first bytes tell the framing: headers begin with a name and a colon."""
         start = bytes(self._held[:MOST_HEADERS]).lstrip(_SPACE)
         if not start:
@@ -109,7 +109,7 @@ class Framer:
                 del held[:gone]
                 self._skip -= gone
                 continue
-            if self._lost and not self._found_again():
+            if self._lost and not self._resynchronize():
                 break
             if held[0] in _SPACE:
                 held[:] = held.lstrip(_SPACE)
@@ -118,7 +118,7 @@ class Framer:
             if ends is None:
                 if len(held) <= MOST_HEADERS:
                     break
-                found.append(self._lose("there is no end to the headers"))
+                found.append(self._lose_sync("there is no end to the headers"))
                 continue
             if not self._take(ends, found):
                 break
@@ -129,7 +129,7 @@ class Framer:
         head = bytes(self._held[: ends.start()])
         length = _LENGTH.search(head)
         if length is None:
-            found.append(self._lose("the headers say no Content-Length"))
+            found.append(self._lose_sync("the headers say no Content-Length"))
             return True
         size = int(length[1])
         charset = _CHARSET.search(head)
@@ -145,13 +145,13 @@ class Framer:
         self._skip = size
         return True
 
-    def _lose(self, reason: str) -> Fault:
-        """Go on behind the first byte, at what looks like a header."""
+    def _lose_sync(self, reason: str) -> Fault:
+        """Go on after the first byte, at the next thing that looks like a header."""
         del self._held[:1]
         self._lost = True
         return Fault(reason)
 
-    def _found_again(self) -> bool:
+    def _resynchronize(self) -> bool:
         again = _AGAIN.search(self._held)
         if again is None:
             # The beginning of a header may be at the end.

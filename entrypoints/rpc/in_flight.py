@@ -1,4 +1,4 @@
-"""Requests that are under way: which there are, and how one is called off."""
+"""In-flight requests and their cancellation."""
 
 import threading
 from collections.abc import Hashable
@@ -9,8 +9,8 @@ from herdbook.entrypoints.rpc.methods import Method
 SHUTDOWN = "shutdown"
 
 
-class Ticket:
-    """One request under way; one that waits can be told to `stop`."""
+class InFlightRequest:
+    """One request in flight; one that waits ends when `stop` is set."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -20,24 +20,24 @@ class Ticket:
         self.stop: threading.Event | None = None
 
     def refuse_cancelled(self) -> None:
-        """Raise what is answered to a request that was called off."""
+        """Raise the RpcError for a cancelled request."""
         if self.cancelled:
             raise RpcError(CANCELLED, "this request was cancelled")
 
 
-class Flight:
-    """All requests under way."""
+class InFlight:
+    """All requests in flight."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._tickets: dict[Hashable, Ticket] = {}
-        self._unnamed: set[Ticket] = set()
-        self._landed = threading.Condition(self._mutex)
+        self._tickets: dict[Hashable, InFlightRequest] = {}
+        self._unnamed: set[InFlightRequest] = set()
+        self._ended = threading.Condition(self._mutex)
         self._settling = False
 
-    def begin(self, request: Request) -> Ticket:
-        """Take a request in; one whose id is under way already is refused."""
-        ticket = Ticket(request)
+    def begin(self, request: Request) -> InFlightRequest:
+        """Add a request; RpcError if its id is in flight already."""
+        ticket = InFlightRequest(request)
         with self._mutex:
             if request.is_notification or request.id is None:
                 self._unnamed.add(ticket)
@@ -48,17 +48,17 @@ class Flight:
                 self._tickets[request.id] = ticket
         return ticket
 
-    def end(self, ticket: Ticket) -> None:
-        """Let a request go; from here on its id may come again."""
+    def end(self, ticket: InFlightRequest) -> None:
+        """Remove a request; from now on its id may be used again."""
         with self._mutex:
             self._unnamed.discard(ticket)
             if self._tickets.get(ticket.request.id) is ticket:
                 del self._tickets[ticket.request.id]
             if self._settling:
-                self._landed.notify_all()
+                self._ended.notify_all()
 
     def cancel(self, id_: Id) -> None:
-        """Call a request off, if it is under way; a running one is told to stop."""
+        """Cancel a request if it is in flight; one that waits is stopped."""
         with self._mutex:
             ticket = self._tickets.get(id_)
         if ticket is not None:
@@ -67,7 +67,7 @@ class Flight:
                 ticket.stop.set()
 
     def stop_waiting(self) -> None:
-        """Let everything that waits answer as if its time had come."""
+        """Make every waiting request answer as if its time were over."""
         with self._mutex:
             tickets = [*self._tickets.values(), *self._unnamed]
         for each in tickets:
@@ -75,10 +75,10 @@ class Flight:
                 each.stop.set()
 
     def settle(self) -> None:
-        """Wait until all requests are answered, besides those that ask for just that."""
-        with self._landed:
+        """Wait until all requests but `shutdown` are answered."""
+        with self._ended:
             self._settling = True
-            self._landed.wait_for(
+            self._ended.wait_for(
                 lambda: all(
                     each.request.method == SHUTDOWN
                     for each in (*self._tickets.values(), *self._unnamed)

@@ -1,4 +1,4 @@
-"""What should not have happened: told to the client in one sentence, to a developer in full."""
+"""Defects: one sentence for the client, the traceback for a developer."""
 
 import os
 import sys
@@ -6,8 +6,8 @@ import sys
 from herdbook.entrypoints.rpc.messages import INTERNAL_ERROR, RpcError
 
 
-def noted(error: BaseException) -> RpcError:
-    """The answer to a request that met a defect; where it was goes to standard error, if wanted."""
+def report_defect(error: BaseException) -> RpcError:
+    """The answer to a request that hit a defect; HERDBOOK_DEBUG prints the traceback."""
     if os.environ.get("HERDBOOK_DEBUG"):
         import traceback  # noqa: PLC0415 - for what should not happen
 

@@ -1,7 +1,7 @@
-"""JSON-RPC 2.0: what a message may be, and what is answered to one that may not.
+"""JSON-RPC 2.0 messages: parsing, validation and encoding.
 
-Nothing here knows Herdbook. Bytes become requests, notifications and responses, or the answer that
-says what is wrong with them.
+Nothing here knows Herdbook. Bytes become requests, notifications and responses, or the error
+response that says what is wrong with them.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 TOO_MANY = -32000
-"""More is asked for at once than this server does."""
+"""More requests at once than this server takes."""
 NOT_INITIALIZED, CANCELLED = -32002, -32800
 """Two codes of the Language Server Protocol."""
 DEEPEST, LONGEST_BATCH = 100, 9_999
@@ -22,7 +22,7 @@ Id = str | int | float | None
 
 
 class RpcError(Exception):
-    """An error as JSON-RPC tells it: a code, a sentence, and data about it."""
+    """A JSON-RPC error: a code, a sentence, and data about it."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(code, message, data)
@@ -33,14 +33,14 @@ class RpcError(Exception):
     def __str__(self) -> str:
         return f"{self.message} ({self.code})"
 
-    def as_data(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, Any]:
         """The error as it goes into a response."""
         said: dict[str, Any] = {"code": self.code, "message": self.message}
         return said if self.data is None else {**said, "data": self.data}
 
     @classmethod
-    def read(cls, error: Any) -> "RpcError":
-        """The error in a response, whatever somebody made of it."""
+    def from_data(cls, error: Any) -> "RpcError":
+        """The error in a response; an ill-formed one becomes an internal error."""
         if not isinstance(error, Mapping):
             return cls(INTERNAL_ERROR, f"the other side answered with an error: {error!r}")
         code = error.get("code")
@@ -49,7 +49,7 @@ class RpcError(Exception):
 
 
 class Request(NamedTuple):
-    """Something to do; a notification where nobody waits for an answer."""
+    """A request, or a notification, which gets no answer."""
 
     method: str
     params: Any
@@ -58,46 +58,46 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What the other side answered to a request of ours."""
+    """The answer to a request of ours."""
 
     values: dict[str, Any]
 
 
 class Refusal(NamedTuple):
-    """What is to be answered to something that is no request."""
+    """The error response to something that is no valid request."""
 
     id: Id
     error: RpcError
 
 
-Message = Request | Response | Refusal
+Incoming = Request | Response | Refusal
 
 
 class Batch(NamedTuple):
-    """Messages that came together and are answered together."""
+    """Messages that are answered together."""
 
-    messages: list[Message]
+    messages: list[Incoming]
 
 
-def read(payload: bytes) -> Message | Batch:
-    """What somebody sent."""
+def parse_message(payload: bytes) -> Incoming | Batch:
+    """Parse what was received: a message, a batch, or the Refusal of it."""
     try:
-        value = _parsed(payload)
+        value = _parse(payload)
     except RpcError as error:
         return Refusal(None, error)
     suspicious = b"\\ud" in payload or b"\\uD" in payload
     if not isinstance(value, list):
         return _message(value, suspicious=suspicious)
     if not value:
-        return _refused("a batch must hold something")
+        return _refusal("a batch must hold something")
     if len(value) > LONGEST_BATCH:
-        return _refused(
+        return _refusal(
             f"a batch may hold {LONGEST_BATCH:,} messages; this one holds {len(value):,}"
         )
     return Batch([_message(each, suspicious=suspicious) for each in value])
 
 
-def encoded(message: Any) -> bytes:
+def encode(message: Any) -> bytes:
     """A message as bytes, on one line."""
     try:
         return _OPEN.encode(message).encode()
@@ -105,28 +105,28 @@ def encoded(message: Any) -> bytes:
         return _PLAIN.encode(message).encode()
 
 
-def told(message: Any) -> bytes:
-    """A message as bytes, whatever it holds: an answer that JSON cannot say becomes a failure."""
+def encode_or_fail(message: Any) -> bytes:
+    """A message as bytes; an answer that JSON cannot express becomes an error response."""
     try:
-        return encoded(message)
+        return encode(message)
     except (ValueError, TypeError, RecursionError) as error:
         if isinstance(message, list):
-            return b"[" + b",".join(told(each) for each in message) + b"]"
+            return b"[" + b",".join(encode_or_fail(each) for each in message) + b"]"
         reason = f"the answer cannot be told in JSON ({error})"
-        return encoded(failure(message.get("id"), RpcError(INTERNAL_ERROR, reason)))
+        return encode(error_response(message.get("id"), RpcError(INTERNAL_ERROR, reason)))
 
 
-def answer(id_: Id, result: Any) -> dict[str, Any]:
-    """The response to a request that went well."""
+def response(id_: Id, result: Any) -> dict[str, Any]:
+    """The response to a successful request."""
     return {"jsonrpc": "2.0", "id": id_, "result": result}
 
 
-def failure(id_: Id, error: RpcError) -> dict[str, Any]:
-    """The response to what did not."""
-    return {"jsonrpc": "2.0", "id": id_, "error": error.as_data()}
+def error_response(id_: Id, error: RpcError) -> dict[str, Any]:
+    """The response to a failed request."""
+    return {"jsonrpc": "2.0", "id": id_, "error": error.to_data()}
 
 
-def _parsed(payload: bytes) -> Any:
+def _parse(payload: bytes) -> Any:
     try:
         value = _DECODER.decode(payload.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -141,7 +141,7 @@ def _parsed(payload: bytes) -> Any:
 
 
 def _refuse_depth(value: Any) -> None:
-    """Refuse what is nested too deeply, level by level: nothing here calls itself."""
+    """Raise RpcError for a value that is nested too deeply; without recursion."""
     level = [value]
     for _ in range(DEEPEST):
         level = [
@@ -159,12 +159,12 @@ def _too_deep() -> RpcError:
     return RpcError(INVALID_REQUEST, f"a message may be nested {DEEPEST} levels deep, not more")
 
 
-def _message(value: Any, *, suspicious: bool) -> Message:
+def _message(value: Any, *, suspicious: bool) -> Incoming:
     if not isinstance(value, dict):
-        return _refused("a message must be an object")
+        return _refusal("a message must be an object")
     id_ = value.get("id")
     if type(id_) not in (str, int, float, type(None)):
-        return _refused("an id must be a text, a number or null")
+        return _refusal("an id must be a text, a number or null")
     if "method" not in value and ("result" in value or "error" in value):
         return Response(value)
     method, params = value.get("method"), value.get("params")
@@ -175,14 +175,14 @@ def _message(value: Any, *, suspicious: bool) -> Message:
         reason = '"method" must be the name of a method'
     elif type(params) not in (dict, list, type(None)):
         reason = '"params" must be an object or an array'
-    elif suspicious and _has_halves(value):
+    elif suspicious and _has_surrogates(value):
         reason = _HALVES
     if reason:
-        return _refused(reason, id_)
+        return _refusal(reason, id_)
     return Request(str(method), params, id_, "id" not in value)
 
 
-def _has_halves(value: Any) -> bool:
+def _has_surrogates(value: Any) -> bool:
     try:
         _OPEN.encode(value).encode()
     except UnicodeEncodeError:
@@ -190,7 +190,7 @@ def _has_halves(value: Any) -> bool:
     return False
 
 
-def _refused(reason: str, id_: Id = None) -> Refusal:
+def _refusal(reason: str, id_: Id = None) -> Refusal:
     return Refusal(id_, RpcError(INVALID_REQUEST, reason))
 
 

@@ -1,47 +1,46 @@
-"""The table of operations as methods: which there are, and what a client may hand to them.
+"""The operations as JSON-RPC methods.
 
-Parameters are data. A method that would follow something for ever, open a path or read standard
-input does that on the command line only; here such a parameter is refused.
+Parameters are data. Following something for ever, opening a path and reading standard input are for
+the command line only; such a parameter is refused here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import islice
+from itertools import count, islice
 from typing import Any
 
-from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.cli.parser import (
-    arguments_of,
-    as_duration,
-    as_moment,
-    parameters_of,
-    shown,
-)
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    code_of,
+    json_name,
+    parameters_of,
+)
+from herdbook.entrypoints.operations.parameter_converter import RPC, arguments_of, convert_all
 from herdbook.entrypoints.operations.registry import OPERATIONS
-from herdbook.entrypoints.rpc.codes import invalid
+from herdbook.entrypoints.operations.serialize import to_data
+from herdbook.entrypoints.rpc.errors import invalid_params
 
 ENDLESS = frozenset({"journal.follow"})
-"""What gives answers until it is stopped, and nothing else."""
+"""Operations that only give answers until they are stopped."""
 FOLLOWING = frozenset({"follow", "watch"})
-"""The flags that make an operation go on and on."""
-INSTEAD = "cannot be had over JSON-RPC; journal.subscribe tells what changes, as it happens"
-LARGEST = 2**63 - 1
+"""The flags that make an operation endless."""
+SUBSCRIBE_INSTEAD = (
+    "cannot be had over JSON-RPC; journal.subscribe tells what changes, as it happens"
+)
 MOST_ANSWERS = 1_000
-"""So many of what the command line prints line by line come at once, unless a limit is given."""
+"""The most answers that come at once, of those the command line prints line by line."""
 
 
-def _language(value: str) -> str | None:
+def _refuse_folder(goal: Any) -> list[tuple[str, str]]:
+    """A client may name a language, where a person may also name a folder."""
     from herdbook.domain.record.languages import LANGUAGES, language_named  # noqa: PLC0415
 
-    if language_named(value) is not None:
-        return None
-    return f"{value!r} is no language of {', '.join(LANGUAGES)}, and no folder is taken from here"
-
-
-CHECKED: Mapping[tuple[str, str], Callable[[str], str | None]] = {("advise", "goal"): _language}
-"""What a client may give less of than a person; each tells what is wrong, if something is."""
+    if not isinstance(goal, str) or language_named(goal) is not None:
+        return []
+    known = ", ".join(LANGUAGES)
+    return [("for", f"{goal!r} is no language of {known}, and no folder is taken from here")]
 
 
 class Method:
@@ -57,14 +56,14 @@ class Method:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What a client may give, by its place: what is needed, then the rest."""
+        """The parameters by position: required ones first."""
         taken = [each for each in self._all if each.name not in FOLLOWING]
         return tuple(sorted(taken, key=lambda each: not each.required))
 
     @cached_property
     def _by_name(self) -> dict[str, Parameter]:
-        """Under which names a parameter is known: as typed, and as the field or argument it is."""
-        names = {called(each): each for each in self._all}
+        """The parameters by option name, and by the name of the field or argument."""
+        names = {json_name(each): each for each in self._all}
         for each in self._all:
             names.setdefault(each.field or each.name, each)
         return names
@@ -79,42 +78,36 @@ class Method:
         return code
 
     def waits(self, params: Any) -> bool:
-        """Whether a call may take as long as it is told to."""
+        """Whether a call with these parameters may wait."""
         if not self._can_wait:
             return False
         return isinstance(params, list) or bool(params and params.get("wait"))
 
     def arguments(self, params: Any) -> dict[str, Any]:
-        """What the code is called with; an error with every parameter that does not fit."""
+        """What the handler is called with; RpcError lists every parameter that does not fit."""
         problems: list[tuple[str, str]] = []
-        given = self._given(params, problems)
-        converted: dict[str, Any] = {}
+        given = self._by_table_name(params, problems)
+        values, unfit = convert_all(self._all, given, RPC)
+        problems += [(each.field, each.reason) for each in unfit]
         for parameter in self._all:
-            value = given.get(parameter.name)
-            if value is None:
-                value = _default(parameter)
-                if value is None and parameter.required:
-                    problems.append((called(parameter), "is needed"))
-            else:
-                try:
-                    value = self._value(parameter, value)
-                except InvalidValue as error:
-                    problems.append((called(parameter), error.reason))
-            converted[parameter.name] = value
+            if parameter.name in FOLLOWING and values[parameter.name] is True:
+                problems.append((json_name(parameter), SUBSCRIBE_INSTEAD))
+        if goal := self.name == "advise" and values["goal"]:
+            problems += _refuse_folder(goal)
         if problems:
-            raise invalid(problems)
-        return arguments_of(self.operation, self._all, converted)
+            raise invalid_params(problems)
+        return arguments_of(self.operation, self._all, values)
 
     def __call__(self, here: AppContext, params: Any) -> Any:
-        """Do it; the answer as it goes into JSON."""
+        """Call the handler; returns the answer as it goes into JSON."""
         arguments = self.arguments(params)
         answer = self._code(here, **arguments)
         if isinstance(answer, Iterator):
-            return list(islice(answer, arguments.get("limit") or MOST_ANSWERS))
-        return answer
+            answer = list(islice(answer, arguments.get("limit") or MOST_ANSWERS))
+        return _to_json(answer)
 
-    def _given(self, params: Any, problems: list[tuple[str, str]]) -> dict[str, Any]:
-        """The parameters by the names of the table, from what was sent by name or by place."""
+    def _by_table_name(self, params: Any, problems: list[tuple[str, str]]) -> dict[str, Any]:
+        """The values by the names of the table, from values by name or by position."""
         if params is None:
             return {}
         if isinstance(params, list):
@@ -129,98 +122,38 @@ class Method:
             if parameter is None:
                 problems.append((name, f"is no parameter of {self.name}{self._hint(name)}"))
             elif parameter.name in given:
-                problems.append((name, f"is the same as {called(parameter)}, which is given too"))
+                problems.append(
+                    (name, f"is the same as {json_name(parameter)}, which is given too")
+                )
             else:
                 given[parameter.name] = value
         return given
 
     def _hint(self, name: str) -> str:
-        return meant(name, self._by_name) or _listed([called(each) for each in self.parameters])
-
-    def _value(self, parameter: Parameter, value: Any) -> Any:
-        if parameter.name in FOLLOWING and value is True:
-            raise InvalidValue(parameter.name, INSTEAD)
-        if not parameter.many:
-            found = checked(parameter, value)
-            check = CHECKED.get((self.name, parameter.name))
-            wrong = None if check is None else check(value)
-            if wrong is not None:
-                raise InvalidValue(parameter.name, wrong)
-            return found
-        if not isinstance(value, list) or not value:
-            raise InvalidValue(parameter.name, "must be an array with something in it")
-        return [checked(parameter, each) for each in value]
+        return suggest(name, self._by_name) or _list_names(
+            [json_name(each) for each in self.parameters]
+        )
 
 
-def checked(parameter: Parameter, value: Any) -> Any:
-    """A value of the kind that a parameter has; InvalidValue says what it should be."""
-    name, kind = parameter.name, parameter.kind
-    if kind == "json":
-        return value
-    if kind in ("flag", "yesno"):
-        return _of_type(name, value, bool, "true or false")
-    if kind == "number":
-        return _number(name, value)
-    if kind == "duration" and type(value) in (int, float):
-        value = f"{value:f}"
-    text = _of_type(name, value, str, _WORDS.get(kind, "a text"))
-    if "\0" in text:
-        raise InvalidValue(name, "may not hold a NUL")
-    if parameter.choices and text not in parameter.choices:
-        raise InvalidValue(name, f"must be one of {', '.join(parameter.choices)}")
-    if kind == "path":
-        raise InvalidValue(name, "is a path, and no path is taken from here")
-    if kind == "secret":
-        from herdbook.domain.secret import Secret  # noqa: PLC0415
-
-        return Secret(text)
-    convert = _CONVERTERS.get(kind)
-    return text if convert is None else convert(name, text)
+_answers = count()
 
 
-_WORDS = {
-    "moment": "a time, such as 2026-05-01T12:00Z",
-    "duration": "a length of time: 90s, 5m, 2h, or a number of seconds",
-    "secret": "a text",
-}
+def _to_json(answer: Any) -> Any:
+    """An answer as it goes into JSON.
 
+    The first one does without cattrs, so that nobody waits for its import (40 ms) when a server
+    starts; the others take half the time with it.
+    """
+    if not next(_answers):
+        return to_data(answer)
+    from herdbook.entrypoints.operations.wire_converter import unstructure  # noqa: PLC0415
 
-_CONVERTERS: Mapping[str, Callable[[str, str], object]] = {
-    "moment": as_moment,
-    "duration": as_duration,
-}
-
-
-def _of_type(name: str, value: Any, wanted: type, words: str) -> Any:
-    if type(value) is not wanted:
-        raise InvalidValue(name, f"must be {words}")
-    return value
-
-
-def _number(name: str, value: Any) -> int:
-    number: int = _of_type(name, value, int, "a whole number")
-    least = 1 if name == "limit" else -LARGEST - 1
-    if not least <= number <= LARGEST:
-        raise InvalidValue(name, f"must be a whole number from {least} to {LARGEST}")
-    return number
-
-
-def _default(parameter: Parameter) -> Any:
-    if parameter.kind == "flag":
-        return False
-    if parameter.default is None or parameter.kind == "number":
-        return parameter.default
-    return checked(parameter, parameter.default)
-
-
-def called(parameter: Parameter) -> str:
-    """What a parameter is called over JSON-RPC: as on the command line, in snake_case."""
-    return shown(parameter).replace("-", "_")
+    return unstructure(answer)
 
 
 @cache
 def methods() -> dict[str, Method]:
-    """Every method that a program from outside may call, by its name."""
+    """Every method that a client may call, by its name."""
     return {
         each.name: Method(each)
         for each in OPERATIONS
@@ -228,26 +161,26 @@ def methods() -> dict[str, Method]:
     }
 
 
-def unknown(name: str) -> str:
-    """What to say of a method that there is not."""
+def describe_unknown(name: str) -> str:
+    """The error for an unknown method, with a suggestion."""
     for operation in OPERATIONS:
         if operation.name == name and operation.local:
             return f"{name} is for the command line alone"
         if operation.name == name:
-            return f"{name} {INSTEAD}"
+            return f"{name} {SUBSCRIBE_INSTEAD}"
         if operation.alias == name and not operation.local:
             return f"there is no method {name}; did you mean {operation.name}?"
-    hint = meant(name, methods()) or "; rpc.discover lists them all"
+    hint = suggest(name, methods()) or "; rpc.discover lists them all"
     return f"there is no method {name}{hint}"
 
 
-def meant(word: str, known: Mapping[str, object]) -> str:
-    """A question for somebody who mistyped; nothing where nothing is like it."""
+def suggest(word: str, known: Mapping[str, object]) -> str:
+    """A suggestion for a mistyped name; empty where none is close."""
     from difflib import get_close_matches  # noqa: PLC0415
 
     close = get_close_matches(word[:100], list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return f"; it takes {', '.join(names)}" if names else "; it takes none"

@@ -1,26 +1,22 @@
-"""The OpenRPC document of a server, made from the table: what `rpc.discover` answers."""
+"""The OpenRPC document, made from the tables and annotations: the answer of `rpc.discover`."""
 
-from typing import Any
+from typing import Any, get_type_hints
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.cli.help_text import version
+from herdbook.entrypoints.operations.error_table import ERRORS
 from herdbook.entrypoints.operations.json_schema import (
-    FLAG,
-    INTEGER,
-    NOTHING,
-    OBJECT,
-    TEXT,
     Schema,
-    an_object,
-    of_answer,
-    of_parameter,
-    of_row,
+    answer_schema,
+    parameter_schema,
+    row_schema,
+    type_schema,
 )
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import Operation, Parameter, json_name
 from herdbook.entrypoints.rpc import messages
-from herdbook.entrypoints.rpc.builtin_methods import OWN
-from herdbook.entrypoints.rpc.codes import CODES
-from herdbook.entrypoints.rpc.methods import Method, called, methods
+from herdbook.entrypoints.rpc.builtin_methods import BUILTIN_METHODS
+from herdbook.entrypoints.rpc.dispatcher import Dispatcher
+from herdbook.entrypoints.rpc.methods import Method, methods
 from herdbook.ports.engine.dictionary import DICTIONARY
 
 OPENRPC = "1.3.2"
@@ -29,12 +25,6 @@ PROTOCOL = {
     "InternalError": (messages.INTERNAL_ERROR, "this should not have happened"),
     "TooMany": (messages.TOO_MANY, "more is asked for at once than this server does"),
     "RequestCancelled": (messages.CANCELLED, "the request was cancelled"),
-}
-_ANSWERS: dict[str, Schema] = {
-    "rpc.discover": OBJECT,
-    "journal.subscribe": an_object({"subscription": TEXT, "seq": INTEGER}),
-    "journal.unsubscribe": FLAG,
-    "shutdown": NOTHING,
 }
 
 
@@ -48,14 +38,21 @@ def document() -> dict[str, Any]:
             "version": version().split()[-1],
         },
         "methods": [
-            *(_method(each, of_answer(each.operation, _reference)) for each in methods().values()),
-            *(_method(Method(each), _ANSWERS[each.name]) for each in OWN),
+            *(
+                _method(each, answer_schema(each.operation, _reference))
+                for each in methods().values()
+            ),
+            *(_method(Method(each), _builtin_answer(each.name)) for each in BUILTIN_METHODS),
         ],
         "components": {
-            "schemas": {kind.entity.__name__: of_row(kind) for kind in DICTIONARY},
-            "errors": {**_protocol(), **{_named(each): _error(each) for each in CODES}},
+            "schemas": {kind.entity.__name__: row_schema(kind) for kind in DICTIONARY},
+            "errors": {**_protocol(), **{each.__name__: _error(each) for each in ERRORS}},
         },
     }
+
+
+def _builtin_answer(name: str) -> Schema:
+    return type_schema(get_type_hints(Dispatcher.builtin_method(name))["return"])
 
 
 def _reference(name: str) -> Schema:
@@ -65,7 +62,7 @@ def _reference(name: str) -> Schema:
 
 def _method(method: Method, answer: Schema) -> dict[str, Any]:
     operation: Operation = method.operation
-    errors = [*PROTOCOL, *map(_named, CODES)]
+    errors = [*PROTOCOL, *(each.__name__ for each in ERRORS)]
     return {
         "name": method.name,
         "summary": operation.help,
@@ -78,14 +75,14 @@ def _method(method: Method, answer: Schema) -> dict[str, Any]:
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
     return {
-        "name": called(parameter),
-        "description": _told(parameter),
+        "name": json_name(parameter),
+        "description": _description(parameter),
         "required": parameter.required,
-        "schema": of_parameter(parameter),
+        "schema": parameter_schema(parameter),
     }
 
 
-def _told(parameter: Parameter) -> str:
+def _description(parameter: Parameter) -> str:
     """The help of the command line, without what only holds there."""
     return parameter.help.partition("; -")[0].partition("; only -")[0]
 
@@ -94,10 +91,6 @@ def _protocol() -> dict[str, Any]:
     return {name: {"code": code, "message": told} for name, (code, told) in PROTOCOL.items()}
 
 
-def _named(error: type[HerdbookError]) -> str:
-    return error.__name__
-
-
 def _error(error: type[HerdbookError]) -> dict[str, Any]:
     sentence = (error.__doc__ or "").partition("\n")[0]
-    return {"code": CODES[error], "message": sentence, "data": {"type": error.__name__}}
+    return {"code": ERRORS[error].code, "message": sentence, "data": {"type": error.__name__}}

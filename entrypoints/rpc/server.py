@@ -1,10 +1,10 @@
-"""The server: one thread reads and answers, and another is there for when that takes long.
+"""Leader/followers: the reader answers inline; after 5 ms a follower takes over reading.
 
-Most requests take less than handing them to another thread would. So whoever reads a request
-answers it too; if it is not done in a few milliseconds, its deputy reads on in its place, with a
-deputy of its own, and no request waits for a slower one. When too many are busy, the one who reads
-only reads, and what it reads waits in a queue; when that is full too, the client waits. What is
-told to wait has a thread of its own.
+Most requests take less time than handing them to another thread would. So the thread that reads a
+request (the leader) answers it too. If that is not done in a few milliseconds, the follower becomes
+the leader, with a new follower, and no request waits for a slower one. When too many threads are
+busy, the leader only reads and puts requests into a queue; when the queue is full, the client
+waits. A request that waits (for an answer, a question) has a thread of its own.
 """
 
 import os
@@ -15,15 +15,15 @@ from collections.abc import Callable
 from functools import partial
 
 from herdbook.entrypoints.rpc import internal_errors, messages
-from herdbook.entrypoints.rpc.dispatcher import Entry, Service
+from herdbook.entrypoints.rpc.dispatcher import AcceptedMessage, Dispatcher
 from herdbook.entrypoints.rpc.framing import Fault, Frame, Framer
 from herdbook.entrypoints.rpc.messages import INVALID_REQUEST, PARSE_ERROR, Batch, RpcError
-from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.entrypoints.rpc.writer import MessageWriter
 
 MOST_BUSY = 32
 QUEUE = 64
 PATIENCE = 0.005
-"""After so many seconds, or twice as many, an answer counts as slow."""
+"""Seconds after which an answer counts as slow; it may take twice as long to notice."""
 MOST_WAITING = 256
 CHUNK = 65_536
 Job = Callable[[], object]
@@ -32,9 +32,11 @@ Job = Callable[[], object]
 class Server:
     """Serves one client, from its first byte to its last answer."""
 
-    def __init__(self, service: Service, outlet: Outlet, incoming: int, *, limit: int) -> None:
+    def __init__(
+        self, service: Dispatcher, writer: MessageWriter, incoming: int, *, limit: int
+    ) -> None:
         self._service = service
-        self._outlet = outlet
+        self._writer = writer
         self._incoming = incoming
         self._framer = Framer(limit)
         self._frames: deque[Frame] = deque()
@@ -48,53 +50,53 @@ class Server:
         self._waiting = 0
         self._wake = threading.Event()
         self._over = threading.Event()
-        outlet.when_gone = self._end
-        service.when_over = self._leave_the_rest
+        writer.when_gone = self._end
+        service.when_over = self._stop_reading
 
     def run(self) -> int:
-        """Serve until the client has had enough; the exit code of the program."""
-        _begin(self._watch)
-        _begin(self._lead)
+        """Serve until the client ends; returns the exit code of the program."""
+        _start_thread(self._follow)
+        _start_thread(self._lead)
         self._over.wait()
         self._service.stop()
         with self._mutex:
             self._news.wait_for(
-                lambda: not (self._queue or self._busy or self._waiting) or self._outlet.gone
+                lambda: not (self._queue or self._busy or self._waiting) or self._writer.gone
             )
         self._service.close()
         return self._service.exit_code
 
     def _end(self) -> None:
-        """Take nothing more in."""
+        """Accept nothing more."""
         self._over.set()
         self._wake.set()
         with self._mutex:
             self._news.notify_all()
 
-    def _leave_the_rest(self) -> None:
-        """Read no more, behind what is being read; called by the one who reads."""
+    def _stop_reading(self) -> None:
+        """Read nothing after the current message; called by the leader."""
         self._at_end = True
         self._frames.clear()
 
     def _lead(self) -> None:
-        """Read and answer, until the end, or until the deputy has taken over."""
+        """Lead: read and answer until the end, or until the follower has taken over."""
         try:
             self._read_on()
         except BaseException as error:
-            # Nobody would read on: better an end that the client sees.
-            internal_errors.noted(error)
+            # Nobody would read on, so end in a way that the client sees.
+            internal_errors.report_defect(error)
             self._end()
             raise
 
     def _read_on(self) -> None:
         while (frame := self._next_frame()) is not None:
-            job = self._taken(frame)
+            job = self._job_for(frame)
             if job is None or self._is_queued(job):
                 continue
             turn = self._begin_turn()
             job()
             if not self._end_turn(turn):
-                self._help_out()
+                self._drain_queue()
                 return
         self._end()
 
@@ -108,15 +110,15 @@ class Server:
         return turn
 
     def _end_turn(self, turn: int) -> bool:
-        """Whether this thread reads on."""
+        """Whether this thread is still the leader."""
         with self._mutex:
             if self._turn != turn:
                 return False
             self._answers = False
             return True
 
-    def _watch(self) -> None:
-        """Be the deputy: take over when an answer takes long, sleep while nothing is asked."""
+    def _follow(self) -> None:
+        """Follow: take over reading when an answer takes long, sleep while nothing is asked."""
         seen = 0
         while not self._over.is_set():
             self._wake.wait()
@@ -133,11 +135,11 @@ class Server:
                 seen = self._turn
         else:
             return
-        _begin(self._watch)
+        _start_thread(self._follow)
         self._lead()
 
-    def _help_out(self) -> None:
-        """Do what has queued up, being one of those who are busy."""
+    def _drain_queue(self) -> None:
+        """Run queued jobs as one of the busy threads."""
         while True:
             with self._mutex:
                 if not self._queue:
@@ -149,11 +151,11 @@ class Server:
             job()
 
     def _is_queued(self, job: Job) -> bool:
-        """Whether others will do it: those who are busy, when there are too many of them."""
-        if self._busy < MOST_BUSY:  # whoever else changes it makes it less
+        """Put a job into the queue if too many threads are busy; whether that was done."""
+        if self._busy < MOST_BUSY:  # other threads only lower it
             return False
         with self._mutex:
-            self._news.wait_for(lambda: len(self._queue) < QUEUE or self._outlet.gone)
+            self._news.wait_for(lambda: len(self._queue) < QUEUE or self._writer.gone)
             if not self._busy:
                 return False
             self._queue.append(job)
@@ -163,16 +165,16 @@ class Server:
         while not self._frames:
             if self._at_end or self._over.is_set():
                 return None
-            data = self._received()
+            data = self._read_bytes()
             if data:
                 self._frames.extend(self._framer.feed(data))
             else:
                 self._at_end = True
                 self._frames.extend(self._framer.end())
-            self._outlet.headers = bool(self._framer.headers)
+            self._writer.headers = bool(self._framer.headers)
         return self._frames.popleft()
 
-    def _received(self) -> bytes:
+    def _read_bytes(self) -> bytes:
         while True:
             try:
                 return os.read(self._incoming, CHUNK)
@@ -183,35 +185,35 @@ class Server:
             except OSError:
                 return b""
 
-    def _taken(self, frame: Frame) -> Job | None:
-        """What is to be done about something that came; what is quick is done at once."""
+    def _job_for(self, frame: Frame) -> Job | None:
+        """The job for a frame; None if nothing is left to do."""
         if isinstance(frame, Fault):
             code = INVALID_REQUEST if frame.too_large else PARSE_ERROR
-            refused = messages.failure(None, RpcError(code, frame.reason))
-            return lambda: self._outlet.send(refused)
-        message = messages.read(frame)
+            refused = messages.error_response(None, RpcError(code, frame.reason))
+            return lambda: self._writer.send(refused)
+        message = messages.parse_message(frame)
         if not isinstance(message, Batch):
             entry = self._service.accept(message)
             if entry is None:
                 return None
             one = partial(self._answer_one, entry)
-            return self._apart(one, [entry]) if entry.waits else one
+            return self._run_apart(one, [entry]) if entry.waits else one
         accepted = [self._service.accept(each) for each in message.messages]
         entries = [each for each in accepted if each is not None]
         if not entries:
             return None
         whole = partial(self._answer_all, entries)
-        return self._apart(whole, entries) if any(each.waits for each in entries) else whole
+        return self._run_apart(whole, entries) if any(each.waits for each in entries) else whole
 
-    def _apart(self, job: Job, entries: list[Entry]) -> Job | None:
-        """Let a job wait in a thread of its own; the job itself where too many do."""
+    def _run_apart(self, job: Job, entries: list[AcceptedMessage]) -> Job | None:
+        """Start a waiting job in its own thread; the job itself if too many wait already."""
         with self._mutex:
             if self._waiting >= MOST_WAITING:
                 for each in entries:
                     each.refuse_waiting(MOST_WAITING)
                 return job
             self._waiting += 1
-        _begin(partial(self._wait, job))
+        _start_thread(partial(self._wait, job))
         return None
 
     def _wait(self, job: Job) -> None:
@@ -222,20 +224,20 @@ class Server:
                 self._waiting -= 1
                 self._news.notify_all()
 
-    def _answer_one(self, entry: Entry) -> None:
+    def _answer_one(self, entry: AcceptedMessage) -> None:
         answer = entry.answer()
         if answer is not None:
-            self._outlet.send(answer)
-        entry.answered()
+            self._writer.send(answer)
+        entry.after_answer()
 
-    def _answer_all(self, entries: list[Entry]) -> None:
+    def _answer_all(self, entries: list[AcceptedMessage]) -> None:
         answers = [each.answer() for each in sorted(entries, key=lambda each: each.comes_last)]
         told = [each for each in answers if each is not None]
         if told:
-            self._outlet.send(told)
+            self._writer.send(told)
         for each in entries:
-            each.answered()
+            each.after_answer()
 
 
-def _begin(work: Callable[[], None]) -> None:
+def _start_thread(work: Callable[[], None]) -> None:
     threading.Thread(target=work, name="herdbook-rpc", daemon=True).start()

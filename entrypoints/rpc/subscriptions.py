@@ -1,22 +1,23 @@
-"""The journal as it grows, told to a client that asked to be told.
+"""Journal subscriptions: new entries are sent to clients that subscribed.
 
-Nothing is kept for a slow client: whoever follows the journal for it writes a page to the client
-before it reads the next one, and the journal itself keeps the rest. So writers never wait, and
-memory does not grow. A client that falls far behind is told from where to ask again.
+Nothing is buffered for a slow client: its thread writes a page to the client before it reads the
+next one, and the journal itself keeps the rest. So writers never wait, and memory does not grow. A
+client that falls far behind is told from which number to subscribe again.
 """
 
 import threading
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.rpc import codes, internal_errors
+from herdbook.entrypoints.rpc import internal_errors
+from herdbook.entrypoints.rpc.errors import to_rpc_error
 from herdbook.entrypoints.rpc.messages import TOO_MANY, RpcError
-from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.entrypoints.rpc.writer import MessageWriter
 
 if TYPE_CHECKING:
     from herdbook.domain.journal import JournalEntry
@@ -29,18 +30,25 @@ MOST = 64
 SHORTEST, LONGEST = 0.01, 0.25
 
 
-class Subscriptions:
-    """Who is told of the journal, each by a thread of its own."""
+class Subscription(TypedDict):
+    """The name of a subscription, and the number of the entry after which it begins."""
 
-    def __init__(self, here: Callable[[], AppContext], outlet: Outlet) -> None:
+    subscription: str
+    seq: int
+
+
+class Subscriptions:
+    """The subscriptions of a client, each with its own thread."""
+
+    def __init__(self, here: Callable[[], AppContext], writer: MessageWriter) -> None:
         self._here = here
-        self._outlet = outlet
+        self._writer = writer
         self._numbers = count(1)
         self._mutex = threading.Lock()
         self._running: dict[str, _Follower] = {}
 
-    def subscribe(self, since: int | None) -> dict[str, Any]:
-        """Begin to tell what comes after a number, or from now on; under which name."""
+    def subscribe(self, since: int | None) -> Subscription:
+        """Subscribe to the entries after a number, or from now on."""
         last = _last(self._here())
         follower = _Follower(f"journal-{next(self._numbers)}", last if since is None else since)
         with self._mutex:
@@ -51,7 +59,7 @@ class Subscriptions:
         return {"subscription": follower.name, "seq": follower.since}
 
     def start(self, name: str) -> None:
-        """Begin to tell; called when the client knows the subscription's name."""
+        """Start to send; called when the client knows the subscription's name."""
         with self._mutex:
             follower = self._running.get(name)
         if follower is not None:
@@ -61,7 +69,7 @@ class Subscriptions:
             follower.thread.start()
 
     def unsubscribe(self, name: str) -> bool:
-        """Tell no more; whether that was told until now."""
+        """End a subscription; whether there was one."""
         with self._mutex:
             follower = self._running.pop(name, None)
         if follower is not None:
@@ -69,30 +77,30 @@ class Subscriptions:
         return follower is not None
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """End all subscriptions."""
         with self._mutex:
             followers, self._running = list(self._running.values()), {}
         for each in followers:
             each.stop.set()
         for each in followers:
-            if each.thread is not None and not self._outlet.gone:
+            if each.thread is not None and not self._writer.gone:
                 each.thread.join()
 
     def _follow(self, follower: "_Follower") -> None:
         try:
-            self._tell(follower)
+            self._send_pages(follower)
         except HerdbookError as error:
-            self._end(follower, codes.told(error).as_data())
+            self._end(follower, to_rpc_error(error).to_data())
         except Exception as error:  # noqa: BLE001 - a thread of its own has nobody to raise to
-            self._end(follower, internal_errors.noted(error).as_data())
+            self._end(follower, internal_errors.report_defect(error).to_data())
         finally:
             with self._mutex:
                 self._running.pop(follower.name, None)
 
-    def _tell(self, follower: "_Follower") -> None:
+    def _send_pages(self, follower: "_Follower") -> None:
         pause, is_slow = SHORTEST, False
-        while not (follower.stop.is_set() or self._outlet.gone):
-            page, last = _news(self._here(), follower.since)
+        while not (follower.stop.is_set() or self._writer.gone):
+            page, last = _next_page(self._here(), follower.since)
             if is_slow and last - follower.since > follower.allowed:
                 self._end(follower, None)
                 return
@@ -108,18 +116,17 @@ class Subscriptions:
                 pause = min(2 * pause, LONGEST)
 
     def _send(self, follower: "_Follower", page: "list[JournalEntry]") -> None:
-        from herdbook.entrypoints.operations.serialize import plain  # noqa: PLC0415
+        from herdbook.entrypoints.operations.wire_converter import unstructure  # noqa: PLC0415
 
-        entries = [plain(entry) for entry in page]
-        said = {"subscription": follower.name, "entries": entries, "seq": page[-1].seq}
+        said = {"subscription": follower.name, "entries": unstructure(page), "seq": page[-1].seq}
         if not follower.stop.is_set():
-            self._outlet.notify("journal.changed", said)
+            self._writer.notify("journal.changed", said)
 
     def _end(self, follower: "_Follower", error: dict[str, Any] | None) -> None:
-        """Say that this subscription is over, and from which number to ask again."""
+        """Send the end of a subscription, with the number from which to subscribe again."""
         said = {"subscription": follower.name, "seq": follower.since, "error": error}
         if not follower.stop.is_set():
-            self._outlet.notify("journal.behind", said)
+            self._writer.notify("journal.behind", said)
 
 
 class _Follower:
@@ -138,8 +145,8 @@ def _last(here: AppContext) -> int:
     return here.read(Area.WORK, question)
 
 
-def _news(here: AppContext, since: int) -> "tuple[list[JournalEntry], int]":
-    """What came after a number, a page of it, and the number of the last there is."""
+def _next_page(here: AppContext, since: int) -> "tuple[list[JournalEntry], int]":
+    """A page of the entries after a number, and the number of the last entry."""
 
     def question(uow: "UnitOfWork") -> "tuple[list[JournalEntry], int]":
         return uow.journal.since(since, limit=PAGE), uow.journal.last()

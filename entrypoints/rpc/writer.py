@@ -1,15 +1,16 @@
-"""The way out to the client: one message at a time, whoever speaks.
+"""Writes messages to the client, one at a time, from any thread.
 
-What a language server, or anything else that lives inside the server, needs to know:
+The contract for the language server, or anything else that lives inside the server:
 
 - On `initialize` the server imports `herdbook.entrypoints.lsp.server` and makes
-  `Language(here, outlet)`. `here` is an `AppContext` whose stores stay open: use `here.read` and
-  `here.run` as any command does, from any thread. What it knows of git and of settings is from that
-  moment; `outlet.here()` gives one that knows what holds now, and costs next to nothing.
-- `outlet.notify(method, params)` sends a notification; None stands for no parameters. It may be
+  `Language(here, writer)` with a `MessageWriter`. `here` is an `AppContext` whose stores stay
+  open: use `here.read` and `here.run` as any command does, from any thread. What it knows of git
+  and of settings is from that moment; `writer.here()` gives one that knows what holds now, and
+  costs next to nothing.
+- `writer.notify(method, params)` sends a notification; None stands for no parameters. It may be
   called from any thread. It waits while the client reads nothing, and does nothing once the client
-  is gone (`outlet.gone`).
-- `outlet.request(method, params)` sends a request under an id of our own and gives a
+  is gone (`writer.gone`).
+- `writer.request(method, params)` sends a request under an id of our own and gives a
   `concurrent.futures.Future`. Its result is the client's `result`; its exception is an
   `messages.RpcError` with the client's `code`, `message` and `data`, or `CancelledError` when the
   server ends first. Never wait for it in `notice` or while holding a lock that `notice` takes: the
@@ -29,8 +30,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from herdbook.entrypoints.rpc.framing import framed
-from herdbook.entrypoints.rpc.messages import RpcError, told
+from herdbook.entrypoints.rpc.framing import add_framing
+from herdbook.entrypoints.rpc.messages import RpcError, encode_or_fail
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
     from herdbook.entrypoints.context import AppContext
 
 
-class Outlet:
+class MessageWriter:
     """Writes messages to a descriptor, each whole, in the framing that the client speaks.
 
-    `gone` tells whether the client reads no longer.
+    `gone` tells whether the client has stopped reading.
     """
 
     def __init__(self, descriptor: int, here: "Callable[[], AppContext]") -> None:
@@ -57,7 +58,7 @@ class Outlet:
 
     def send(self, message: Any) -> None:
         """Send a message; it waits while the client reads nothing."""
-        data = framed(told(message), headers=self.headers)
+        data = add_framing(encode_or_fail(message), headers=self.headers)
         with self._writing:
             if self.gone or self._is_written(data):
                 return
@@ -65,7 +66,7 @@ class Outlet:
         self.when_gone()
 
     def _is_written(self, data: bytes) -> bool:
-        """Whether somebody was there for all of it."""
+        """Whether all of it was written."""
         left = memoryview(data)
         while left:
             try:
@@ -79,11 +80,11 @@ class Outlet:
         return True
 
     def notify(self, method: str, params: Any) -> None:
-        """Tell the client something."""
-        self.send({"jsonrpc": "2.0", "method": method, **_given(params)})
+        """Send a notification."""
+        self.send({"jsonrpc": "2.0", "method": method, **_params_member(params)})
 
     def request(self, method: str, params: Any) -> "Future[Any]":
-        """Ask the client something."""
+        """Send a request."""
         from concurrent.futures import Future  # noqa: PLC0415 - 15 ms that only editors need
 
         future: Future[Any] = Future()
@@ -91,31 +92,31 @@ class Outlet:
             self._counted += 1
             own = f"herdbook-{self._counted}"
             self._asked[own] = future
-        self.send({"jsonrpc": "2.0", "id": own, "method": method, **_given(params)})
+        self.send({"jsonrpc": "2.0", "id": own, "method": method, **_params_member(params)})
         if self.gone:
-            self.break_off()
+            self.cancel_requests()
         return future
 
-    def settle(self, response: dict[str, Any]) -> None:
-        """Take in what the client answered; an answer to nothing is let go."""
+    def accept_response(self, response: dict[str, Any]) -> None:
+        """Pass the client's answer to the future of its request; ignore an unknown one."""
         key = response.get("id")
         with self._mutex:
             future = self._asked.pop(key, None) if isinstance(key, str) else None
         if future is None or not future.set_running_or_notify_cancel():
             return
         if "error" in response:
-            future.set_exception(RpcError.read(response["error"]))
+            future.set_exception(RpcError.from_data(response["error"]))
         else:
             future.set_result(response.get("result"))
 
-    def break_off(self) -> None:
-        """Expect no answers any more."""
+    def cancel_requests(self) -> None:
+        """Cancel all requests to the client."""
         with self._mutex:
             waiting, self._asked = list(self._asked.values()), {}
         for future in waiting:
             future.cancel()
 
 
-def _given(params: Any) -> dict[str, Any]:
-    """What a message says of its parameters: nothing where there are none."""
+def _params_member(params: Any) -> dict[str, Any]:
+    """The member `params` of a message; nothing where there are none."""
     return {} if params is None else {"params": params}

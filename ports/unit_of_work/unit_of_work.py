@@ -63,6 +63,7 @@ class UnitOfWork(Repositories):
             from herdbook.ports.unit_of_work import promises  # noqa: PLC0415 - readers need not wait for it
 
             self._promises = promises
+            self.reactions = promises.Reactions(self)
         self._over = False
         self.left_at: Stamp | None = None
         """The clock of the space behind this transaction, once that has been committed."""
@@ -311,7 +312,9 @@ class UnitOfWork(Repositories):
             known[key] = after
 
     def _bring_up_to_date(self) -> None:
-        """Let derived rows follow what was changed since they last did."""
+        """Run the reactions, and let derived rows follow what was changed since they last did."""
+        if self._write:
+            self.reactions.run()
         fresh = self.changes[self._derived :]
         if fresh:
             # First, because deriving asks for derived rows itself.

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import Op
-from herdbook.domain.plan.claims import phase_after_new_task
 from herdbook.domain.plan.model import ChangeSet, ChangeSetStatus
+from herdbook.domain.plan.phases import reopen
 from herdbook.ports.engine.dictionary import CHANGE_SETS, PHASES, PROPOSALS, TASKS, WORKTREES
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import Query, admits, find
@@ -57,6 +57,7 @@ def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
     _put_back(uow, saved)
     _take_out(uow, added, lambda _: True)
     _keep_begun(uow, change_set, saved.get(PHASES, ()))
+    uow.reactions.exclude(PHASES, _empty_phases(uow))
     reverted = evolve(uow.change_sets.get(change_set.id), status=ChangeSetStatus.REVERTED)
     return uow.change_sets.save(reverted)
 
@@ -191,10 +192,20 @@ def _put_back(uow: UnitOfWork, saved: ByKind) -> None:
         uow.save(kind, [put_back(own[kind.key_of(row)], row) for row in rows])
 
 
+def _empty_phases(uow: UnitOfWork) -> list[str]:
+    """The phases that this transaction took tasks from and that have none left.
+
+    They are as they were before the tasks came, and are not finished by their going.
+    """
+    tasks = (row for change in uow.changes if change.kind is TASKS for row in change.rows)
+    phases = dict.fromkeys(task.phase_id for task in tasks if task.phase_id is not None)
+    return [each for each in phases if not uow.select(find(TASKS, {"phase_id": each}, limit=1))]
+
+
 def _keep_begun(uow: UnitOfWork, change_set: ChangeSet, phases: Iterable[str]) -> None:
     """A phase that was finished before is not finished again if a task came into it since."""
     for phase in uow.phases.get_many(phases):
-        begun = phase_after_new_task(phase)
+        begun = reopen(phase)
         if begun is phase:
             continue
         left = uow.tasks.every(find(TASKS, {"phase_id": phase.id}, limit=PAGE))

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused, InvalidValue, UnknownReference
-from herdbook.domain.plan.claims import phase_after_new_task
 from herdbook.domain.plan.graph import find_cycle
 from herdbook.domain.plan.model import (
     Page,
@@ -140,11 +139,6 @@ class Acceptance:
         self._add(TASKS, task, key)
         for other in self._several(proposal, said, TASKS):
             self._add(TASK_DEPENDENCIES, TaskDependency(task_id=key, depends_on_task_id=other))
-        phase = None if phase_id is None else self._current(PHASES, phase_id)
-        if phase is not None:  # else it is new as well
-            begun = phase_after_new_task(phase)
-            if begun is not phase:
-                self._saved[PHASES][phase.id] = begun
 
     def _change(self, proposal: Proposal, key: str) -> None:
         kind = _KINDS[proposal.target_type]

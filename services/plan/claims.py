@@ -11,7 +11,6 @@ from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import Halts
-from herdbook.services.plan import phases
 
 CANDIDATES = 10
 
@@ -68,11 +67,6 @@ def _give(uow: UnitOfWork, opening: Opening, task: Task, agent_id: str, ttl: tim
     held = rules.hold(opening, uow.now, ttl)
     uow.openings.put(held)
     claimed = uow.tasks.save(rules.claim(task, opening, agent_id))
-    if task.phase_id is not None:
-        phase = uow.phases.get(task.phase_id)
-        begun = rules.phase_after_claim(phase)
-        if begun is not phase:
-            uow.phases.save(begun)
     built_on = {each.id: each.summary for each in uow.tasks.dependencies(task.id)}
     return Claim(claimed, held, built_on)
 
@@ -89,10 +83,7 @@ def complete(uow: UnitOfWork, task_id: str, fence: int, summary: str | None = No
     """Hand in a claimed task, or let a reviewed one pass."""
     task = uow.tasks.get(task_id)
     rules.check_fence(task, fence)
-    done = uow.tasks.save(rules.complete(task, summary, _initiative(uow, task)))
-    if done.finished and done.phase_id is not None:
-        phases.close(uow, uow.phases.get(done.phase_id))
-    return done
+    return uow.tasks.save(rules.complete(task, summary, _initiative(uow, task)))
 
 
 def fail(uow: UnitOfWork, task_id: str, fence: int, *, max_retries: int = MAX_RETRIES) -> Task:

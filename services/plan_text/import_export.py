@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import CycleRefused
-from herdbook.domain.plan.claims import lease_is_over, phase_after_last_task, phase_after_new_task
-from herdbook.domain.plan.model import Phase, PhaseStatus, Task
+from herdbook.domain.plan.claims import lease_is_over
+from herdbook.domain.plan.model import Phase
 from herdbook.domain.plan.readiness import OpeningState
 from herdbook.domain.plan_text.tree import INITIATIVE, PHASE, TASK, PlanText
 from herdbook.ports.engine.dictionary import OPENINGS, PHASES, TASKS
@@ -71,8 +71,8 @@ def import_plan(uow: UnitOfWork, plan: PlanText) -> ImportReport:
         _write(uow, arrival)
     except CycleRefused as error:
         raise CycleRefused(_names(uow, arrival, error.cycle)) from error
-    follow = _let_phases_follow(uow, arrival)
-    return _report(uow, arrival, stay, follow)
+    uow.reactions.run()
+    return _report(uow, arrival, stay, uow.reactions.saved.get(PHASES.name, {}))
 
 
 def _statuses(uow: UnitOfWork, arrival: Arrival) -> list[LeftAlone]:
@@ -125,50 +125,6 @@ def _names(uow: UnitOfWork, arrival: Arrival, cycle: tuple[str, ...]) -> tuple[s
             row = uow.get(TASKS, [key])[0] or uow.get(PHASES, [key])[0]
             names[key] = row.name if row is not None else key
     return tuple(names[key] for key in cycle)
-
-
-def _let_phases_follow(uow: UnitOfWork, arrival: Arrival) -> dict[str, Phase]:
-    """Take up finished phases that got something to do, and end those that have nothing left.
-
-    A phase that is new, or whose status the text changes, has the one it is given.
-    """
-    begun, ended = _begun_and_ended(arrival)
-    given = {
-        each.id
-        for each in arrival.items
-        if each.sort is PHASE and (each.before is None or each.status_is_given)
-    }
-    follow: dict[str, Phase] = {}
-    for phase in uow.phases.get_many(sorted((begun | ended) - given)):
-        after = phase_after_new_task(phase)
-        if phase.id not in begun:
-            after = _ended(uow, phase)
-        if after is not phase:
-            follow[phase.id] = uow.phases.save(after)
-    return follow
-
-
-def _begun_and_ended(arrival: Arrival) -> tuple[set[str], set[str]]:
-    """The phases that got an unfinished task, and those in which one was finished."""
-    begun: set[str] = set()
-    ended: set[str] = set()
-    for each in arrival.items:
-        row, before = each.row, each.before
-        if not isinstance(row, Task) or row.phase_id is None:
-            continue
-        came = not isinstance(before, Task) or before.phase_id != row.phase_id
-        if came and not row.finished:
-            begun.add(row.phase_id)
-        elif isinstance(before, Task) and row.finished and not before.finished:
-            ended.add(row.phase_id)
-    return begun, ended
-
-
-def _ended(uow: UnitOfWork, phase: Phase) -> Phase:
-    over = phase.status in (PhaseStatus.COMPLETED, PhaseStatus.PENDING_REVIEW)
-    if over or uow.tasks.any_unfinished_in(phase.id):
-        return phase
-    return phase_after_last_task(phase, uow.initiatives.get(phase.initiative_id))
 
 
 def _report(

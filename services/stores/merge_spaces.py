@@ -170,6 +170,7 @@ class _Arriving:
     def adopted(self) -> int:
         """Add those that can come; how many they were."""
         coming = {kind: list(rows.values()) for kind, rows in self.rows.items() if rows}
+        self.uow.reactions.disable()
         self.uow.adopt(coming)
         return sum(map(len, coming.values()))
 

@@ -326,7 +326,10 @@ def test_a_proposal_that_went_with_its_agent_is_no_hindrance(begin: Begin) -> No
 
 
 def test_a_phase_with_something_left_to_do_is_not_finished_again(begin: Begin) -> None:
-    """Though it was before the change set, another task has come into it since."""
+    """Though it was before the change set, another task has come into it since.
+
+    When that goes as well, nothing is left to do, and the phase waits for its review.
+    """
     plan = add_plan(begin, PhaseStatus.COMPLETED)
     with begin() as uow:
         uow.tasks.save(evolve(plan.task, status=TaskStatus.COMPLETED))
@@ -340,7 +343,7 @@ def test_a_phase_with_something_left_to_do_is_not_finished_again(begin: Begin) -
         _reverts(begin, change_set.id)
         with begin(write=False) as uow:
             statuses.append(uow.phases.get(plan.phase.id).status)
-    assert statuses == [PhaseStatus.IN_PROGRESS, PhaseStatus.IN_PROGRESS]
+    assert statuses == [PhaseStatus.IN_PROGRESS, PhaseStatus.PENDING_REVIEW]
 
 
 def test_the_initiative_of_a_change_set_is_not_taken_back_under_it(begin: Begin) -> None:

@@ -178,14 +178,21 @@ def test_a_phase_follows_what_is_done_to_its_tasks_by_hand(begin: Begin) -> None
         phase = uow.phases.add(
             Phase(name="schema", initiative_id=initiative.id, status="completed")
         )
-        task = crud.add(uow, TASKS, {"name": "late", "phase_id": phase.id})
-        assert uow.phases.get(phase.id).status == "in_progress"
-        crud.change(uow, TASKS, task.id, {"status": "completed"})
-        assert uow.phases.get(phase.id).status == "completed"
-        crud.change(uow, TASKS, task.id, {"status": "pending"})
-        assert uow.phases.get(phase.id).status == "in_progress"
         other = crud.add(uow, TASKS, {"name": "other"})
-        crud.change(uow, TASKS, task.id, {"status": "completed"})
-        crud.change(uow, TASKS, other.id, {"phase_id": phase.id})
-        assert uow.phases.get(phase.id).status == "in_progress"
+        uow.commit()
+
+    def status_after(use_case: Callable[..., Any], *args: Any) -> tuple[Any, str]:
+        with begin() as uow:
+            row = use_case(uow, TASKS, *args)
+            uow.commit()
+        with begin(write=False) as uow:
+            return row, uow.phases.get(phase.id).status
+
+    task, status = status_after(crud.add, {"name": "late", "phase_id": phase.id})
+    assert status == "in_progress"
+    for values, expected in (("completed", "completed"), ("pending", "in_progress")):
+        assert status_after(crud.change, task.id, {"status": values})[1] == expected
+    assert status_after(crud.change, task.id, {"status": "completed"})[1] == "completed"
+    assert status_after(crud.change, other.id, {"phase_id": phase.id})[1] == "in_progress"
+    with begin() as uow:
         assert differences(uow) == []

@@ -27,15 +27,18 @@ from herdbook.domain.plan.model import (
     Proposal,
     ProposalTarget,
     Task,
+    TaskStatus,
 )
 from herdbook.domain.record.model import Account
 from herdbook.ports.checkpoint_storage.checkpoint_writer import Keeping
 from herdbook.ports.checkpoint_storage.value_store import Offer
+from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
+from herdbook.ports.engine.paging import PAGE, every
+from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.repositories.checkpoints import Done
 from herdbook.ports.unit_of_work.projections import differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.ports.world.ids import Ids
 from herdbook.services.journal import undo
 from herdbook.services.stores.store_check import check
 from tests.contract.proposed import kept
@@ -131,9 +134,8 @@ class Spaces:
 
     def __init__(self, store: Store) -> None:
         number = next(_numbers)
-        ids = itertools.count(1)
+        self.number = 0
         self.store = store
-        self.ids: Ids = lambda: f"{next(ids):020x}"
         self.names = {area: f"{area}/use-cases-{number}" for area in Area}
         with self.begin(Area.WORK) as uow:
             _begun(uow)
@@ -144,6 +146,11 @@ class Spaces:
         with self.begin(Area.CHECKPOINTS) as uow:
             _checkpointed(Keeping(uow))
             uow.commit()
+
+    def ids(self) -> str:
+        """The next id."""
+        self.number += 1
+        return f"{self.number:020x}"
 
     def begin(self, area: Area, *, write: bool = True) -> AbstractContextManager[UnitOfWork]:
         """Begin a unit of work in one of them."""
@@ -188,6 +195,91 @@ def test_every_space_is_whole_after_every_use_case(store: Store, engine: str) ->
             with spaces.begin(_area(transaction), write=False) as uow:
                 assert differences(uow) == [], transaction
         assert check(store, list(spaces.names.values())) == []
+
+    holds()
+
+
+class Plan:
+    """The phases and tasks of a space at one moment."""
+
+    def __init__(self, uow: UnitOfWork) -> None:
+        self.phases = {each.id: each for each in every(uow, find(PHASES, limit=PAGE))}
+        self.tasks = {each.id: each for each in every(uow, find(TASKS, limit=PAGE))}
+        self.yolo = {
+            each.id
+            for each in every(uow, find(INITIATIVES, limit=PAGE))
+            if each.execution_mode is ExecutionMode.YOLO
+        }
+
+    def open_in(self, phase_id: str) -> set[str]:
+        """The ids of the unfinished tasks in a phase."""
+        tasks = self.tasks.values()
+        return {each.id for each in tasks if each.phase_id == phase_id and not each.finished}
+
+
+def _recount_phase(before: Plan, after: Plan, phase: Phase) -> PhaseStatus:
+    """The status of a phase after one use case, from what it left when nothing reacted to it."""
+    finished = (PhaseStatus.COMPLETED, PhaseStatus.PENDING_REVIEW)
+    was = before.phases.get(phase.id)
+    if was is None or was.status is not phase.status:
+        return phase.status
+    inside = [each for each in after.tasks.values() if each.phase_id == phase.id]
+    for task in inside:
+        earlier = before.tasks.get(task.id)
+        same = (
+            earlier is not None
+            and earlier.phase_id == phase.id
+            and (earlier.status, earlier.fence) == (task.status, task.fence)
+        )
+        if task.status is TaskStatus.IN_PROGRESS and not same:
+            return PhaseStatus.IN_PROGRESS
+    left, there = before.open_in(phase.id), after.open_in(phase.id)
+    if there - left and phase.status in finished:
+        return PhaseStatus.IN_PROGRESS
+    if there or not left or phase.status in finished:
+        return phase.status
+    if phase.initiative_id in after.yolo:
+        return PhaseStatus.COMPLETED
+    planned = phase.status is PhaseStatus.PENDING and not left & {each.id for each in inside}
+    return phase.status if planned else PhaseStatus.PENDING_REVIEW
+
+
+def test_every_phase_follows_its_tasks(store: Store, engine: str) -> None:
+    """After any use case each phase has the status that a recount of its tasks gives it.
+
+    The use case is tried first with nothing reacting to it, and undone: what it leaves then is what
+    is counted. A phase that is empty after a change set was taken back is as it was before that.
+    """
+
+    @settings(max_examples=max(2, settings.default.max_examples // SHARES[engine]))
+    @given(program=st.lists(working, min_size=10, max_size=40))
+    def holds(program: Transaction) -> None:
+        spaces = Spaces(store)
+        for step in program:
+            name, chosen = step
+            if _area([step]) is not Area.WORK:
+                continue
+            numbers = spaces.number
+            with spaces.begin(Area.WORK) as uow:
+                before = Plan(uow)
+                uow.reactions.disable()
+                try:
+                    Call(uow, chosen).run(USE_CASES[name])
+                except HerdbookError:
+                    continue
+                after = Plan(uow)
+            spaces.number = numbers
+            expected = {
+                phase.id: phase.status
+                if name == "journal.undo.revert"
+                and not any(each.phase_id == phase.id for each in after.tasks.values())
+                else _recount_phase(before, after, phase)
+                for phase in after.phases.values()
+            }
+            assert spaces.attempt([step]), step
+            with spaces.begin(Area.WORK, write=False) as uow:
+                found = {each.id: each.status for each in Plan(uow).phases.values()}
+            assert found == expected, step
 
     holds()
 

@@ -81,7 +81,7 @@ MODULES = {
     "agents.worktrees": WORK,
 }
 """The modules of use cases, and in which areas they are at home."""
-PARTS = {"agents.halts", "plan.phases", "plan_text.matching", "plan_text.render"}
+PARTS = {"agents.halts", "plan_text.matching", "plan_text.render"}
 """The modules that use cases are made of and nobody calls by themselves."""
 HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 

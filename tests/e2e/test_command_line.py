@@ -143,18 +143,33 @@ def test_a_reader_that_has_seen_enough_is_no_error(person: Person, app: Path) ->
 def loaded(person: Person, folder: Path, *words: str) -> set[str]:
     """The modules that a command has loaded when it ends."""
     script = (
-        "import sys; from herdbook.entrypoints.cli.run_command import main; main(sys.argv[1:]); "
-        "print(*sys.modules, file=sys.stderr)"
+        "import sys; from herdbook.entrypoints.main import main; code = main(); "
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
     )
     ended = subprocess.run(
         [sys.executable, "-c", script, *words],
         cwd=folder,
         env=person.variables,
+        input="{}",
         capture_output=True,
         text=True,
         check=True,
     )
     return set(ended.stderr.split())
+
+
+def test_what_is_typed_all_day_waits_for_no_cattrs(person: Person, app: Path) -> None:
+    """Nor does a hook; cattrs is for the wires, and takes 40 ms to load."""
+    person.runs(app, "agent", "add", "otter")
+    person.runs(app, "task", "add", "x")
+    for words in (
+        ["ready"],
+        ["claim", "--agent", "otter", "--json"],
+        ["status", "--json"],
+        ["done", "--json"],
+        ["hook", "PostToolUse"],
+    ):
+        assert "cattrs" not in loaded(person, app, *words), words
 
 
 def test_where_loads_neither_attrs_nor_an_entity(person: Person, app: Path) -> None:

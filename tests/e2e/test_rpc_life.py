@@ -18,7 +18,7 @@ from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.client import Client
-from herdbook.entrypoints.rpc.framing import framed
+from herdbook.entrypoints.rpc.framing import add_framing
 from herdbook.ports.unit_of_work.run import run
 from tests.e2e.conftest import PROGRAM, Person
 from tests.e2e.rpc_process import SECONDS, Pipes, request, until
@@ -297,7 +297,7 @@ def test_a_million_mutated_bytes_leave_no_request_unanswered(
             for _ in range(chance.randrange(1, 6)):
                 changed[chance.randrange(len(changed))] = chance.randrange(256)
             message = bytes(changed)
-        pieces.append(framed(message, headers=headers))
+        pieces.append(add_framing(message, headers=headers))
         size += len(pieces[-1])
     with Pipes(person, app, headers=headers) as pipes:
         sending = threading.Thread(target=lambda: pipes.into.write(b"".join(pieces)))

@@ -12,7 +12,8 @@ from jsonschema import Draft7Validator
 
 from herdbook.entrypoints.cli import run_command
 from herdbook.entrypoints.client import Client
-from herdbook.entrypoints.rpc.methods import called, methods
+from herdbook.entrypoints.operations.model import json_name
+from herdbook.entrypoints.rpc.methods import methods
 from tests.e2e.conftest import Person
 
 OTHERS = {
@@ -62,7 +63,7 @@ def filled(herd: Client) -> dict[str, str]:
     herd.call("bug", agent="otter", note="loses the last line")
     remark = {"phase": phase, "file_path": "a.py", "line_number": 1, "line_type": "added"}
     chat = added("chat", target_type="task", target_id=task)
-    herd.call("chat.say", chat_session=chat, role="user", content="shorter")
+    herd.call("chat.post", chat_session=chat, role="user", content="shorter")
     return {
         "initiative": initiative,
         "phase": phase,
@@ -101,7 +102,7 @@ def parameters(name: str, ids: dict[str, str]) -> dict[str, Any]:
     special = {"recall": {"text": "parse"}, "journal.since": {"seq": 3, "limit": 5}}
     if name in special:
         return special[name]
-    needed = [called(each) for each in methods()[name].parameters if each.required]
+    needed = [json_name(each) for each in methods()[name].parameters if each.required]
     return {each: ids[name.partition(".")[0] if each == "id" else each] for each in needed}
 
 
@@ -110,8 +111,8 @@ def typed(name: str, params: dict[str, Any]) -> list[str]:
     operation = methods()[name].operation
     words = [*operation.words]
     for each in methods()[name].parameters:
-        if (value := params.get(called(each))) is not None:
-            option = [] if each.positional else [f"--{called(each).replace('_', '-')}"]
+        if (value := params.get(json_name(each))) is not None:
+            option = [] if each.positional else [f"--{json_name(each).replace('_', '-')}"]
             words += [*option, str(value)]
     return [*words, "--json"]
 

@@ -7,7 +7,6 @@ from herdbook.domain.location.areas import Area
 from herdbook.domain.record.languages import LANGUAGES, language_named, main_language
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.services.record import prior_art as recalling
 from herdbook.services.record import setup_advice as advising
 
@@ -25,14 +24,25 @@ class Wanted(NamedTuple):
     languages: dict[str, str] | None = None
 
 
-def recall(here: AppContext, *, text: str, project: str | None, limit: int) -> dict[str, Any]:
+class RecallAnswer(NamedTuple):
+    """What was looked for, and what was found: `services.record.prior_art.Recall`."""
+
+    text: str
+    project: str | None
+    searched: int
+    good: tuple[recalling.Hit, ...]
+    mistakes: tuple[recalling.Hit, ...]
+    unjudged: tuple[recalling.Hit, ...]
+
+
+def recall(here: AppContext, *, text: str, project: str | None, limit: int) -> RecallAnswer:
     """What in the record resembles a task: what went well, mistakes, and what nobody judged."""
     names = (project,) if project is not None else names_of(here)
     spool_flush.flush_if_any(here)
     found = here.read(
         Area.RECORD, recalling.recall, text, project=names[0], also=names[1:], limit=limit
     )
-    return {"text": text, "project": names[0], **plain(found)}
+    return RecallAnswer(text, names[0], *found)
 
 
 def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
@@ -124,7 +134,7 @@ def _setup(place: int, record: "TrackRecord", advice: "Advice") -> dict[str, Any
         "place": place,
         "provider": record.setup.provider,
         "model": record.setup.model,
-        "mode": plain(record.setup.mode),
+        "mode": record.setup.mode,
         "is_leader": record.setup in advice.leaders,
         "is_enough": record.enough,
         "observations": record.observations,
@@ -155,5 +165,5 @@ def _quote(said: "Observation | None") -> dict[str, Any] | None:
         "grade": said.grade,
         "bug": said.bug,
         "project": said.project,
-        "at": plain(said.at),
+        "at": said.at,
     }

@@ -3,7 +3,7 @@
 from typing import Any
 
 from herdbook.entrypoints.cli.terminal import table
-from herdbook.entrypoints.cli.text import plain, shortened
+from herdbook.entrypoints.cli.text import plain, shorten
 
 HEADER = ("#", "SETUP", "COMMITS", "BUGS", "BUG RATE", "GRADE", "PER TEN COMMITS", "MERIT", "SEEN")
 LISTS = (
@@ -71,7 +71,7 @@ def _evidence(each: dict[str, Any]) -> list[str]:
 
 
 def _quote(quote: dict[str, Any]) -> str:
-    words = shortened(plain(" ".join(quote["note"].split())), _LONGEST_TEXT)
+    words = shorten(plain(" ".join(quote["note"].split())), _LONGEST_TEXT)
     bug = ", with a bug" if quote["bug"] else ""
     where = plain(quote["project"] or "no project")
     return f'"{words}" (grade {quote["grade"]:g}{bug}, {where}, {quote["at"][:10]})'
@@ -95,11 +95,11 @@ def _hit(hit: dict[str, Any]) -> list[str]:
     where = "this project" if hit["is_ours"] else plain(hit["project"] or "no project")
     commit = f", commit {plain(hit['commit_hash'])[:12]}" if hit["commit_hash"] else ""
     lines = [
-        f"  {hit['score']:.1f}  {shortened(plain(first), _LONGEST_HEAD)}",
+        f"  {hit['score']:.1f}  {shorten(plain(first), _LONGEST_HEAD)}",
         f"       {hit['kind']} of {plain(hit['agent'])}, {where}, {hit['at'][:10]}{commit}",
         f"       {plain(hit['because'])}; shares {_terms(hit['why'])}",
     ]
-    more = shortened(plain(" / ".join(rest)), _LONGEST_TEXT)
+    more = shorten(plain(" / ".join(rest)), _LONGEST_TEXT)
     return [*lines, f"       {more}"] if more else lines
 
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
 from herdbook.adapters.system.processes import started_at
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.conversation import LogChunk
 from herdbook.domain.errors import InvalidValue
+from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.run import read
@@ -32,12 +35,12 @@ def register(
     session: str | None,
     pid: int | None,
     prompt: str | None,
-) -> dict[str, Any]:
+) -> Agent:
     """Let an agent come to work in this worktree; with its pid it can be told when it crashed."""
     process: dict[str, Any] = {}
     if pid is not None:
         process = {"host": here.workspace.host, "pid": pid, "process_started_at": started_at(pid)}
-    agent = here.run(
+    return here.run(
         Area.WORK,
         agent_lifecycle.register,
         name,
@@ -48,8 +51,6 @@ def register(
         prompt=prompt,
         **process,
     )
-    answer: dict[str, Any] = plain(agent)
-    return answer
 
 
 def introduce(
@@ -62,12 +63,12 @@ def introduce(
     session: str | None,
     pid: int,
     prompt: str | None,
-) -> dict[str, Any]:
+) -> Agent:
     """Register an agent that is not halted; one whose process is gone may come back at once."""
     halts = here.halts()
     # Asked before the transaction: nobody waits for it while another store is read.
     note_if_unknown(halts, name)
-    agent = here.run(
+    return here.run(
         Area.WORK,
         introduction.introduce,
         name,
@@ -81,24 +82,19 @@ def introduce(
         prompt=prompt,
         pid=pid,
     )
-    answer: dict[str, Any] = plain(agent)
-    return answer
 
 
-def crashed(here: AppContext) -> list[dict[str, Any]]:
+def crashed(here: AppContext) -> list[Agent]:
     """Find the agents of this host whose processes are gone; what they held is free again."""
-    found: list[dict[str, Any]] = plain(
-        here.run(Area.WORK, agent_lifecycle.find_crashed, here.workspace.host, started_at)
-    )
-    return found
+    return here.run(Area.WORK, agent_lifecycle.find_crashed, here.workspace.host, started_at)
 
 
-def waiting(here: AppContext) -> list[dict[str, Any]]:
+def waiting(here: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
     """The agents that wait for a person, each with what it asks and what it is at."""
     found = here.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
     return [
         {
-            **plain(each.agent),
+            **row_to_data(each.agent),
             "task_name": each.task_name,
             "phase_name": each.phase_name,
             "initiative_name": each.initiative_name,
@@ -109,18 +105,18 @@ def waiting(here: AppContext) -> list[dict[str, Any]]:
 
 def log(
     here: AppContext, *, agent: str, follow: bool, after: str | None, limit: int | None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[LogChunk]:
     """An agent's log, piece by piece; also of an agent that is gone, by its whole id."""
     agent_id = here.read(Area.WORK, _known_id, agent)
     if follow:
         with here.open(Area.WORK) as store:
             pieces = watch.follow_log(store, here.workspace.space(Area.WORK), agent_id, after)
-            yield from (plain(piece) for piece in islice(pieces, limit))
+            yield from islice(pieces, limit)
         return
     while limit is None or limit > 0:
         size = min(PAGE, limit or PAGE)
         page = here.read(Area.WORK, logs.read, agent_id, limit=size, after=after)
-        yield from (plain(piece) for piece in page)
+        yield from page
         if len(page) < size:
             return
         after, limit = page[-1].id, None if limit is None else limit - size
@@ -135,7 +131,7 @@ def _known_id(uow: UnitOfWork, text: str) -> str:
 
 def journal(
     here: AppContext, *, since: int | None, follow: bool, limit: int | None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[JournalEntry]:
     """The journal after a number, or its last page: to its end or `limit`, or on and on."""
     place = here.workspace.place(Area.WORK)
     if not follow and not here.workspace.is_there(place):
@@ -148,18 +144,20 @@ def journal(
             last = read(store, space, lambda uow: uow.journal.last())
             since = max(0, last - (SHOWN if limit is None else limit))
         entries = watch.follow(store, space, since, stop=watch.never if follow else lambda: True)
-        yield from (plain(entry) for entry in islice(entries, limit))
+        yield from islice(entries, limit)
 
 
-def since(here: AppContext, *, seq: int, limit: int) -> list[dict[str, Any]]:
+def since(here: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
     """A page of the journal, behind a number."""
     if limit < 1:
         raise InvalidValue("limit", f"must be 1 or more, is {limit}")
-    found = here.read(Area.WORK, lambda uow: uow.journal.since(seq, limit=limit))
-    return [plain(entry) for entry in found]
+    found: list[JournalEntry] = here.read(
+        Area.WORK, lambda uow: uow.journal.since(seq, limit=limit)
+    )
+    return found
 
 
-def follow(here: AppContext, *, since: int | None) -> Iterator[dict[str, Any]]:
+def follow(here: AppContext, *, since: int | None) -> Iterator[JournalEntry]:
     """What changes from now on, or from a number on."""
     if since is None:
         since = here.read(Area.WORK, lambda uow: uow.journal.last())

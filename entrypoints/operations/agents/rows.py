@@ -1,112 +1,120 @@
 """The crew: agents, the accounts they run on, what they print, and the journal of it all."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, an_id, does, id_option, noun
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    argument,
+    crud_operations,
+    id_argument,
+    id_option,
+    use_case_operation,
+)
 
 _ACTING = "acting agent"
-_AGENT = id_option("agent_id", _ACTING, "its name or id; by default the agent that acts here")
+_AGENT = id_option("agent_id", _ACTING, "its name or id; default: the acting agent")
 
 ROWS: tuple[Operation, ...] = (
     Operation(
         "agent.add",
-        "let an agent come to work: a new one, or one that comes back",
+        "register an agent, or resume one by name",
         "agents.handlers:register",
         "crud.views:one",
         "herdbook agent add brisk-otter --provider claude --model opus",
         (
-            Parameter("name", "its name; made up when it is left out", positional=True),
-            Parameter("provider", "who made it", default="claude"),
-            Parameter("model", "which model it is"),
+            Parameter("name", "its name; default: a generated one", positional=True),
+            Parameter("provider", "the provider of its model", default="claude"),
+            Parameter("model", "its model"),
             Parameter(
                 "mode",
-                "what it is to do",
+                "its mode",
                 choices=("execute", "discuss", "plan", "detail", "refine"),
                 default="execute",
             ),
-            Parameter("session", "the session it runs in"),
-            Parameter("pid", "the number of its process on this host", kind="number"),
-            Parameter("prompt", "what it was told; - reads it from standard input"),
+            Parameter("session", "its session"),
+            Parameter("pid", "the process id on this host", kind="number"),
+            Parameter("prompt", "its prompt; - reads it from standard input"),
         ),
     ),
-    *noun("agent", "agents", "name", "", add=False),
-    does(
+    *crud_operations("agent", "agents", "name", "", add=False),
+    use_case_operation(
         "agent.wait",
-        "let an agent wait for a person",
+        "pause an agent until a person answers",
         "agents.agent_lifecycle:wait",
         "agent wait --questions '[\"which port?\"]'",
         _AGENT,
-        Parameter("questions", "what it asks, as JSON", kind="json"),
+        Parameter("questions", "its questions, as JSON", kind="json"),
     ),
-    does(
+    use_case_operation(
         "agent.resume",
-        "let an agent go on",
+        "resume an agent",
         "agents.agent_lifecycle:resume",
         "agent resume --agent brisk-otter",
         _AGENT,
     ),
-    does(
+    use_case_operation(
         "agent.stop",
-        "write down that an agent has ended",
+        "record that an agent has ended",
         "agents.agent_lifecycle:stop",
         "agent stop --exit-code 0",
         _AGENT,
         Parameter("exit_code", "the exit code of its process", kind="number"),
-        Parameter("result", "what came of it, as JSON", kind="json"),
+        Parameter("result", "its result, as JSON", kind="json"),
     ),
-    does(
+    use_case_operation(
         "agent.dismiss",
-        "let a crashed agent no longer be shown",
+        "hide a crashed agent",
         "agents.agent_lifecycle:dismiss",
         "agent dismiss brisk-otter",
-        an_id("agent_id", "agents"),
+        id_argument("agent_id", "agents"),
     ),
     Operation(
         "agent.waiting",
-        "list the agents that wait for a person, with what they are at",
+        "list the agents that wait for a person, with their tasks",
         "agents.handlers:waiting",
         "agents.views:waiting",
         "herdbook agent waiting",
     ),
     Operation(
         "agent.crashed",
-        "find running agents of this host whose processes are gone, and free what they held",
+        "find agents of this host whose processes are gone, and release their tasks",
         "agents.handlers:crashed",
         "crud.views:many",
         "herdbook agent crashed",
     ),
-    *noun("account", "accounts", "email", "me@example.com --credentials -"),
-    does(
+    *crud_operations("account", "accounts", "email", "me@example.com --credentials -"),
+    use_case_operation(
         "account.take",
-        "take the account whose turn it is",
+        "take the next account in turn",
         "agents.accounts:take",
         "account take --provider claude",
-        Parameter("provider", "of whom", default="claude"),
+        Parameter("provider", "the provider", default="claude"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "account.exhaust",
-        "write down that an account is used up",
+        "mark an account as exhausted",
         "agents.accounts:exhaust",
         "account exhaust a1b2 --until 2026-05-01T12:00Z",
-        an_id("account_id", "accounts"),
-        Parameter("until", "when it can be used again", kind="moment"),
+        id_argument("account_id", "accounts"),
+        Parameter("until", "when it is available again", kind="moment"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "account.free",
-        "let an exhausted account be used again",
+        "mark an exhausted account as available",
         "agents.accounts:free",
         "account free a1b2",
-        an_id("account_id", "accounts"),
+        id_argument("account_id", "accounts"),
         area="record",
     ),
-    does(
+    use_case_operation(
         "log.add",
-        "add a piece to an agent's log",
+        "append to an agent's log",
         "agents.logs:append",
         "log add 'all tests pass' --agent brisk-otter",
-        Parameter("content", "what it printed; - reads it from standard input", positional=True),
+        argument("content", "the output; - reads it from standard input"),
         _AGENT,
-        Parameter("session_number", "of which session", kind="number"),
+        Parameter("session_number", "the number of the session", kind="number"),
     ),
     Operation(
         "log.list",
@@ -116,19 +124,19 @@ ROWS: tuple[Operation, ...] = (
         "herdbook log list brisk-otter --follow",
         (
             Parameter("agent", "its name or id", positional=True, required=True),
-            Parameter("follow", "go on as it grows", kind="flag"),
-            Parameter("after", "from behind the piece with this id on"),
-            Parameter("limit", "at most so many pieces", kind="number"),
+            Parameter("follow", "keep running and print new entries", kind="flag"),
+            Parameter("after", "start after the piece with this id"),
+            Parameter("limit", "the maximum number of pieces", kind="number"),
         ),
         alias="log",
         follows=True,
     ),
-    does(
+    use_case_operation(
         "log.rm",
         "remove an agent's log",
         "agents.logs:remove",
         "log rm brisk-otter",
-        an_id("agent_id", "agents"),
+        id_argument("agent_id", "agents"),
     ),
     Operation(
         "journal.list",
@@ -138,38 +146,48 @@ ROWS: tuple[Operation, ...] = (
         "herdbook journal list --since 100 --follow",
         (
             Parameter(
-                "since", "the entries after this number, instead of the last ones", kind="number"
+                "since",
+                "print the entries after this number; default: the last ones",
+                kind="number",
             ),
-            Parameter("follow", "go on as it grows", kind="flag"),
-            Parameter("limit", "at most so many: 100, unless it follows", kind="number"),
+            Parameter("follow", "keep running and print new entries", kind="flag"),
+            Parameter(
+                "limit",
+                "the maximum number of entries; default: 100, or no limit with --follow",
+                kind="number",
+            ),
         ),
         alias="journal",
         follows=True,
     ),
     Operation(
         "journal.since",
-        "list the entries of the journal after a number, a page at a time",
+        "list the journal entries after a number, a page at a time",
         "agents.handlers:since",
         "agents.views:entries",
         "herdbook journal since 100 --limit 50",
         (
             Parameter(
                 "seq",
-                "the number; 0 begins at the first",
+                "the number; 0 starts at the first entry",
                 kind="number",
                 positional=True,
                 required=True,
             ),
-            Parameter("limit", "at most so many", kind="number", default=100),
+            Parameter("limit", "the maximum number of rows", kind="number", default=100),
         ),
     ),
     Operation(
         "journal.follow",
-        "print what changes from now on, as it happens",
+        "print journal entries as they are written",
         "agents.handlers:follow",
         "agents.views:entry",
         "herdbook journal follow --json",
-        (Parameter("since", "the entries after this number, instead of now", kind="number"),),
+        (
+            Parameter(
+                "since", "print the entries after this number; default: from now on", kind="number"
+            ),
+        ),
         follows=True,
     ),
 )

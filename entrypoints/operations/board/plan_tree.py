@@ -5,7 +5,7 @@ from typing import Any
 
 from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.terminal import Line
-from herdbook.entrypoints.cli.text import padded, plain, shortened, width
+from herdbook.entrypoints.cli.text import pad, plain, shorten, width
 
 MARK = "*"
 """The sign of the critical path."""
@@ -30,7 +30,7 @@ Row = dict[str, Any]
 def plan(answer: dict[str, Any]) -> str:
     """The text that was asked for, or the tree."""
     text: str | None = answer.get("text")
-    return text if text is not None else terminal.shown(lines(answer))
+    return text if text is not None else terminal.render_lines(lines(answer))
 
 
 def lines(answer: dict[str, Any]) -> list[Line]:
@@ -40,7 +40,7 @@ def lines(answer: dict[str, Any]) -> list[Line]:
         return [[("nothing is left to do: the plan is empty, or all of it is done", "")]]
     parents = _parents(answer)
     rows = list(_rows(tasks, parents))
-    drawn = {task["id"]: branch + shortened(plain(task["name"]), WIDEST) for task, branch in rows}
+    drawn = {task["id"]: branch + shorten(plain(task["name"]), WIDEST) for task, branch in rows}
     broadest = max(width(text) for text in drawn.values())
     number = len(str(answer["waves"]))
     head = f"{_many(len(tasks), 'task')} in {_many(answer['waves'], 'wave')}"
@@ -59,7 +59,7 @@ def lines(answer: dict[str, Any]) -> list[Line]:
                 (branch, "dim"),
                 (name, CRITICAL if critical else ""),
                 (f"{gap}  ", ""),
-                (padded(task["state"], 7), STYLES[task["state"]]),
+                (pad(task["state"], 7), STYLES[task["state"]]),
                 (f"  {others[task['id']]}", "dim"),
             ]
         )

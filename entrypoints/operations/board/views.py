@@ -6,7 +6,7 @@ from typing import Any
 
 from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.terminal import Line, Span
-from herdbook.entrypoints.cli.text import duration, padded, plain, shortened, width
+from herdbook.entrypoints.cli.text import duration, pad, plain, shorten, width
 from herdbook.entrypoints.operations.board.plan_tree import CRITICAL, MARK, NAMED, STYLES
 
 WIDEST = 50
@@ -22,12 +22,12 @@ Data = dict[str, Any]
 
 def board(answer: Data) -> str:
     """The board as it was when it was read."""
-    return terminal.shown(lines(answer, datetime.fromisoformat(answer["now"])))
+    return terminal.render_lines(lines(answer, datetime.fromisoformat(answer["now"])))
 
 
 def live(answers: Iterator[Data]) -> None:
     """The board as it changes, on the whole terminal; leases run out while one looks."""
-    terminal.live(answers, lambda answer: lines(answer, datetime.now(UTC)))
+    terminal.show_live(answers, lambda answer: lines(answer, datetime.now(UTC)))
 
 
 def lines(answer: Data, now: datetime) -> list[Line]:
@@ -95,11 +95,11 @@ def _over(phase: Data) -> bool:
 
 
 def _lane(word: str, state: str) -> Span:
-    return (f"    {padded(word, COLUMN)}  ", STYLES[state])
+    return (f"    {pad(word, COLUMN)}  ", STYLES[state])
 
 
 def _name(card: Data) -> str:
-    return shortened(plain(card["name"]), WIDEST)
+    return shorten(plain(card["name"]), WIDEST)
 
 
 def _card(card: Data, word: str, state: str, broadest: int, detail: Line) -> Line:

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from herdbook.domain.checkpoints.preview import Blob, Thing
-from herdbook.entrypoints.cli.text import plain, shortened, size
+from herdbook.entrypoints.cli.text import plain, shorten, size
 
 CLASS, MADE_OF, BYTES, KIND, DIGEST = "$class", "$made_of", "$bytes", "$kind", "$digest"
 ROOM = 4
@@ -42,7 +42,7 @@ def _named(pairs: dict[Any, Any]) -> dict[str, Any]:
 
 def line(shown: Any, places: int) -> str:
     """What `as_json` has made, in a line of at most so many places."""
-    return shortened(plain(_brief(shown)[: places * ROOM]), places)
+    return shorten(plain(_brief(shown)[: places * ROOM]), places)
 
 
 def _brief(shown: Any) -> str:

@@ -2,16 +2,14 @@
 
 from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
 
-_THREAD = argument("thread", "the thread's whole id")
-_THREADS = _THREAD._replace(name="threads", help="the threads' whole ids", many=True)
+_THREAD = argument("thread", "the full id of the thread")
+_THREADS = _THREAD._replace(name="threads", help="the full ids of the threads", many=True)
 _CHECKPOINT = Parameter(
-    "checkpoint", "its id, or the beginning of it; by default the newest", positional=True
+    "checkpoint", "its id or a unique prefix; default: the newest", positional=True
 )
-_NAMESPACE = Parameter(
-    "namespace", "of this sub-graph, by its checkpoint_ns; '' is the graph's own"
-)
-_PREVIEW = flag("preview", "only tell what it would remove and free")
-_LIMIT = Parameter("limit", "at most so many", kind="number", default=100)
+_NAMESPACE = Parameter("namespace", "the checkpoint_ns of a subgraph; '' is the graph itself")
+_PREVIEW = flag("preview", "show what it would remove, and change nothing")
+_LIMIT = Parameter("limit", "the maximum number of rows", kind="number", default=100)
 
 ROWS: tuple[Operation, ...] = (
     Operation(
@@ -20,27 +18,27 @@ ROWS: tuple[Operation, ...] = (
         "checkpoints.handlers:threads",
         "checkpoints.views:threads",
         "herdbook checkpoint threads --limit 20",
-        (_LIMIT, Parameter("after", "from behind the thread with this id on")),
+        (_LIMIT, Parameter("after", "start after the thread with this id")),
     ),
     Operation(
         "checkpoint.list",
-        "list the checkpoints of a thread, the newest first",
+        "list the checkpoints of a thread, newest first",
         "checkpoints.handlers:list_",
         "checkpoints.views:list_",
         "herdbook checkpoint list issue-17",
-        (_THREAD, _NAMESPACE, _LIMIT, Parameter("after", "from behind the one with this id on")),
+        (_THREAD, _NAMESPACE, _LIMIT, Parameter("after", "start after the row with this id")),
     ),
     Operation(
         "checkpoint.show",
-        "show a checkpoint with its values, and the config that takes a graph back to it",
+        "show a checkpoint with its values, and the config that resumes a graph from it",
         "checkpoints.handlers:show",
         "checkpoints.views:show",
         "herdbook checkpoint show issue-17 --channel messages",
-        (_THREAD, _CHECKPOINT, _NAMESPACE, Parameter("channel", "only this value, and all of it")),
+        (_THREAD, _CHECKPOINT, _NAMESPACE, Parameter("channel", "show only this channel, in full")),
     ),
     Operation(
         "checkpoint.diff",
-        "show what two checkpoints differ in: two named, or one and the one it came from",
+        "compare two checkpoints, or one with its parent",
         "checkpoints.handlers:diff",
         "checkpoints.views:diff",
         "herdbook checkpoint diff issue-17",
@@ -48,26 +46,26 @@ ROWS: tuple[Operation, ...] = (
             _THREAD,
             _CHECKPOINT,
             _CHECKPOINT._replace(
-                name="other", help="the one to compare it with; by default the one it came from"
+                name="other", help="the checkpoint to compare with; default: its parent"
             ),
             _NAMESPACE,
-            _LIMIT._replace(help="at most so many differences of each value"),
+            _LIMIT._replace(help="the maximum number of differences per value"),
         ),
     ),
     Operation(
         "checkpoint.copy",
-        "copy a thread with all its checkpoints to another one",
+        "copy a thread with all its checkpoints",
         "checkpoints.handlers:copy",
         "checkpoints.views:copy",
         "herdbook checkpoint copy issue-17 issue-17-again",
         (
             _THREAD._replace(name="source"),
-            argument("target", "the other thread's id; what it has already stays"),
+            argument("target", "the id of the target thread; what it already has is kept"),
         ),
     ),
     Operation(
         "checkpoint.prune",
-        "keep only the newest checkpoint of each namespace of threads, and what it rests on",
+        "keep only the newest checkpoint of each namespace, and what it needs",
         "checkpoints.handlers:prune",
         "checkpoints.views:prune",
         "herdbook checkpoint prune issue-17 --preview",
@@ -83,7 +81,7 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "import.langgraph-sqlite",
-        "take over the checkpoints that LangGraph's SqliteSaver has kept in a file",
+        "import the checkpoints of a LangGraph SqliteSaver database",
         "checkpoints.import_langgraph:read",
         "checkpoints.views:imported",
         "herdbook import langgraph-sqlite ~/.agentos/issue_workflow.db",

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from herdbook.entrypoints.cli.terminal import table
-from herdbook.entrypoints.cli.text import plain, shortened, size
+from herdbook.entrypoints.cli.text import plain, shorten, size
 from herdbook.entrypoints.operations.checkpoints.preview import line, lines
 
 WIDEST = 100
@@ -18,7 +18,7 @@ def threads(answer: list[dict[str, Any]]) -> str:
         return "no checkpoints are kept here yet"
     rows = [
         (
-            shortened(plain(each["thread_id"]), WIDEST),
+            shorten(plain(each["thread_id"]), WIDEST),
             str(each["checkpoints"]),
             str(each["writes"]),
             size(each["bytes"]),
@@ -38,7 +38,7 @@ def threads(answer: list[dict[str, Any]]) -> str:
 
 
 def _namespaces(names: list[str]) -> str:
-    own = [shortened(plain(name), 40) for name in names if name]
+    own = [shorten(plain(name), 40) for name in names if name]
     more = f" +{len(own) - NAMED}" if len(own) > NAMED else ""
     return ", ".join(own[:NAMED]) + more or "-"
 
@@ -85,7 +85,7 @@ def show(answer: dict[str, Any]) -> str:
     if answer["writes"]:
         parts.append("writes since")
         parts += [
-            f"  {shortened(plain(each['channel']), 30)} by {plain(each['task_id'])}  "
+            f"  {shorten(plain(each['channel']), 30)} by {plain(each['task_id'])}  "
             f"{size(each['bytes'])}  {line(each['value'], 60)}"
             for each in answer["writes"]
         ]
@@ -94,7 +94,7 @@ def show(answer: dict[str, Any]) -> str:
 
 
 def _values(values: dict[str, Any]) -> list[str]:
-    names = {name: shortened(plain(name), 30) for name in values}
+    names = {name: shorten(plain(name), 30) for name in values}
     widest = max(map(len, names.values()), default=0)
     return [
         f"  {names[name]:{widest}}  {size(each['bytes']):>9}  {line(each['value'], 70)}"
@@ -111,20 +111,20 @@ def diff(answer: dict[str, Any]) -> str:
     found += _changes("metadata", answer["metadata"])
     for each in answer["channels"]:
         sizes = f"{_size(each['bytes_before'])} -> {_size(each['bytes_after'])}"
-        found.append(f"{shortened(plain(each['channel']), 60)}  ({each['change']}, {sizes})")
+        found.append(f"{shorten(plain(each['channel']), 60)}  ({each['change']}, {sizes})")
         found += _changes("", each)
     if not answer["channels"]:
         found.append("no value is different")
     if answer["unchanged"]:
         names = ", ".join(plain(name) for name in answer["unchanged"])
-        found.append(f"unchanged: {shortened(names, WIDEST)}")
+        found.append(f"unchanged: {shorten(names, WIDEST)}")
     return "\n".join(found)
 
 
 def _changes(name: str, told: dict[str, Any]) -> list[str]:
     found = [name] if name and told["differences"] else []
     for each in told["differences"]:
-        path = shortened(plain(each["path"]), 60)
+        path = shorten(plain(each["path"]), 60)
         before, after = lines(each["before"], each["after"], WIDEST)
         where = f"{path}: " if path else ""
         if each["change"] != "added":

@@ -3,16 +3,18 @@
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import TypeVar
 
+from herdbook.domain.conversation import Conversation
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import agent_id
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.engine.dictionary import AGENTS, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud, messaging
 from herdbook.services.journal import watch
+
+R = TypeVar("R")
 
 
 def ask(
@@ -23,10 +25,10 @@ def ask(
     agent: str | None,
     task: str | None,
     wait: timedelta | None,
-) -> dict[str, Any]:
+) -> Conversation:
     """Ask another agent; with `wait`, the answer as well, if it comes in time."""
 
-    def inside(uow: UnitOfWork) -> Any:
+    def inside(uow: UnitOfWork) -> Conversation:
         return messaging.ask(
             uow,
             agent_id(here, uow, agent),
@@ -38,20 +40,18 @@ def ask(
     asked = here.run(Area.WORK, inside)
     if wait is not None:
         asked = _awaited(here, wait, messaging.answered, asked.id) or asked
-    answer: dict[str, Any] = plain(asked)
-    return answer
+    return asked
 
 
-def listen(here: AppContext, *, agent: str | None, wait: timedelta | None) -> dict[str, Any] | None:
+def listen(here: AppContext, *, agent: str | None, wait: timedelta | None) -> Conversation | None:
     """The oldest question an agent has not answered; with `wait`, the next one that comes."""
     own = here.read(Area.WORK, lambda uow: agent_id(here, uow, agent))
-    question: dict[str, Any] | None = plain(
-        _awaited(here, wait or timedelta(0), messaging.listen, own)
-    )
-    return question
+    return _awaited(here, wait or timedelta(0), messaging.listen, own)
 
 
-def _awaited(here: AppContext, wait: timedelta, question: Callable[..., Any], key: str) -> Any:
+def _awaited(
+    here: AppContext, wait: timedelta, question: Callable[..., R | None], key: str
+) -> R | None:
     end = time.monotonic() + wait.total_seconds()
     with here.open(Area.WORK) as store:
         return watch.until(

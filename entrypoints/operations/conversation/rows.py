@@ -1,96 +1,103 @@
 """What agents and people say to one another."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, an_id, does, id_option, noun
+from herdbook.entrypoints.operations.model import (
+    Operation,
+    Parameter,
+    crud_operations,
+    id_argument,
+    id_option,
+    use_case_operation,
+)
 
 _ACTING = "acting agent"
-_FROM = id_option("from_agent_id", _ACTING, "who asks; by default the agent that acts here")
-_LISTENER = id_option("agent_id", _ACTING, "its name or id; by default the agent that acts here")
-_TEXT = "what to say; - reads it from standard input"
+_FROM = id_option("from_agent_id", _ACTING, "the agent that asks; default: the acting agent")
+_LISTENER = id_option("agent_id", _ACTING, "its name or id; default: the acting agent")
+_TEXT = "the text; - reads it from standard input"
 
 ROWS: tuple[Operation, ...] = (
-    does(
+    use_case_operation(
         "message.add",
-        "write to an agent, or to the person",
+        "send a message to an agent or to the person",
         "messaging:send",
         "message add 'may I merge?' --sender brisk-otter --requires-response",
         Parameter("content", _TEXT, positional=True, required=True),
-        id_option("sender_id", "agents", "the agent that writes; left out, the person"),
-        id_option("recipient_id", "agents", "the agent it is for; left out, the person"),
-        id_option("parent_message_id", "messages", "the message it answers"),
-        Parameter("requires_response", "an answer is needed", kind="flag"),
+        id_option("sender_id", "agents", "the sending agent; default: the person"),
+        id_option("recipient_id", "agents", "the receiving agent; default: the person"),
+        id_option("parent_message_id", "messages", "the message that it replies to"),
+        Parameter("requires_response", "a reply is required", kind="flag"),
     ),
-    *noun("message", "messages", "content", "", add=False),
-    does(
+    *crud_operations("message", "messages", "content", "", add=False),
+    use_case_operation(
         "message.reply",
-        "answer a message",
+        "reply to a message",
         "messaging:reply",
         "message reply a1b2 yes",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
         Parameter("content", _TEXT, positional=True, required=True),
-        Parameter("requires_response", "an answer is needed", kind="flag"),
+        Parameter("requires_response", "a reply is required", kind="flag"),
     ),
-    does(
+    use_case_operation(
         "message.read",
-        "show a message, which counts as read from then on",
+        "show a message and mark it as read",
         "messaging:read",
         "message read a1b2",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
     ),
-    does(
+    use_case_operation(
         "message.inbox",
-        "list what an agent, or the person, has not read yet",
+        "list the unread messages of an agent or of the person",
         "messaging:inbox",
         "message inbox --agent brisk-otter",
-        id_option("agent_id", "agents", "whose; left out, the person's"),
-        Parameter("limit", "at most so many", kind="number", default=100),
-        id_option("after", "messages", "from behind this message on"),
+        id_option("agent_id", "agents", "the agent; default: the person"),
+        Parameter("limit", "the maximum number of rows", kind="number", default=100),
+        id_option("after", "messages", "start after this message"),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "message.thread",
-        "print the whole thread a message is in",
+        "print the thread of a message",
         "messaging:thread",
         "message thread a1b2",
-        an_id("message_id", "messages"),
+        id_argument("message_id", "messages"),
         reads=True,
     ),
     Operation(
         "conversation.add",
-        "ask another agent something, and wait for the answer if told to",
+        "ask another agent a question, and optionally wait for the answer",
         "conversation.handlers:ask",
         "crud.views:anything",
         "herdbook conversation add 'which port?' --to quick-lynx --wait 60s",
         (
             Parameter("question", _TEXT, positional=True, required=True),
-            Parameter("to", "the agent that is asked: its name or id", required=True),
-            Parameter("agent", "who asks; by default the agent that acts here"),
+            Parameter("to", "the agent to ask: its name or id", required=True),
+            Parameter("agent", "the agent that asks; default: the acting agent"),
             Parameter("task", "the task it is about"),
-            Parameter("wait", "for how long to wait for the answer", kind="duration"),
+            Parameter("wait", "how long to wait for the answer", kind="duration"),
         ),
     ),
-    *noun("conversation", "conversations", "question", "", add=False),
+    *crud_operations("conversation", "conversations", "question", "", add=False),
     Operation(
         "conversation.listen",
-        "print the oldest question an agent has not answered, waiting for one if told to",
+        "print the oldest unanswered question to an agent, and optionally wait for one",
         "conversation.handlers:listen",
         "crud.views:anything",
         "herdbook conversation listen --wait 60s",
         (
-            Parameter("agent", "its name or id; by default the agent that acts here"),
-            Parameter("wait", "for how long to wait for one", kind="duration"),
+            Parameter("agent", "its name or id; default: the acting agent"),
+            Parameter("wait", "how long to wait for one", kind="duration"),
         ),
     ),
-    does(
+    use_case_operation(
         "conversation.answer",
         "answer a question",
         "messaging:answer",
         "conversation answer a1b2 8080",
-        an_id("conversation_id", "conversations"),
+        id_argument("conversation_id", "conversations"),
         Parameter("text", _TEXT, positional=True, required=True),
     ),
-    does(
+    use_case_operation(
         "chat.add",
-        "open the chat about a phase or a task, or find the open one",
+        "open a chat about a phase or a task, or return the open one",
         "messaging:open_chat",
         "chat add task tsk_0123456789",
         Parameter(
@@ -100,39 +107,39 @@ ROWS: tuple[Operation, ...] = (
             required=True,
             choices=("phase", "task"),
         ),
-        Parameter("target_id", "its whole id", positional=True, required=True),
-        id_option("agent_id", "agents", "the agent that takes part"),
+        Parameter("target_id", "its full id", positional=True, required=True),
+        id_option("agent_id", "agents", "the participating agent"),
     ),
-    *noun("chat", "chat_sessions", "", "", add=False),
-    does(
-        "chat.say",
-        "say something in an open chat",
+    *crud_operations("chat", "chat_sessions", "", "", add=False),
+    use_case_operation(
+        "chat.post",
+        "post to an open chat",
         "messaging:say",
-        "chat say a1b2 user 'make it shorter'",
-        an_id("chat_session_id", "chat_sessions"),
+        "chat post a1b2 user 'make it shorter'",
+        id_argument("chat_session_id", "chat_sessions"),
         Parameter(
             "role",
-            "who says it",
+            "the author",
             positional=True,
             required=True,
             choices=("user", "assistant", "system"),
         ),
         Parameter("content", _TEXT, positional=True, required=True),
     ),
-    does(
-        "chat.said",
-        "print what was said in a chat",
+    use_case_operation(
+        "chat.history",
+        "print the messages of a chat",
         "messaging:said",
-        "chat said a1b2",
-        an_id("chat_session_id", "chat_sessions"),
-        Parameter("limit", "at most so many", kind="number", default=100),
+        "chat history a1b2",
+        id_argument("chat_session_id", "chat_sessions"),
+        Parameter("limit", "the maximum number of rows", kind="number", default=100),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "chat.close",
-        "end a chat",
+        "close a chat",
         "messaging:close_chat",
         "chat close a1b2",
-        an_id("chat_session_id", "chat_sessions"),
+        id_argument("chat_session_id", "chat_sessions"),
     ),
 )

@@ -1,34 +1,32 @@
-"""Rows of any kind on the command line: `add`, `list`, `show`, `set`, `rm`."""
+"""Handlers for rows of any kind: `add`, `list`, `show`, `set`, `rm`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.serialize import as_data
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.services import crud
 
 
-def add(here: AppContext, *, entity: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def add(here: AppContext, *, entity: str, values: Mapping[str, Any]) -> Any:
     """Add a row."""
     kind = DICTIONARY.kinds[entity]
-    return as_data(kind, here.run(kind.area, crud.add, kind, values))
+    return here.run(kind.area, crud.add, kind, values)
 
 
 def list_(
     here: AppContext, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+) -> list[Any]:
     """List rows, a page at a time."""
     kind = DICTIONARY.kinds[entity]
-    rows = here.read(kind.area, crud.listed, kind, values, limit=limit, after=after)
-    return [as_data(kind, row) for row in rows]
+    return here.read(kind.area, crud.listed, kind, values, limit=limit, after=after)
 
 
-def show(here: AppContext, *, id: str, entity: str) -> dict[str, Any]:  # noqa: A002 - the parameter's name
+def show(here: AppContext, *, id: str, entity: str) -> Any:  # noqa: A002 - the parameter's name
     """Show one row."""
     kind = DICTIONARY.kinds[entity]
-    return as_data(kind, here.read(kind.area, crud.named, kind, id))
+    return here.read(kind.area, crud.named, kind, id)
 
 
 def set_(
@@ -38,20 +36,19 @@ def set_(
     clear: str | None,
     entity: str,
     values: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Change some fields of a row; `clear` names those that shall hold nothing."""
+) -> Any:
+    """Change fields of a row; `clear` names those to empty. InvalidValue if there are none."""
     kind = DICTIONARY.kinds[entity]
     emptied = dict.fromkeys(_fields(kind, clear))
     if not values and not emptied:
         raise InvalidValue("set", "says nothing to change; name a field, as in --name")
-    row = here.run(kind.area, crud.change, kind, id, {**values, **emptied})
-    return as_data(kind, row)
+    return here.run(kind.area, crud.change, kind, id, {**values, **emptied})
 
 
-def rm(here: AppContext, *, ids: Sequence[str], entity: str) -> list[dict[str, Any]]:
-    """Remove rows and what goes with them; what they were."""
+def rm(here: AppContext, *, ids: Sequence[str], entity: str) -> list[Any]:
+    """Remove rows and what goes with them; returns the removed rows."""
     kind = DICTIONARY.kinds[entity]
-    return [as_data(kind, row) for row in here.run(kind.area, crud.remove, kind, ids)]
+    return here.run(kind.area, crud.remove, kind, ids)
 
 
 def _fields(kind: Any, clear: str | None) -> list[str]:

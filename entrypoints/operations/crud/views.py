@@ -1,4 +1,4 @@
-"""Rows of any kind for people."""
+"""Text for people from rows of any kind."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from herdbook.entrypoints.cli.terminal import table
 from herdbook.entrypoints.cli.text import plain
 
 FIRST = ("id", "name", "title", "status", "priority", "question", "content", "body", "description")
-"""What a list shows of a row, as far as the row has it."""
+"""The fields of a row that a list shows, if the row has them."""
 WIDEST = 60
 
 
@@ -29,8 +29,8 @@ def many(answer: Sequence[dict[str, Any]]) -> str:
     return table([name.upper() for name in names], rows)
 
 
-def removed(answer: Sequence[dict[str, Any]]) -> str:
-    """What went."""
+def removed_rows(answer: Sequence[dict[str, Any]]) -> str:
+    """A line for each removed row."""
     return "\n".join(f"removed {row['id']}" for row in answer)
 
 
@@ -44,7 +44,7 @@ def _short(value: Any) -> str:
 
 
 def anything(answer: Any) -> str:
-    """Whatever a use case answers: a row, rows, or sets of rows."""
+    """The answer of any use case: a row, rows, or sets of rows."""
     if answer is None:
         return "there is none"
     if isinstance(answer, dict):

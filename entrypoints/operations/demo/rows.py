@@ -5,18 +5,18 @@ from herdbook.entrypoints.operations.model import Operation, Parameter, flag
 ROWS: tuple[Operation, ...] = (
     Operation(
         "demo",
-        "watch five agents share the work on a repository, in a folder of their own",
+        "run a demo: five agents share the work on a repository in a temporary folder",
         "herdbook.entrypoints.demo.story:demo",
         "demo.views:told",
         "herdbook demo --keep",
         (
             Parameter(
                 "pace",
-                "how long things take: slow is for an audience",
+                "the speed; slow is for an audience",
                 choices=("fast", "normal", "slow"),
                 default="normal",
             ),
-            flag("keep", "keep the folder, to look at what is in it"),
+            flag("keep", "keep the folder"),
         ),
         local=True,
         follows=True,

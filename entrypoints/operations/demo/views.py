@@ -34,8 +34,8 @@ def live(answers: Generator[Data, None, None]) -> Data:
     lines: list[str] = []
     rest: list[Data] = []
     try:
-        if terminal.on_terminal():
-            terminal.live(_frames(answers, lines, rest), lambda answer: _drawn(answer, lines))
+        if terminal.is_terminal():
+            terminal.show_live(_frames(answers, lines, rest), lambda answer: _drawn(answer, lines))
         else:
             rest += _printed(answers)
     finally:

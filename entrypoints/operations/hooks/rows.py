@@ -5,20 +5,20 @@ from herdbook.entrypoints.operations.model import Operation, Parameter
 _WHERE = (
     Parameter(
         "target",
-        "into what",
+        "the program to hook into",
         positional=True,
         required=True,
         choices=("claude-code", "codex", "opencode", "git"),
     ),
-    Parameter("project", "for this project; so it is by default", kind="flag"),
+    Parameter("project", "for this project (default)", kind="flag"),
     Parameter("user", "for all projects of this user", kind="flag"),
-    Parameter("preview", "show the difference and change nothing", kind="flag"),
+    Parameter("preview", "show the changes without making them", kind="flag"),
 )
 
 ROWS: tuple[Operation, ...] = (
     Operation(
         "hooks.install",
-        "let a coding agent or git tell Herdbook what happens",
+        "install hooks that report events to Herdbook",
         "hooks.handlers:install",
         "hooks.views:changed",
         "herdbook hooks install claude-code --project",
@@ -27,7 +27,7 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "hooks.uninstall",
-        "take Herdbook's hooks out again, and leave all else as it is",
+        "remove Herdbook's hooks, and nothing else",
         "hooks.handlers:uninstall",
         "hooks.views:changed",
         "herdbook hooks uninstall claude-code --project",
@@ -36,11 +36,11 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "hook",
-        "write down an event that a hook tells on standard input",
+        "spool an event from a hook's standard input",
         "hooks.handlers:spool",
         "hooks.views:nothing",
         "herdbook hook PostToolUse",
-        (Parameter("event", "what happened", positional=True),),
+        (Parameter("event", "the event", positional=True),),
         local=True,
     ),
 )

@@ -4,23 +4,23 @@ from herdbook.entrypoints.operations.model import Operation, Parameter, argument
 
 _AREA = Parameter(
     "area",
-    "whose store it is about",
+    "the area whose store is meant",
     choices=("work", "checkpoints", "record"),
     default="work",
 )
-_VALUE = "a store: a URL, a path (from the repository's root on), or the name of an area"
+_VALUE = "a store: a URL, a path (relative to the repository's root), or the name of an area"
 
 ROWS: tuple[Operation, ...] = (
     Operation(
         "where",
-        "tell where each area is kept, and which rule decided it",
+        "show where each store is, and which rule decided it",
         "location.handlers:where",
         "location.views:where",
         "herdbook where --json",
     ),
     Operation(
         "config",
-        "print the settings that count, and where each was made",
+        "show the effective settings and where each one is set",
         "location.handlers:config",
         "location.views:config",
         "herdbook config",
@@ -35,8 +35,8 @@ ROWS: tuple[Operation, ...] = (
             Parameter(
                 "store", "a store to trust instead: an area, a path or a URL", positional=True
             ),
-            flag("new", "the store is gone, and an empty one may take its place"),
-            flag("revoke", "trust it no longer"),
+            flag("new", "accept that the store is gone, and start with an empty one"),
+            flag("revoke", "revoke the trust"),
         ),
         local=True,
     ),
@@ -48,20 +48,20 @@ ROWS: tuple[Operation, ...] = (
         "herdbook status --worktree feature-login",
         (
             Parameter("worktree", "only this worktree: its id, path or branch"),
-            flag("all", "every other repository of yours as well"),
+            flag("all", "include your other repositories"),
         ),
     ),
     Operation(
         "worktree.add",
-        "make a git worktree that shares the repository's stores",
+        "create a git worktree that shares the repository's stores",
         "worktrees.handlers:add",
         "worktrees.views:add",
         "herdbook worktree add login --base main",
         (
-            argument("name", "what to call it; also its branch, unless --branch says otherwise"),
-            Parameter("branch", "the branch to check out, made if it is not there"),
-            Parameter("base", "what a new branch starts from"),
-            Parameter("path", "where to put it, instead of beside the repository"),
+            argument("name", "the name of its folder, and of its branch unless --branch is given"),
+            Parameter("branch", "the branch to check out; created if it does not exist"),
+            Parameter("base", "the commit or branch that a new branch starts from"),
+            Parameter("path", "its folder; default: beside the repository"),
         ),
         local=True,
     ),
@@ -71,23 +71,23 @@ ROWS: tuple[Operation, ...] = (
         "worktrees.handlers:list_",
         "worktrees.views:list_",
         "herdbook worktree list",
-        (flag("all", "also those that are gone but have a history"),),
+        (flag("all", "include removed worktrees that have a history"),),
     ),
     Operation(
         "worktree.remove",
-        "take a worktree down; its history and its checkpoints stay",
+        "remove a worktree; its history and checkpoints are kept",
         "worktrees.handlers:remove",
         "worktrees.views:remove",
         "herdbook worktree remove login",
         (
             argument("worktree", "its name, id, path or branch"),
-            flag("force", "even with uncommitted changes or agents at work in it"),
+            flag("force", "remove it even with uncommitted changes or running agents"),
         ),
         local=True,
     ),
     Operation(
         "worktree.prune",
-        "let git forget worktrees whose folders are gone",
+        "remove git's entries of worktrees whose folders are gone",
         "worktrees.handlers:prune",
         "worktrees.views:prune",
         "herdbook worktree prune",
@@ -103,24 +103,24 @@ ROWS: tuple[Operation, ...] = (
             argument("query", "the query; - reads it from standard input"),
             _AREA,
             Parameter(
-                "format", "how to print it", choices=("table", "csv", "json"), default="table"
+                "format", "the output format", choices=("table", "csv", "json"), default="table"
             ),
-            Parameter("limit", "print at most so many rows", kind="number", default=10_000),
+            Parameter("limit", "the maximum number of rows", kind="number", default=10_000),
         ),
         local=True,
     ),
     Operation(
         "shell",
-        "open the engine's own SQL prompt on a store",
+        "open the engine's SQL shell on a store",
         "sql.handlers:shell",
         "sql.views:shell",
         "herdbook shell --area record",
-        (_AREA, flag("write", "let it change the store, past the journal")),
+        (_AREA, flag("write", "allow changes to the store, which the journal will not contain")),
         local=True,
     ),
     Operation(
         "copy",
-        "copy a store with its journal to another place, on any engine",
+        "copy a store with its journal to another place or engine",
         "stores.handlers:copy",
         "stores.views:copy",
         "herdbook copy work duckdb:///tmp/work.duckdb",
@@ -129,7 +129,7 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "merge",
-        "add to a store what another one has and it lacks",
+        "copy missing rows from one store into another",
         "stores.handlers:merge",
         "stores.views:merge",
         "herdbook merge ~/old/record.lmdb record",
@@ -138,25 +138,25 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "check",
-        "read everything in the stores and tell what does not fit",
+        "verify the integrity of the stores",
         "stores.handlers:check",
         "stores.views:check",
         "herdbook check --repair",
         (
             Parameter("area", "only this area", choices=("work", "checkpoints", "record")),
-            flag("repair", "rebuild what can be derived from the rest"),
+            flag("repair", "rebuild what can be computed from other rows"),
         ),
     ),
     Operation(
         "completion",
-        "print what makes a shell complete these commands",
+        "print a shell completion script",
         "completion.handlers:script",
         "completion.views:script",
         "herdbook completion bash",
         (
             Parameter(
                 "shell",
-                "which shell",
+                "the shell",
                 positional=True,
                 required=True,
                 choices=("bash", "zsh", "fish"),

@@ -1,19 +1,31 @@
 """Tasks from hand to hand: `claim`, `heartbeat`, `done`, `fail`, `release`."""
 
 from collections.abc import Callable
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, TypedDict, TypeVar, cast
 
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.claims import Claim
+from herdbook.domain.plan.model import Task
+from herdbook.domain.plan.readiness import Opening
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import agent_id
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 from herdbook.services.plan import claims
+
+R = TypeVar("R")
+
+
+class ClaimAnswer(TypedDict):
+    """A claimed task, the number and the end of its lease, and what it builds on by task id."""
+
+    task: Task
+    fence: int
+    lease_until: datetime
+    summaries: dict[str, str | None]
 
 
 def claim(
@@ -23,7 +35,7 @@ def claim(
     initiative: str | None,
     phase: str | None,
     ttl: timedelta,
-) -> dict[str, Any]:
+) -> ClaimAnswer:
     """Give the most urgent ready task to an agent; NotFound if there is nothing to do for it."""
     from herdbook.services.agents.halts import note_if_unknown  # noqa: PLC0415 - others need none
 
@@ -45,9 +57,9 @@ def claim(
     if held is None:
         raise NotFound("ready task", "for this agent")
     return {
-        "task": plain(held.task),
+        "task": held.task,
         "fence": held.fence,
-        "lease_until": plain(held.opening.lease_until),
+        "lease_until": cast("datetime", held.opening.lease_until),
         "summaries": held.summaries,
     }
 
@@ -61,34 +73,30 @@ def agent_name(here: AppContext, agent: str | None) -> str:
     return name
 
 
-def heartbeat(
-    here: AppContext, *, task: str | None, fence: int | None, ttl: timedelta
-) -> dict[str, Any]:
+def heartbeat(here: AppContext, *, task: str | None, fence: int | None, ttl: timedelta) -> Opening:
     """Keep a claimed task for longer."""
     return _held(here, task, fence, claims.heartbeat, ttl=ttl)
 
 
-def done(
-    here: AppContext, *, task: str | None, fence: int | None, summary: str | None
-) -> dict[str, Any]:
+def done(here: AppContext, *, task: str | None, fence: int | None, summary: str | None) -> Task:
     """Hand in a claimed task, or let a reviewed one pass."""
     return _held(here, task, fence, claims.complete, summary=summary)
 
 
-def fail(here: AppContext, *, task: str | None, fence: int | None) -> dict[str, Any]:
+def fail(here: AppContext, *, task: str | None, fence: int | None) -> Task:
     """Give a claimed task back because it did not work out."""
     return _held(here, task, fence, claims.fail)
 
 
-def release(here: AppContext, *, task: str | None, fence: int | None) -> dict[str, Any]:
+def release(here: AppContext, *, task: str | None, fence: int | None) -> Task:
     """Give a claimed task back untried."""
     return _held(here, task, fence, claims.release)
 
 
 def _held(
-    here: AppContext, task: str | None, fence: int | None, use_case: Callable[..., Any], **more: Any
-) -> dict[str, Any]:
-    def inside(uow: UnitOfWork) -> Any:
+    here: AppContext, task: str | None, fence: int | None, use_case: Callable[..., R], **more: Any
+) -> R:
+    def inside(uow: UnitOfWork) -> R:
         if task is None:
             row = claims.own_task(uow, agent_id(here, uow, None))
         else:
@@ -99,5 +107,4 @@ def _held(
         own = claims.own_fence(row, None if agent is None else agent.id)
         return use_case(uow, row.id, own, **more)
 
-    answer: dict[str, Any] = plain(here.run(Area.WORK, inside))
-    return answer
+    return here.run(Area.WORK, inside)

@@ -3,23 +3,30 @@
 from herdbook.entrypoints.operations.model import (
     Operation,
     Parameter,
-    an_id,
-    does,
+    argument,
+    crud_operations,
     flag,
+    id_argument,
     id_option,
-    noun,
+    use_case_operation,
 )
 
 _TASK = Parameter(
-    "task", "its id, or the beginning of it; by default the one that is held here", positional=True
+    "task",
+    "its id or a unique prefix; default: the task that the acting agent holds",
+    positional=True,
 )
 _FENCE = Parameter(
-    "fence", "the number that `claim` told; not needed by the agent that holds it", kind="number"
+    "fence",
+    "the fence that `claim` printed; not needed by the agent that holds the task",
+    kind="number",
 )
-_TTL = Parameter("ttl", "for how long, such as 90s, 5m or 2h", kind="duration", default="5m")
+_TTL = Parameter(
+    "ttl", "how long the lease lasts, such as 90s, 5m or 2h", kind="duration", default="5m"
+)
 _INITIATIVE = id_option("initiative_id", "initiatives")
 _PHASE = id_option("phase_id", "phases")
-_LIMIT = Parameter("limit", "at most so many", kind="number", default=20)
+_LIMIT = Parameter("limit", "the maximum number of rows", kind="number", default=20)
 _FORMATS = ("markdown", "lines")
 
 ROWS: tuple[Operation, ...] = (
@@ -30,44 +37,44 @@ ROWS: tuple[Operation, ...] = (
         "board.views:board",
         "herdbook board --watch",
         (
-            Parameter("initiative", "only this one: its id, or the beginning of it"),
-            flag("watch", "stay, and show every change; Ctrl-C ends it"),
+            Parameter("initiative", "only this one: its id or a unique prefix of it"),
+            flag("watch", "keep running and show every change; Ctrl-C ends it"),
         ),
         live="board.views:live",
     ),
     Operation(
         "plan",
-        "draw what is left to do as a tree, in waves that can run at once",
+        "draw the unfinished tasks as a tree, in waves that can run in parallel",
         "board.handlers:plan",
         "board.plan_tree:plan",
         "herdbook plan --initiative a1b2 --mermaid",
         (
-            Parameter("initiative", "only this one: its id, or the beginning of it"),
-            Parameter("phase", "only this one: its id, or the beginning of it"),
+            Parameter("initiative", "only this one: its id or a unique prefix of it"),
+            Parameter("phase", "only this one: its id or a unique prefix of it"),
             flag("mermaid", "as a Mermaid flowchart, for documents"),
             flag("dot", "as a DOT graph, for Graphviz"),
         ),
     ),
-    *noun("initiative", "initiatives", "name", "'ship the login'"),
-    *noun("phase", "phases", "name", "schema --initiative a1b2"),
-    does(
+    *crud_operations("initiative", "initiatives", "name", "'ship the login'"),
+    *crud_operations("phase", "phases", "name", "schema --initiative a1b2"),
+    use_case_operation(
         "phase.after",
-        "let a phase wait for others",
+        "add dependencies to a phase",
         "plan.dependencies:phase_after",
         "phase after a1b2 c3d4",
-        an_id("phase_id", "phases"),
-        an_id("others", "phases", "what it waits for", many=True),
+        id_argument("phase_id", "phases"),
+        id_argument("others", "phases", "what it depends on", many=True),
     ),
-    does(
+    use_case_operation(
         "phase.not-after",
-        "let a phase no longer wait for others",
+        "remove dependencies of a phase",
         "plan.dependencies:phase_not_after",
         "phase not-after a1b2 c3d4",
-        an_id("phase_id", "phases"),
-        an_id("others", "phases", "what it waited for", many=True),
+        id_argument("phase_id", "phases"),
+        id_argument("others", "phases", "what it no longer depends on", many=True),
     ),
-    *noun("task", "tasks", "name", "'write the parser' --priority high"),
-    does(
+    *crud_operations("task", "tasks", "name", "'write the parser' --priority high"),
+    use_case_operation(
         "task.ready",
         "list the tasks that can be claimed now, most urgent first",
         "plan.claims:ready",
@@ -80,21 +87,21 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "task.claim",
-        "give the most urgent ready task to an agent",
+        "claim the most urgent ready task for an agent",
         "plan.handlers:claim",
         "plan.views:claim",
         "herdbook claim --agent brisk-otter",
         (
-            Parameter("agent", "its name or id; by default the agent that acts here"),
-            Parameter("initiative", "only of this initiative"),
-            Parameter("phase", "only of this phase"),
+            Parameter("agent", "its name or id; default: the acting agent"),
+            Parameter("initiative", "only tasks of this initiative"),
+            Parameter("phase", "only tasks of this phase"),
             _TTL,
         ),
         alias="claim",
     ),
     Operation(
         "task.heartbeat",
-        "keep a claimed task for longer",
+        "extend the lease of a claimed task",
         "plan.handlers:heartbeat",
         "crud.views:anything",
         "herdbook task heartbeat a1b2",
@@ -102,16 +109,20 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "task.done",
-        "hand in a claimed task, or let a reviewed one pass",
+        "complete a claimed task, or approve one under review",
         "plan.handlers:done",
         "crud.views:anything",
         "herdbook done a1b2 --summary 'see parser.py'",
-        (_TASK, _FENCE, Parameter("summary", "what came of it; - reads it from standard input")),
+        (
+            _TASK,
+            _FENCE,
+            Parameter("summary", "a summary of the result; - reads it from standard input"),
+        ),
         alias="done",
     ),
     Operation(
         "task.fail",
-        "give a claimed task back because it did not work out",
+        "return a claimed task as failed (counts as an attempt)",
         "plan.handlers:fail",
         "crud.views:anything",
         "herdbook task fail a1b2",
@@ -119,167 +130,169 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "task.release",
-        "give a claimed task back untried",
+        "return a claimed task without an attempt",
         "plan.handlers:release",
         "crud.views:anything",
         "herdbook task release a1b2",
         (_TASK, _FENCE),
     ),
-    does(
+    use_case_operation(
         "task.retry",
-        "let a task that failed too often be tried again",
+        "reset a task that failed too often, so that it can be claimed again",
         "plan.claims:retry",
         "task retry a1b2",
-        an_id("task_id", "tasks"),
+        id_argument("task_id", "tasks"),
     ),
-    does(
+    use_case_operation(
         "task.after",
-        "let a task wait for others",
+        "add dependencies to a task",
         "plan.dependencies:task_after",
         "task after a1b2 c3d4 e5f6",
-        an_id("task_id", "tasks"),
-        an_id("others", "tasks", "what it waits for", many=True),
+        id_argument("task_id", "tasks"),
+        id_argument("others", "tasks", "what it depends on", many=True),
     ),
-    does(
+    use_case_operation(
         "task.not-after",
-        "let a task no longer wait for others",
+        "remove dependencies of a task",
         "plan.dependencies:task_not_after",
         "task not-after a1b2 c3d4",
-        an_id("task_id", "tasks"),
-        an_id("others", "tasks", "what it waited for", many=True),
+        id_argument("task_id", "tasks"),
+        id_argument("others", "tasks", "what it no longer depends on", many=True),
     ),
-    does(
+    use_case_operation(
         "task.waits-for",
-        "list what a task waits for, finished or not",
+        "list the dependencies of a task, finished or not",
         "plan.dependencies:task_waits_for",
         "task waits-for a1b2",
-        an_id("task_id", "tasks"),
+        id_argument("task_id", "tasks"),
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.order",
-        "list unfinished tasks, each after those it waits for",
+        "list unfinished tasks in dependency order",
         "plan.schedule:order",
         "task order",
         _INITIATIVE,
         _PHASE,
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.waves",
-        "group unfinished tasks into sets that can run at once",
+        "group unfinished tasks into sets that can run in parallel",
         "plan.schedule:waves",
         "task waves",
         _INITIATIVE,
         _PHASE,
         reads=True,
     ),
-    does(
+    use_case_operation(
         "task.critical-path",
-        "list the longest chain of unfinished tasks",
+        "list the longest chain of dependent unfinished tasks",
         "plan.schedule:critical_path",
         "task critical-path",
         _INITIATIVE,
         _PHASE,
         reads=True,
     ),
-    *noun("page", "pages", "title", "notes --initiative a1b2"),
-    *noun("project", "projects", "name", "app --url https://example.com/app.git"),
-    does(
+    *crud_operations("page", "pages", "title", "notes --initiative a1b2"),
+    *crud_operations("project", "projects", "name", "app --url https://example.com/app.git"),
+    use_case_operation(
         "errand.add",
-        "begin a small change to a project, outside any initiative",
+        "start an errand: a small change to a project outside any initiative",
         "plan.errands:start",
         "errand add 'fix the typo' --branch typo --project a1b2",
-        Parameter("description", "what is to be done", positional=True, required=True),
-        Parameter("branch", "the branch it is done on", required=True),
+        Parameter("description", "what to do", positional=True, required=True),
+        Parameter("branch", "the branch to work on", required=True),
         id_option("project_id", "projects", required=True),
-        Parameter("base_branch", "what it starts from, instead of the project's default branch"),
+        Parameter(
+            "base_branch", "the branch it starts from; default: the project's default branch"
+        ),
         id_option("agent_id", "agents"),
     ),
-    *noun("errand", "errands", "", "", add=False),
-    does(
+    *crud_operations("errand", "errands", "", "", add=False),
+    use_case_operation(
         "errand.move",
-        "take an errand a step on or back",
+        "change the status of an errand",
         "plan.errands:move",
         "errand move a1b2 pending_review",
-        an_id("errand_id", "errands"),
+        id_argument("errand_id", "errands"),
         Parameter(
             "status",
-            "how far it has come",
+            "its new status",
             positional=True,
             required=True,
             choices=("active", "pending_review", "conflict", "merged", "abandoned"),
         ),
     ),
-    *noun(
+    *crud_operations(
         "proposal",
         "proposals",
         "title",
         "'split it' --target-type task --agent otter --initiative a1b2 --summary s --content -",
     ),
-    does(
+    use_case_operation(
         "proposal.accept",
-        "make what an agent proposed part of the plan",
+        "accept a proposal into the plan",
         "plan.proposals:accept",
         "proposal accept a1b2",
-        an_id("proposal_id", "proposals"),
+        id_argument("proposal_id", "proposals"),
     ),
-    does(
+    use_case_operation(
         "proposal.dismiss",
-        "turn a proposal down",
+        "dismiss a proposal",
         "plan.proposals:dismiss",
         "proposal dismiss a1b2",
-        an_id("proposal_id", "proposals"),
+        id_argument("proposal_id", "proposals"),
     ),
-    *noun("change-set", "change_sets", "summary", "", add=False),
-    does(
+    *crud_operations("change-set", "change_sets", "summary", "", add=False),
+    use_case_operation(
         "change-set.revert",
-        "take back what a change set did, where nothing has changed since",
+        "undo a change set, if nothing it changed has changed since",
         "journal.undo:revert",
         "change-set revert a1b2",
-        an_id("change_set_id", "change_sets"),
+        id_argument("change_set_id", "change_sets"),
     ),
-    *noun(
+    *crud_operations(
         "review",
         "review_comments",
         "body",
         "'why?' --phase a1b2 --file-path a.py --line-number 7 --line-type added",
     ),
-    does(
+    use_case_operation(
         "review.reply",
-        "add to the thread of a remark",
+        "reply to a review comment",
         "plan.reviews:reply",
         "review reply a1b2 'because'",
-        an_id("comment_id", "review_comments"),
-        Parameter("body", "what to say; - reads it from standard input", positional=True),
-        Parameter("author", "who says it", default="you"),
+        id_argument("comment_id", "review_comments"),
+        argument("body", "the text; - reads it from standard input"),
+        Parameter("author", "the author", default="you"),
     ),
-    does(
+    use_case_operation(
         "review.resolve",
-        "mark the thread of a remark as dealt with",
+        "mark the thread of a review comment as resolved",
         "plan.reviews:resolve",
         "review resolve a1b2",
-        an_id("comment_id", "review_comments"),
+        id_argument("comment_id", "review_comments"),
     ),
-    does(
+    use_case_operation(
         "review.unresolve",
-        "take up the thread of a remark again",
+        "mark the thread of a review comment as unresolved",
         "plan.reviews:unresolve",
         "review unresolve a1b2",
-        an_id("comment_id", "review_comments"),
+        id_argument("comment_id", "review_comments"),
     ),
-    does(
+    use_case_operation(
         "review.threads",
-        "list the threads of a phase, oldest first",
+        "list the review threads of a phase, oldest first",
         "plan.reviews:threads",
         "review threads a1b2",
-        an_id("phase_id", "phases"),
-        Parameter("resolved", "only those that are, or are not", kind="yesno"),
+        id_argument("phase_id", "phases"),
+        Parameter("resolved", "only resolved threads, or only unresolved ones", kind="yesno"),
         reads=True,
     ),
     Operation(
         "import.plan",
-        "make the plan what a file says: Markdown task lists or JSON Lines",
+        "create or update the plan from a Markdown or JSON Lines file",
         "plan_text.handlers:read",
         "plan_text.views:read",
         "herdbook import plan plan.md",
@@ -291,19 +304,19 @@ ROWS: tuple[Operation, ...] = (
                 positional=True,
                 required=True,
             ),
-            Parameter("format", "how it is written, if its name does not say", choices=_FORMATS),
+            Parameter("format", "its format, if the file name does not tell", choices=_FORMATS),
         ),
         local=True,
     ),
     Operation(
         "export.plan",
-        "write the whole plan as text that can be edited and imported again",
+        "export the plan as text that can be edited and imported again",
         "plan_text.handlers:write",
         "plan_text.views:write",
         "herdbook export plan --initiative a1b2",
         (
             Parameter("initiative", "only this initiative"),
-            Parameter("format", "how to write it", choices=_FORMATS, default="markdown"),
+            Parameter("format", "the format", choices=_FORMATS, default="markdown"),
         ),
     ),
 )

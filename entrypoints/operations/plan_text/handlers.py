@@ -7,25 +7,24 @@ from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan_text.json_lines import read_lines, write_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
-from herdbook.entrypoints.cli.parser import STANDARD_INPUT, standard_bytes
+from herdbook.entrypoints.cli.parser import read_input_bytes
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.parameter_converter import STANDARD_INPUT
 from herdbook.ports.engine.dictionary import INITIATIVES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
-from herdbook.services.plan_text.import_export import export_plan, import_plan
+from herdbook.services.plan_text.import_export import ImportReport, export_plan, import_plan
 
 READERS = {"markdown": read_markdown, "lines": read_lines}
 WRITERS = {"markdown": write_markdown, "lines": write_lines}
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".jsonl": "lines", ".ndjson": "lines"}
 
 
-def read(here: AppContext, *, file: str, format: str | None) -> dict[str, Any]:  # noqa: A002 - the option's name
+def read(here: AppContext, *, file: str, format: str | None) -> ImportReport:  # noqa: A002 - the option's name
     """Make the plan what a file says, all of it or nothing."""
-    text = standard_bytes() if file == STANDARD_INPUT else _content(here.workspace.folder / file)
+    text = read_input_bytes() if file == STANDARD_INPUT else _content(here.workspace.folder / file)
     plan = READERS[format or _format(file, text)](text)
-    report: dict[str, Any] = plain(here.run(Area.WORK, import_plan, plan))
-    return report
+    return here.run(Area.WORK, import_plan, plan)
 
 
 def write(here: AppContext, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.record.model import Activity, Commit, Retrospective, Standing
-from herdbook.entrypoints.operations.serialize import plain
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, RETROSPECTIVES
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import PAGE, every
@@ -45,8 +45,8 @@ def exported(uow: UnitOfWork, project: str) -> Exported:
 
 def write(root: Path, told: Exported) -> list[Path]:
     """Write the files into a worktree, each at once or not at all; those that changed."""
-    files = {root / STATUS: _json({"project": told.project, "agents": plain(told.standings)})}
-    communication = {"project": told.project, "retrospectives": plain(told.retrospectives)}
+    files = {root / STATUS: _json({"project": told.project, "agents": to_data(told.standings)})}
+    communication = {"project": told.project, "retrospectives": to_data(told.retrospectives)}
     files[root / JOURNAL / COMMUNICATION] = _json(communication)
     for day, text in days(told).items():
         files[root / JOURNAL / f"{day.isoformat()}.md"] = text

@@ -13,11 +13,11 @@ from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
+from herdbook.domain.record.model import Activity, Retrospective, Standing
 from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.operations.record import export_files
-from herdbook.entrypoints.operations.serialize import plain
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.record import grading, record_ingest
 
@@ -35,7 +35,7 @@ def grade(
     task: str | None,
     self_note: str | None,
     user_note: str | None,
-) -> dict[str, Any]:
+) -> grading.Graded:
     """Judge an agent's commit; what is missing is asked for where a person is at the keyboard."""
     revision = _revision(here, commit)
     asks = sys.stdin.isatty() and sys.stderr.isatty()
@@ -46,7 +46,7 @@ def grade(
             self_note = _asked("the agent's note", self_note)
             user_note = _asked("your note", user_note)
     spool_flush.flush_if_due(here)
-    graded = here.run(
+    return here.run(
         Area.RECORD,
         grading.grade,
         agent,
@@ -58,35 +58,28 @@ def grade(
         agent_note=self_note or "",
         user_note=user_note or "",
     )
-    answer: dict[str, Any] = plain(graded)
-    return answer
 
 
-def bug(here: AppContext, *, agent: str, note: str | None) -> dict[str, Any]:
+def bug(here: AppContext, *, agent: str, note: str | None) -> Standing:
     """Write down a bug in an agent's work, at once, and keep it from tools if that halts it."""
     spool_flush.flush_if_due(here)
     standing = here.run(Area.RECORD, grading.bug, agent, note, project=here.workspace.repository_id)
     spool_flush.mark_halted(here, _sessions_waiting(here))
-    answer: dict[str, Any] = plain(standing)
-    return answer
+    return standing
 
 
-def reinstate(here: AppContext, *, agent: str, skill_points: int) -> dict[str, Any]:
+def reinstate(here: AppContext, *, agent: str, skill_points: int) -> Standing:
     """Let a halted agent go on."""
     spool_flush.flush_if_due(here)
     standing = here.run(Area.RECORD, grading.reinstate, agent, skill_points)
     spool_flush.mark_halted(here, _sessions_waiting(here))
-    answer: dict[str, Any] = plain(standing)
-    return answer
+    return standing
 
 
-def standing(here: AppContext, *, agent: str | None) -> list[dict[str, Any]]:
+def standing(here: AppContext, *, agent: str | None) -> list[Standing]:
     """Where agents stand, counting what waits in the spool."""
     events = spool_flush.buffered(here)
-    found: list[dict[str, Any]] = plain(
-        here.read(Area.RECORD, record_ingest.standing_with, events, agent)
-    )
-    return found
+    return here.read(Area.RECORD, record_ingest.standing_with, events, agent)
 
 
 def add_activity(
@@ -97,10 +90,10 @@ def add_activity(
     actions: str | None,
     outcome: str | None,
     decisions: str | None,
-) -> dict[str, Any]:
+) -> Activity:
     """Write down what an agent did; without a name it is the one that acts here."""
     spool_flush.flush_if_due(here)
-    activity = here.run(
+    return here.run(
         Area.RECORD,
         grading.act,
         agent or _acting(here),
@@ -110,28 +103,20 @@ def add_activity(
         decisions=decisions or "",
         project=here.workspace.repository_id,
     )
-    answer: dict[str, Any] = plain(activity)
-    return answer
 
 
 def list_activities(
     here: AppContext, *, agent: str | None, limit: int, after: str | None
-) -> list[dict[str, Any]]:
+) -> list[Activity]:
     """What agents did, the latest first."""
-    found: list[dict[str, Any]] = plain(
-        here.read(Area.RECORD, grading.activities, agent, limit, after=after)
-    )
-    return found
+    return here.read(Area.RECORD, grading.activities, agent, limit, after=after)
 
 
 def list_retrospectives(
     here: AppContext, *, agent: str | None, limit: int, after: str | None
-) -> list[dict[str, Any]]:
+) -> list[Retrospective]:
     """What was thought of commits, the latest first."""
-    found: list[dict[str, Any]] = plain(
-        here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
-    )
-    return found
+    return here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
 
 
 def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:

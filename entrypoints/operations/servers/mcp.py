@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 def mcp(
     here: AppContext,
     *,
-    deed: str | None,
+    action: str | None,
     target: str | None,
     project: bool,
     user: bool,
     preview: bool,
 ) -> dict[str, Any]:
     """Serve the client at the other end of standard input; or install, or uninstall."""
-    if deed is not None:
+    if action is not None:
         if target is None:
             raise InvalidValue("target", "say for which coding agent: claude-code, codex, cursor")
-        return _changed(here, deed, target, project=project, user=user, preview=preview)
+        return _changed(here, action, target, project=project, user=user, preview=preview)
     if project or user or preview:
-        raise InvalidValue("deed", "--project, --user and --preview go with install or uninstall")
+        raise InvalidValue("action", "--project, --user and --preview go with install or uninstall")
     if sys.stdin.isatty():
         reason = (
             "this is for coding agents, which speak to it over pipes; "
@@ -90,13 +90,13 @@ def _away() -> None:
 
 def _server(caller: "Caller", version: str) -> Any:
     try:
-        from herdbook.entrypoints.mcp.server import server  # noqa: PLC0415
+        from herdbook.entrypoints.mcp.server import create_server  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("herdbook"):
             raise
         reason = "tools for agents need the package mcp: `pip install 'herdbook[mcp]'` brings it"
         raise StoreUnavailable("mcp", reason) from error
-    return server(caller, version)
+    return create_server(caller, version)
 
 
 def _farewell(here: AppContext, caller: "Caller") -> None:
@@ -109,7 +109,7 @@ def _farewell(here: AppContext, caller: "Caller") -> None:
 
 
 def _changed(
-    here: AppContext, deed: str, target: str, *, project: bool, user: bool, preview: bool
+    here: AppContext, action: str, target: str, *, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     from herdbook.entrypoints.mcp import clients  # noqa: PLC0415
     from herdbook.entrypoints.operations.hooks.handlers import carried_out  # noqa: PLC0415
@@ -120,5 +120,5 @@ def _changed(
     there = clients.site(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
     )
-    plan = (clients.install if deed == "install" else clients.uninstall)(target, there)
+    plan = (clients.install if action == "install" else clients.uninstall)(target, there)
     return carried_out(target, plan, preview=preview)

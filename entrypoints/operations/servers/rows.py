@@ -5,7 +5,7 @@ from herdbook.entrypoints.operations.model import Operation, Parameter, flag
 ROWS: tuple[Operation, ...] = (
     Operation(
         "rpc",
-        "serve editors and other programs by JSON-RPC, on standard input and output",
+        "serve editors and other programs over JSON-RPC on standard input and output",
         "servers.rpc:serve",
         "hooks.views:nothing",
         "herdbook rpc",
@@ -13,14 +13,14 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "mcp",
-        "serve tools to a coding agent over MCP, or install that into one",
+        "serve tools to coding agents over MCP, or install the server into one",
         "servers.mcp:mcp",
         "servers.views:told",
         "herdbook mcp install claude-code --project",
         (
             Parameter(
-                "deed",
-                "let a coding agent know of this server, or no longer; left out, serve",
+                "action",
+                "install or uninstall the server in a coding agent; default: serve",
                 positional=True,
                 choices=("install", "uninstall"),
             ),
@@ -30,9 +30,9 @@ ROWS: tuple[Operation, ...] = (
                 positional=True,
                 choices=("claude-code", "codex", "cursor"),
             ),
-            flag("project", "for this project; so it is by default"),
+            flag("project", "for this project (default)"),
             flag("user", "for all projects of this user"),
-            flag("preview", "show the difference and change nothing"),
+            flag("preview", "show the changes without making them"),
         ),
         local=True,
     ),

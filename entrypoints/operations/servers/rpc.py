@@ -10,9 +10,9 @@ from typing import NoReturn
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import MIB
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.rpc.dispatcher import Service
+from herdbook.entrypoints.rpc.dispatcher import Dispatcher
 from herdbook.entrypoints.rpc.server import Server
-from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.entrypoints.rpc.writer import MessageWriter
 from herdbook.entrypoints.server_context import ServerContext
 
 
@@ -46,8 +46,8 @@ def server_at(
 ) -> Server:
     """A server that works for a folder, for the client behind two descriptors."""
     context = ServerContext(folder.absolute(), dict(variables), arguments)
-    outlet = Outlet(outgoing, context.call)
-    return Server(Service(context, outlet), outlet, incoming, limit=_limit(context))
+    writer = MessageWriter(outgoing, context.call)
+    return Server(Dispatcher(context, writer), writer, incoming, limit=_limit(context))
 
 
 def _limit(context: ServerContext) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 from herdbook.adapters.sql_query import ask
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.cli import sql_shell as prompt
-from herdbook.entrypoints.cli.tabular import distinct, plain_value
+from herdbook.entrypoints.cli.tabular import number_duplicates, to_json_value
 from herdbook.entrypoints.context import AppContext
 
 
@@ -15,8 +15,8 @@ def sql(here: AppContext, *, query: str, area: str, format: str, limit: int) -> 
     text = sys.stdin.read() if query == "-" else query
     answer = ask(_url(here, area), text, limit=limit, patience=here.workspace.setting("patience"))
     return {
-        "columns": distinct(answer.columns),
-        "rows": [[plain_value(each) for each in row] for row in answer.rows],
+        "columns": number_duplicates(answer.columns),
+        "rows": [[to_json_value(each) for each in row] for row in answer.rows],
         "cut": answer.cut,
         "format": format,
     }

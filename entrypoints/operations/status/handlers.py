@@ -1,7 +1,8 @@
 """Who works on what, over all worktrees: `status`."""
 
 import os
-from typing import Any
+from datetime import datetime
+from typing import Any, TypedDict
 
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import known_stores
@@ -18,7 +19,53 @@ from herdbook.services.plan.status import Row, Status
 from herdbook.services.plan.status import status as status_of
 
 
-def status(here: AppContext, *, worktree: str | None, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
+class RowAnswer(TypedDict):
+    """An agent, or a held task, of one worktree."""
+
+    worktree_id: str | None
+    branch: str | None
+    path: str | None
+    agent_id: str | None
+    agent: str | None
+    status: str | None
+    task_id: str | None
+    task: str | None
+    since: datetime
+    seconds: float
+    lease_until: datetime | None
+    lease_seconds: float | None
+    waiting_for: list[str]
+    last_entry: dict[str, Any] | None
+
+
+class TaskCounts(TypedDict):
+    """How many tasks can be claimed, are claimed, and wait for others."""
+
+    ready: int
+    held: int
+    waiting: int
+
+
+class SpaceAnswer(TypedDict):
+    """How one space stands."""
+
+    space: str
+    url: str
+    worktrees: list[dict[str, Any]]
+    rows: list[RowAnswer]
+    tasks: TaskCounts
+    last_entry: dict[str, Any] | None
+    noted: list[dict[str, Any]]
+
+
+class StatusAnswer(TypedDict):
+    """How the spaces stand, and which settings differ from the usual ones."""
+
+    spaces: list[SpaceAnswer]
+    notes: list[str]
+
+
+def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
     """Tell for every worktree who works on what, since when, and what it waits for."""
     place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
     for note in place.notes:
@@ -39,7 +86,7 @@ def status(here: AppContext, *, worktree: str | None, all: bool) -> dict[str, An
     return {"spaces": spaces, "notes": list(here.workspace.overrides)}
 
 
-def _nothing(place: Place, space: str) -> dict[str, Any]:
+def _nothing(place: Place, space: str) -> SpaceAnswer:
     return {
         "space": space,
         "url": shown_url(place.url),
@@ -51,7 +98,7 @@ def _nothing(place: Place, space: str) -> dict[str, Any]:
     }
 
 
-def _elsewhere(here: AppContext, seen: set[tuple[str, str]]) -> list[dict[str, Any]]:
+def _elsewhere(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
     """The other spaces this user has written to; one that is out of reach is said, not fatal."""
     found = []
     for url, space in known_stores.list_uses():
@@ -75,7 +122,7 @@ def _is_own(place: Place) -> bool:
     return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
 
 
-def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> dict[str, Any]:
+def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> SpaceAnswer:
     found: Status = read(store, space, status_of)
     worktrees = {each.id: each for each in found.worktrees}
     rows: tuple[Row, ...] = found.rows
@@ -91,13 +138,13 @@ def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> 
                 "path": each.path,
                 "branch": each.branch,
                 "is_main": each.is_main,
-                "last_seen_at": each.last_seen_at.isoformat(),
+                "last_seen_at": each.last_seen_at,
             }
             for each in found.worktrees
         ],
         "rows": [_row(row, found, worktrees) for row in rows],
         "tasks": {"ready": found.ready, "held": found.held, "waiting": found.waiting},
-        "last_entry": _entry(found.last_entry),
+        "last_entry": _entry(found.last_entry) if found.last_entry is not None else None,
         "noted": [_entry(each) for each in found.noted],
     }
 
@@ -128,7 +175,7 @@ def _real(here: AppContext, asked: str) -> str | None:
         return None
 
 
-def _row(row: Row, found: Status, worktrees: dict[str, Worktree]) -> dict[str, Any]:
+def _row(row: Row, found: Status, worktrees: dict[str, Worktree]) -> RowAnswer:
     worktree = worktrees.get(row.worktree_id or "")
     agent, task = row.agent, row.task
     left = row.lease_until - found.now if row.lease_until is not None else None
@@ -141,21 +188,19 @@ def _row(row: Row, found: Status, worktrees: dict[str, Worktree]) -> dict[str, A
         "status": agent.status if agent is not None else None,
         "task_id": task.id if task is not None else None,
         "task": task.name if task is not None else None,
-        "since": row.since.isoformat(),
+        "since": row.since,
         "seconds": (found.now - row.since).total_seconds(),
-        "lease_until": row.lease_until.isoformat() if row.lease_until is not None else None,
+        "lease_until": row.lease_until,
         "lease_seconds": left.total_seconds() if left is not None else None,
         "waiting_for": list(row.waiting_for),
-        "last_entry": _entry(row.last_entry),
+        "last_entry": _entry(row.last_entry) if row.last_entry is not None else None,
     }
 
 
-def _entry(entry: JournalEntry | None) -> dict[str, Any] | None:
-    if entry is None:
-        return None
+def _entry(entry: JournalEntry) -> dict[str, Any]:
     return {
         "seq": entry.seq,
-        "at": entry.time.isoformat(),
+        "at": entry.time,
         "op": entry.op,
         "entity": entry.entity,
         "key": entry.key,

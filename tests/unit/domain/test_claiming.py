@@ -26,9 +26,6 @@ from herdbook.domain.plan.claims import (
     hold,
     lease_is_over,
     may_take,
-    phase_after_claim,
-    phase_after_last_task,
-    phase_after_new_task,
 )
 from herdbook.domain.plan.model import (
     ExecutionMode,
@@ -248,32 +245,6 @@ def test_giving_back_is_no_failure(task: Task) -> None:
 def test_a_fence_never_moves_back(task: Task, let_go: Callable[[Task], Task]) -> None:
     """Whatever frees a task, no fence of it is given twice."""
     assert let_go(task).fence >= task.fence
-
-
-@given(phases)
-def test_the_first_claim_begins_the_phase(phase: Phase) -> None:
-    """A phase with a claimed task is in progress, and one that was is left as it is."""
-    begun = phase_after_claim(phase)
-    assert begun.status is PhaseStatus.IN_PROGRESS
-    assert begun is phase or phase.status is not PhaseStatus.IN_PROGRESS
-
-
-@given(phases, initiatives)
-def test_the_last_task_ends_the_phase(phase: Phase, initiative: Initiative | None) -> None:
-    """A phase whose tasks are done is completed in a yolo initiative and reviewed in others."""
-    yolo = initiative is not None and initiative.execution_mode is ExecutionMode.YOLO
-    expected = PhaseStatus.COMPLETED if yolo else PhaseStatus.PENDING_REVIEW
-    assert phase_after_last_task(phase, initiative).status is expected
-
-
-@given(phases)
-def test_a_new_task_takes_a_finished_phase_up_again(phase: Phase) -> None:
-    """A phase that was done or under review is in progress again; any other stays as it is."""
-    after = phase_after_new_task(phase)
-    if phase.status in (PhaseStatus.COMPLETED, PhaseStatus.PENDING_REVIEW):
-        assert after == evolve(phase, status=PhaseStatus.IN_PROGRESS)
-    else:
-        assert after is phase
 
 
 class HandToHand(RuleBasedStateMachine):

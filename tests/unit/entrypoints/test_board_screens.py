@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from herdbook.entrypoints.cli import terminal
-from herdbook.entrypoints.cli.text import padded, plain, shortened, width
+from herdbook.entrypoints.cli.text import pad, plain, shorten, width
 from herdbook.entrypoints.operations.board import graph_documents, plan_tree
 from herdbook.entrypoints.operations.board import views as board_views
 
@@ -268,9 +268,9 @@ def test_a_text_is_as_wide_as_a_terminal_makes_it(text: str) -> None:
 @given(st.text(max_size=30), st.integers(1, 20))
 def test_a_shortened_text_fits_and_a_padded_one_fills(text: str, places: int) -> None:
     """Whatever it is written in."""
-    short = shortened(plain(text), places)
+    short = shorten(plain(text), places)
     assert width(short) <= places
-    assert width(padded(short, places)) == places
+    assert width(pad(short, places)) == places
     assert short == plain(text) or short.endswith("…")
 
 

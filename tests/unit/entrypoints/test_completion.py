@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.entrypoints.cli.complete import candidates
-from herdbook.entrypoints.cli.reference import reference
+from herdbook.entrypoints.cli.reference import command_reference
 from herdbook.entrypoints.operations.completion.handlers import SCRIPTS
 
 REPOSITORY = Path(__file__).parents[3]
@@ -50,4 +50,4 @@ echo "${{COMPREPLY[@]}}"
 
 def test_the_reference_is_up_to_date() -> None:
     """`make docs` writes it anew."""
-    assert (REPOSITORY / "docs" / "commands.md").read_text() == reference()
+    assert (REPOSITORY / "docs" / "commands.md").read_text() == command_reference()

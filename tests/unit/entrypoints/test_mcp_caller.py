@@ -115,21 +115,21 @@ def test_without_the_sdk_one_sentence_says_what_to_install(
 
 
 @pytest.mark.parametrize(
-    ("deed", "target", "scope", "field"),
+    ("action", "target", "scope", "field"),
     [
         ("install", None, {}, "target"),
-        (None, None, {"preview": True}, "deed"),
+        (None, None, {"preview": True}, "action"),
         ("install", "codex", {"project": True, "user": True}, "user"),
     ],
 )
 def test_words_that_make_no_sense_together_are_refused(
-    tmp_path: Path, deed: str | None, target: str | None, scope: dict[str, bool], field: str
+    tmp_path: Path, action: str | None, target: str | None, scope: dict[str, bool], field: str
 ) -> None:
     """Before anything is served or changed."""
     flags = {"project": False, "user": False, "preview": False, **scope}
     with pytest.raises(InvalidValue) as refused:
         servers_mcp.mcp(
-            AppContext.at(tmp_path, {"HOME": str(tmp_path)}), deed=deed, target=target, **flags
+            AppContext.at(tmp_path, {"HOME": str(tmp_path)}), action=action, target=target, **flags
         )
     assert refused.value.field == field
     assert list(tmp_path.iterdir()) == []

@@ -10,13 +10,14 @@ from jsonschema import Draft202012Validator
 
 from herdbook.domain import errors
 from herdbook.domain.errors import AgentHalted, HerdbookError, InvalidValue, NotFound
-from herdbook.entrypoints.cli.parser import parameters_of
-from herdbook.entrypoints.mcp import error_messages
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
+from herdbook.entrypoints.mcp.server import describe_defect
 from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
 from herdbook.entrypoints.operations.call_use_case import ACTING
+from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
+from herdbook.entrypoints.operations.model import parameters_of
 
 RISKY = re.compile(r"\b(delet|reset|re-?creat|wip(e|ing)|rm|drop|force|overwrit)", re.IGNORECASE)
 each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda each: each.name)
@@ -47,7 +48,7 @@ def test_a_tool_is_an_operation_that_is_offered_to_programs(tool: Tool) -> None:
 def test_all_that_an_operation_needs_is_given_by_the_model_or_known(tool: Tool) -> None:
     """And nothing is shown or filled in that the operation does not know."""
     parameters = {each.name: each for each in parameters_of(operation_of(tool))}
-    shown = {each.parameter for each in tool.shown}
+    shown = {each.parameter for each in tool.parameters}
     known = {tool.acts} if tool.acts else set()
     assert shown | known <= set(parameters)
     assert not shown & known
@@ -74,7 +75,7 @@ def test_what_a_tool_takes_and_gives_is_a_schema_of_an_object(tool: Tool) -> Non
 def test_a_choice_of_the_table_is_a_choice_of_the_model(tool: Tool) -> None:
     """With the same default."""
     parameters = {each.name: each for each in parameters_of(operation_of(tool))}
-    for shown in tool.shown:
+    for shown in tool.parameters:
         schema = input_schema(tool)["properties"][shown.name]
         row = parameters[shown.parameter]
         assert tuple(schema.get("enum", ())) == row.choices
@@ -84,7 +85,7 @@ def test_a_choice_of_the_table_is_a_choice_of_the_model(tool: Tool) -> None:
 @each_tool
 def test_a_description_says_when_to_use_a_tool_and_never_tempts_to_destroy(tool: Tool) -> None:
     """Models do as they are told."""
-    words = [tool.description, tool.title, *(each.help for each in tool.shown)]
+    words = [tool.description, tool.title, *(each.help for each in tool.parameters)]
     assert not any(RISKY.search(each) for each in words)
     assert tool.description.endswith(".")
     assert len(tool.description) < 600
@@ -111,9 +112,9 @@ def test_every_refusal_says_what_to_do_next(error: type[HerdbookError]) -> None:
     """After what happened, in a sentence of its own, and never to destroy something."""
     raised = some(error)
     begin = f"{error.__name__}: {raised}"
-    assert error_messages.as_data(raised)["type"] == error.__name__
+    assert describe_error(raised)["type"] == error.__name__
     for tool in TOOLS:
-        said = error_messages.sentence(tool, raised)
+        said = describe_for_agent(raised, tool.name)
         assert said.startswith(begin)
         assert re.fullmatch(r"\. [A-Z].*[^.]\.", said.removeprefix(begin))
         assert not RISKY.search(said.removeprefix(begin))
@@ -122,13 +123,13 @@ def test_every_refusal_says_what_to_do_next(error: type[HerdbookError]) -> None:
 
 def test_a_halted_agent_is_told_whom_to_turn_to() -> None:
     """To the person, with the command that lets it go on."""
-    said = error_messages.sentence(the("claim"), AgentHalted("brisk-otter", 0))
+    said = describe_for_agent(AgentHalted("brisk-otter", 0), "claim")
     assert "`herdbook reinstate brisk-otter`" in said
 
 
 def test_a_defect_is_told_without_its_details() -> None:
     """They are for the log."""
-    said = error_messages.unexpected(RuntimeError("at /people/me/secret.py"))
+    said = describe_defect(RuntimeError("at /people/me/secret.py"))
     assert "RuntimeError" in said
     assert "secret" not in said
 
@@ -198,5 +199,5 @@ def test_a_truth_value_may_come_as_text() -> None:
 def test_nothing_ready_is_no_reason_to_look_an_id_up() -> None:
     """The same error means something else to another tool."""
     error = NotFound("ready task", "for this agent")
-    assert "call status" in error_messages.sentence(the("claim"), error)
-    assert "Look its id up" in error_messages.sentence(the("show_task"), NotFound("task", "a1b2"))
+    assert "call status" in describe_for_agent(error, "claim")
+    assert "Look its id up" in describe_for_agent(NotFound("task", "a1b2"), "show_task")

@@ -17,6 +17,7 @@ from herdbook.domain.record.standing import Occasion, commit_done
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.advice import handlers as commands
 from herdbook.entrypoints.operations.advice import views as screens
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -77,7 +78,7 @@ def models(answer: dict[str, Any]) -> list[str]:
 
 def test_advice_of_an_empty_record_says_so(here: AppContext) -> None:
     """Where there is no record yet, none is made, and the words are plain."""
-    answer = commands.advise(here, goal=None)
+    answer = to_data(commands.advise(here, goal=None))
     assert (answer["setups"], answer["verdict"]) == ([], "too_little_data")
     assert screens.advise(answer) == (
         "by all projects\ntoo little data: the record holds no work of any setup yet"
@@ -87,7 +88,7 @@ def test_advice_of_an_empty_record_says_so(here: AppContext) -> None:
 def test_advice_is_told_with_numbers_and_quotes(here: AppContext) -> None:
     """The verdict, a row for each setup, the words on it in one line, and how to read it."""
     here.run(Area.RECORD, fill, "lib", {"fine": Grade.EXCELLENCE, "poor": Grade.BAD})
-    answer = commands.advise(here, goal=None)
+    answer = to_data(commands.advise(here, goal=None))
     assert (answer["verdict"], models(answer)) == ("better", ["fine", "poor"])
     assert [each["is_leader"] for each in answer["setups"]] == [True, False]
     assert answer["setups"][0]["bug_rate"]["estimate"] == 0
@@ -108,7 +109,7 @@ def test_advice_for_a_folder_is_from_its_project(here: AppContext) -> None:
     """A folder or a file of it names the project, whose files tell its language."""
     assert here.workspace.repository_id is not None
     here.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
-    answer = commands.advise(here, goal="src")
+    answer = to_data(commands.advise(here, goal="src"))
     assert models(answer) == ["b", "a"]
     assert [each.partition(":")[0] for each in answer["passed_over"]] == [
         f"project {here.workspace.repository_id}",
@@ -118,7 +119,7 @@ def test_advice_for_a_folder_is_from_its_project(here: AppContext) -> None:
     ours = {"c": Grade.EXCELLENCE, "d": Grade.BAD}
     here.run(Area.RECORD, fill, here.workspace.repository_id, ours)
     for asked in (".", "src", "src/main.rs"):
-        answer = commands.advise(here, goal=asked)
+        answer = to_data(commands.advise(here, goal=asked))
         assert (models(answer), answer["passed_over"]) == (["c", "d"], [])
 
 
@@ -129,7 +130,7 @@ def test_advice_for_a_language_counts_this_project_by_its_files(here: AppContext
     here.run(
         Area.RECORD, fill, here.workspace.repository_id, {"c": Grade.EXCELLENCE, "d": Grade.BAD}
     )
-    answer = commands.advise(here, goal="Rust")
+    answer = to_data(commands.advise(here, goal="Rust"))
     assert (models(answer), answer["scope"]) == (["c", "d"], "projects in rust")
 
 
@@ -140,7 +141,7 @@ def test_advice_for_a_folder_outside_any_repository_goes_by_its_files(
     other = tmp_path / "other"
     other.mkdir()
     (other / "main.zig").touch()
-    answer = commands.advise(here, goal=str(other))
+    answer = to_data(commands.advise(here, goal=str(other)))
     assert [each.partition(":")[0] for each in answer["passed_over"]] == [
         f"project {other.resolve()}",
         "projects in zig",
@@ -164,7 +165,7 @@ def test_prior_art_is_shown_apart_with_its_reasons(here: AppContext) -> None:
     at = START + timedelta(days=1)
     done = Activity(agent="d", task="Matters", actions="", outcome="", decisions="", at=at)
     here.run(Area.RECORD, lambda uow: uow.activities.add(done))
-    answer = commands.recall(here, text="what matters", project=None, limit=5)
+    answer = to_data(commands.recall(here, text="what matters", project=None, limit=5))
     assert answer["project"] == here.workspace.repository_id
     assert [each["agent"] for each in answer["good"]] == ["b", "a"]
     assert [each["agent"] for each in answer["mistakes"]] == ["c"]
@@ -188,11 +189,11 @@ def test_another_project_can_be_put_first(here: AppContext) -> None:
     """By the name the record knows it by."""
     here.run(Area.RECORD, fill, "lib", {"a": Grade.EXCELLENCE}, 1)
     here.run(Area.RECORD, fill, here.workspace.repository_id, {"b": Grade.EXCELLENCE}, 1)
-    answer = commands.recall(here, text="matter", project="lib", limit=5)
+    answer = to_data(commands.recall(here, text="matter", project="lib", limit=5))
     assert [each["agent"] for each in answer["good"]] == ["a", "b"]
 
 
 def test_nothing_similar_is_said_in_words(here: AppContext) -> None:
     """With how much was searched."""
-    answer = commands.recall(here, text="matter", project=None, limit=5)
+    answer = to_data(commands.recall(here, text="matter", project=None, limit=5))
     assert screens.recall(answer) == "nothing resembles it among 0 entries of the record"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.entrypoints.rpc.framing import MOST_HEADERS, Fault, Frame, Framer, framed
+from herdbook.entrypoints.rpc.framing import MOST_HEADERS, Fault, Frame, Framer, add_framing
 
 LIMIT = 1_000
 payloads = st.lists(
@@ -26,7 +26,7 @@ def fed(framer: Framer, data: bytes, size: int) -> list[Frame]:
 def test_messages_come_out_as_they_went_in(messages: list[bytes], size: int, headers: bool) -> None:
     """However the bytes are cut into pieces, and the framing is told by the first of them."""
     framer = Framer(LIMIT)
-    data = b"".join(framed(each, headers=headers) for each in messages)
+    data = b"".join(add_framing(each, headers=headers) for each in messages)
     assert fed(framer, data, size) == messages
     assert framer.headers is headers
     assert framer.end() == []
@@ -56,12 +56,12 @@ def test_either_framing_is_written_in_many_ways(data: bytes, headers: bool) -> N
 def test_a_message_that_is_too_large_is_passed_over_and_not_kept(headers: bool) -> None:
     """It is told once, and the one behind it is read."""
     framer = Framer(LIMIT)
-    found = framer.feed(framed(b"{}", headers=headers))
-    large = framed(b"[" * LIMIT * 50, headers=headers)
+    found = framer.feed(add_framing(b"{}", headers=headers))
+    large = add_framing(b"[" * LIMIT * 50, headers=headers)
     for start in range(0, len(large), 700):
         found += framer.feed(large[start : start + 700])
         assert len(framer._held) <= 2 * LIMIT
-    found += framer.feed(framed(b"[1]", headers=headers))
+    found += framer.feed(add_framing(b"[1]", headers=headers))
     first, fault, last = found
     assert (first, last) == (b"{}", b"[1]")
     assert isinstance(fault, Fault)
@@ -82,7 +82,7 @@ def test_a_message_that_is_too_large_is_passed_over_and_not_kept(headers: bool) 
 def test_broken_headers_are_told_and_the_next_message_is_found(broken: bytes) -> None:
     """Whatever stood there instead."""
     framer = Framer(LIMIT)
-    whole = framed(b"{}", headers=True)
+    whole = add_framing(b"{}", headers=True)
     found = fed(framer, whole + broken + whole, 64)
     assert (found[0], found[-1]) == (b"{}", b"{}")
     assert {type(each) for each in found[1:-1]} == {Fault}
@@ -99,7 +99,7 @@ def test_a_last_line_needs_no_end() -> None:
 def test_an_input_that_ends_within_a_message_is_told() -> None:
     """A client that counts sees that something was cut off."""
     framer = Framer(LIMIT)
-    assert framer.feed(framed(b"{}", headers=True)[:-1]) == []
+    assert framer.feed(add_framing(b"{}", headers=True)[:-1]) == []
     (fault,) = framer.end()
     assert isinstance(fault, Fault)
 
@@ -108,7 +108,7 @@ def test_an_input_that_ends_within_a_message_is_told() -> None:
 def test_no_bytes_break_it_and_lines_are_found_again(data: bytes, size: int, headers: bool) -> None:
     """Behind whatever came, a message on a line of its own is a message."""
     framer = Framer(LIMIT)
-    framer.feed(framed(b"{}", headers=headers))
+    framer.feed(add_framing(b"{}", headers=headers))
     fed(framer, data, size)
     assert len(framer._held) <= LIMIT + MOST_HEADERS + 400
     if not headers:
@@ -140,7 +140,7 @@ def test_a_million_mutated_bytes_do_no_harm() -> None:
         framer, count = Framer(LIMIT), 0
         while count < 1_000_000:
             message = b'{"jsonrpc":"2.0","id":%d,"method":"where"}' % count
-            data = mutated(chance, framed(message, headers=headers))
+            data = mutated(chance, add_framing(message, headers=headers))
             framer.feed(data)
             count += len(data)
             assert len(framer._held) <= LIMIT + 2 * MOST_HEADERS

@@ -17,11 +17,11 @@ from herdbook.entrypoints.rpc.messages import (
     Request,
     Response,
     RpcError,
-    answer,
-    encoded,
-    failure,
-    read,
-    told,
+    encode,
+    encode_or_fail,
+    error_response,
+    parse_message,
+    response,
 )
 
 
@@ -33,14 +33,14 @@ def request(**more: Any) -> bytes:
 @pytest.mark.parametrize("id_", ["a", "", 0, -1, 1.5, None, 2**70])
 def test_an_id_is_a_text_a_number_or_null(id_: Any) -> None:
     """And comes back as it was."""
-    found = read(request(id=id_))
+    found = parse_message(request(id=id_))
     assert found == Request("where", None, id_)
-    assert json.loads(encoded(answer(id_, {})))["id"] == id_
+    assert json.loads(encode(response(id_, {})))["id"] == id_
 
 
 def test_what_has_no_id_is_a_notification() -> None:
     """Nobody waits for an answer to it."""
-    found = read(b'{"jsonrpc": "2.0", "method": "where", "params": [1]}')
+    found = parse_message(b'{"jsonrpc": "2.0", "method": "where", "params": [1]}')
     assert found == Request("where", [1], None, is_notification=True)
 
 
@@ -73,10 +73,10 @@ def test_what_has_no_id_is_a_notification() -> None:
 )
 def test_what_is_no_message_is_refused_by_its_code(payload: bytes, code: int, id_: Any) -> None:
     """With the id where it can be told, and null where it cannot."""
-    found = read(payload)
+    found = parse_message(payload)
     assert isinstance(found, Refusal)
     assert (found.error.code, found.id) == (code, id_)
-    assert json.loads(encoded(failure(found.id, found.error)))["error"]["message"]
+    assert json.loads(encode(error_response(found.id, found.error)))["error"]["message"]
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
@@ -85,56 +85,60 @@ def test_nesting_has_a_limit(opening: str, closing: str) -> None:
     for depth, is_taken in ((DEEPEST, True), (DEEPEST + 1, False), (100_000, False)):
         inner = depth - 1  # the request itself is a level
         nested = opening * inner + "1" + closing * inner
-        found = read(request().replace(b'"where"', b'"where", "params": ' + nested.encode()))
+        found = parse_message(
+            request().replace(b'"where"', b'"where", "params": ' + nested.encode())
+        )
         assert isinstance(found, Request) is is_taken
         if isinstance(found, Refusal):
             assert found.error.code == INVALID_REQUEST
-    assert isinstance(read(request(params=["[" * 5_000])), Request)
+    assert isinstance(parse_message(request(params=["[" * 5_000])), Request)
 
 
 def test_a_batch_has_a_limit() -> None:
     """One of ten thousand is refused whole, one that is shorter is taken."""
     one = request()
-    found = read(b"[" + b",".join([one] * LONGEST_BATCH) + b"]")
+    found = parse_message(b"[" + b",".join([one] * LONGEST_BATCH) + b"]")
     assert isinstance(found, Batch)
     assert len(found.messages) == LONGEST_BATCH
-    found = read(b"[" + b",".join([one] * 10_000) + b"]")
+    found = parse_message(b"[" + b",".join([one] * 10_000) + b"]")
     assert isinstance(found, Refusal)
     assert (found.error.code, found.id) == (INVALID_REQUEST, None)
 
 
 def test_a_batch_may_hold_what_is_no_message() -> None:
     """Each is refused alone."""
-    found = read(b"[1, %b, []]" % request())
+    found = parse_message(b"[1, %b, []]" % request())
     assert isinstance(found, Batch)
     assert [type(each) for each in found.messages] == [Refusal, Request, Refusal]
 
 
 def test_answers_of_the_client_are_told_from_its_requests() -> None:
     """By what they hold."""
-    assert isinstance(read(b'{"jsonrpc": "2.0", "id": "x", "result": null}'), Response)
-    assert isinstance(read(b'{"jsonrpc": "2.0", "id": "x", "error": {"code": 1}}'), Response)
+    assert isinstance(parse_message(b'{"jsonrpc": "2.0", "id": "x", "result": null}'), Response)
+    assert isinstance(
+        parse_message(b'{"jsonrpc": "2.0", "id": "x", "error": {"code": 1}}'), Response
+    )
     for error in (None, 7, {"code": "x"}, {"code": True, "message": 1}):
-        assert RpcError.read(error).code == -32603
-    assert RpcError.read({"code": 7, "message": "no", "data": 1}).args == (7, "no", 1)
+        assert RpcError.from_data(error).code == -32603
+    assert RpcError.from_data({"code": 7, "message": "no", "data": 1}).args == (7, "no", 1)
 
 
 def test_half_a_character_can_be_sent_back() -> None:
     """Escaped, as it came."""
-    assert json.loads(encoded(answer("\ud800", "\U0001f98a"))) == {
+    assert json.loads(encode(response("\ud800", "\U0001f98a"))) == {
         "jsonrpc": "2.0",
         "id": "\ud800",
         "result": "\U0001f98a",
     }
-    assert b"\n" not in encoded(answer(1, "two\nlines"))
+    assert b"\n" not in encode(response(1, "two\nlines"))
 
 
 def test_an_answer_that_json_cannot_say_is_a_failure_of_its_own() -> None:
     """The others of its batch are told."""
-    broken = answer(1, {"x": float("nan")})
-    error = json.loads(told(broken))
+    broken = response(1, {"x": float("nan")})
+    error = json.loads(encode_or_fail(broken))
     assert (error["id"], error["error"]["code"]) == (1, -32603)
-    assert json.loads(told([broken, answer(2, [])])) == [error, answer(2, [])]
+    assert json.loads(encode_or_fail([broken, response(2, [])])) == [error, response(2, [])]
 
 
 json_values = st.recursive(
@@ -151,9 +155,9 @@ json_values = st.recursive(
 def test_whatever_comes_is_read_as_something(value: Any) -> None:
     """And what is refused can be answered."""
     payload = value if isinstance(value, bytes) else json.dumps(value).encode()
-    found = read(payload)
+    found = parse_message(payload)
     for each in found.messages if isinstance(found, Batch) else [found]:
         if isinstance(each, Refusal):
-            encoded(failure(each.id, each.error))
+            encode(error_response(each.id, each.error))
         else:
             assert isinstance(each, Request | Response)

@@ -12,12 +12,13 @@ from jsonschema import Draft7Validator
 from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound
 from herdbook.domain.secret import Secret
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.error_table import EXIT_CODES
+from herdbook.entrypoints.operations.error_table import ERRORS
+from herdbook.entrypoints.operations.model import json_name
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.entrypoints.operations.status.handlers import status
-from herdbook.entrypoints.rpc.codes import CODES, rebuilt, told
-from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError, encoded, failure
-from herdbook.entrypoints.rpc.methods import ENDLESS, called, methods, unknown
+from herdbook.entrypoints.rpc.errors import to_exception, to_rpc_error
+from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError, encode, error_response
+from herdbook.entrypoints.rpc.methods import ENDLESS, describe_unknown, methods
 from herdbook.entrypoints.rpc.openrpc import document
 from herdbook.ports.engine.store import TryAgain
 
@@ -38,10 +39,10 @@ def test_every_operation_that_is_not_local_is_a_method() -> None:
         assert name in methods()
     for name in ("sql", "shell", "copy", "merge", "trust", "import.plan", "worktree.add", "rpc"):
         assert name not in methods()
-        assert unknown(name) == f"{name} is for the command line alone"
-    assert "journal.subscribe" in unknown("journal.follow")
-    assert unknown("ready").endswith("did you mean task.ready?")
-    assert unknown("task.lst").endswith("did you mean task.list?")
+        assert describe_unknown(name) == f"{name} is for the command line alone"
+    assert "journal.subscribe" in describe_unknown("journal.follow")
+    assert describe_unknown("ready").endswith("did you mean task.ready?")
+    assert describe_unknown("task.lst").endswith("did you mean task.list?")
 
 
 def test_no_method_takes_a_path_or_goes_on_for_ever() -> None:
@@ -51,7 +52,7 @@ def test_no_method_takes_a_path_or_goes_on_for_ever() -> None:
             assert parameter.kind != "path"
             assert parameter.name not in ("follow", "watch")
         if "follow" in {each.name for each in method.operation.parameters}:
-            needed = {called(each): "x" for each in method.parameters if each.required}
+            needed = {json_name(each): "x" for each in method.parameters if each.required}
             reasons = refused(method.name, {**needed, "follow": True})
             assert "journal.subscribe" in reasons["follow"]
 
@@ -59,7 +60,7 @@ def test_no_method_takes_a_path_or_goes_on_for_ever() -> None:
 def test_every_parameter_has_one_name() -> None:
     """And those that are needed come first."""
     for method in methods().values():
-        names = [called(each) for each in method.parameters]
+        names = [json_name(each) for each in method.parameters]
         assert len(set(names)) == len(names)
         needed = [each.required for each in method.parameters]
         assert needed == sorted(needed, reverse=True)
@@ -148,47 +149,31 @@ def test_a_worktree_that_nobody_can_mean_is_not_found(
     assert (caught.value.entity, caught.value.key) == ("worktree", named)
     with pytest.raises(NotFound):
         status(here, worktree=f"{named}\0", all=False)
-    encoded(failure(1, told(caught.value)))
+    encode(error_response(1, to_rpc_error(caught.value)))
 
 
-def test_every_error_has_a_code_of_its_own() -> None:
-    """Its thousands are the exit code, and none is in the range that JSON-RPC keeps for itself."""
-    assert set(CODES) == set(EXIT_CODES)
-    assert len(set(CODES.values())) == len(CODES)
-    for error, code in CODES.items():
-        assert code // 1_000 == EXIT_CODES[error]
-        assert not -32_768 <= code <= -32_000
-
-
-def test_the_documentation_knows_every_code() -> None:
-    """Each beside its name."""
-    text = (Path(__file__).parents[3] / "docs" / "rpc.md").read_text()
-    for error, code in CODES.items():
-        assert f"| {code} | {error.__name__} |" in text
-
-
-@pytest.mark.parametrize("kind", CODES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("kind", ERRORS, ids=lambda each: each.__name__)
 def test_every_error_comes_through_as_it_was(kind: type[HerdbookError]) -> None:
     """With its type, its sentence and all it speaks of."""
     values: dict[str, Any] = {"int": 3, "float": 1.5, "str": "x", "tuple[str, ...]": ("a", "b")}
     values |= {"str | None": "y", "datetime.datetime | None": datetime(2026, 5, 1, tzinfo=UTC)}
     wanted = inspect.signature(kind).parameters.values()
     error = kind(*(values[inspect.formatannotation(each.annotation)] for each in wanted))
-    sent = json.loads(encoded(failure(1, told(error))))["error"]
-    assert sent["code"] == CODES[kind]
+    sent = json.loads(encode(error_response(1, to_rpc_error(error))))["error"]
+    assert sent["code"] == ERRORS[kind].code
     assert (sent["message"], sent["data"]["type"]) == (str(error), kind.__name__)
-    back = rebuilt(RpcError.read(sent))
+    back = to_exception(RpcError.from_data(sent))
     assert type(back) is kind
     assert vars(back) == vars(error)
 
 
 def test_a_kind_of_an_error_is_told_as_what_it_is_a_kind_of() -> None:
     """Clients know the errors that are written down, and what is no error of ours stays itself."""
-    lost = told(TryAgain("here", "the connection was lost"))
+    lost = to_rpc_error(TryAgain("here", "the connection was lost"))
     assert (lost.code, lost.data["type"]) == (5004, "StoreUnavailable")
     for strange in (RpcError(7, "no"), RpcError(3001, "no", {"type": "NotFound"})):
-        assert rebuilt(strange) is strange
-    both = rebuilt(
+        assert to_exception(strange) is strange
+    both = to_exception(
         RpcError(INVALID_PARAMS, "…", {"type": "InvalidValue", "field": "a", "reason": "b"})
     )
     assert repr(both) == repr(InvalidValue("a", "b"))

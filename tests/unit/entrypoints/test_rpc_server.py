@@ -19,7 +19,7 @@ from herdbook.entrypoints.client import Client
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.rpc import dispatcher
 from herdbook.entrypoints.rpc.messages import RpcError
-from herdbook.entrypoints.rpc.writer import Outlet
+from herdbook.entrypoints.rpc.writer import MessageWriter
 from herdbook.entrypoints.server_context import ServerContext
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.services import crud
@@ -119,7 +119,7 @@ def test_many_may_wait_and_one_is_too_many(herd: Client, monkeypatch: pytest.Mon
 class Language:
     """A stand-in for the language server."""
 
-    def __init__(self, here: AppContext, outlet: Outlet) -> None:
+    def __init__(self, here: AppContext, outlet: MessageWriter) -> None:
         self.here = here
         self.outlet = outlet
         self.seen: list[Any] = []
@@ -208,7 +208,7 @@ def test_what_has_no_parameters_says_nothing_of_them(params: Any, said: dict[str
     """JSON-RPC leaves them out; it knows no null in their place."""
     reading, writing = os.pipe()
     with open(reading, "rb") as sent, open(writing, "wb") as end:  # noqa: PTH123 - descriptors
-        outlet = Outlet(end.fileno(), lambda: pytest.fail("nobody asked where we are"))
+        outlet = MessageWriter(end.fileno(), lambda: pytest.fail("nobody asked where we are"))
         outlet.notify("told", params)
         outlet.request("asked", params)
         end.close()

@@ -1,0 +1,47 @@
+"""Errors of Herdbook as JSON-RPC errors, and the way back; the table of errors has the codes."""
+
+from typing import Any
+
+from herdbook.domain.errors import HerdbookError, InvalidValue
+from herdbook.entrypoints.operations.error_table import ERRORS_BY_NAME, describe_error, row_of
+from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError
+
+
+def to_rpc_error(error: HerdbookError) -> RpcError:
+    """An error of ours as a client gets it: `data` has its type and its attributes."""
+    data = describe_error(error)
+    return RpcError(row_of(error).code, data.pop("message"), data)
+
+
+def invalid_params(problems: list[tuple[str, str]]) -> RpcError:
+    """The answer to parameters that do not fit, field by field."""
+    sentence = "; ".join(f"{field}: {reason}" for field, reason in problems)
+    fields = [{"field": field, "reason": reason} for field, reason in problems]
+    field, reason = problems[0]
+    data = {"type": "InvalidValue", "field": field, "reason": reason, "fields": fields}
+    return RpcError(INVALID_PARAMS, sentence, data)
+
+
+def to_exception(error: RpcError) -> Exception:
+    """The exception that a client raises: one of ours as the server raised it, or the RpcError."""
+    data = error.data if isinstance(error.data, dict) else {}
+    kind = ERRORS_BY_NAME.get(data.get("type", ""))
+    if kind is None:
+        return error
+    if error.code == INVALID_PARAMS:
+        return InvalidValue(str(data.get("field")), _reasons(data))
+    import inspect  # noqa: PLC0415 - for clients; a server has no need to wait for it
+
+    from herdbook.entrypoints.operations.wire_converter import structure  # noqa: PLC0415
+
+    wanted = inspect.signature(kind).parameters
+    if not set(data) >= {name for name, each in wanted.items() if each.default is each.empty}:
+        return error
+    given = {name: each.annotation for name, each in wanted.items() if name in data}
+    return kind(**{name: structure(data[name], type_) for name, type_ in given.items()})
+
+
+def _reasons(data: dict[str, Any]) -> str:
+    """Why the first field does not fit, and what else does not."""
+    others = [f"{each['field']}: {each['reason']}" for each in data.get("fields", [])[1:]]
+    return "; ".join([str(data.get("reason")), *others])

@@ -1,0 +1,113 @@
+"""Rows that follow other rows by a rule of the domain, and are journalled like any other change.
+
+The unit of work runs `REACTIONS` over the net changes of a transaction before it commits and before
+anybody asks for projections, so no use case can forget one. A rule never undoes what a use case set
+itself: a phase whose status was written in this transaction keeps it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from herdbook.domain.plan.model import Phase
+from herdbook.domain.plan.phases import TaskChange, follow_tasks, summarize_changes
+from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.unit_of_work.changes import Change, Nets, net
+
+if TYPE_CHECKING:
+    from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+FindRow = Callable[[Kind[Any], Any], Any]
+"""A row as it was before any reaction of this transaction; None if it is not there."""
+Reaction = Callable[["UnitOfWork", Nets, FindRow], Iterable[tuple[Kind[Any], Any]]]
+"""From the net changes of a transaction to the rows as they should be."""
+
+
+def phases_follow_tasks(
+    uow: "UnitOfWork", nets: Nets, find_row: FindRow
+) -> Iterator[tuple[Kind[Any], Any]]:
+    """Let the phases of changed tasks follow them."""
+    by_phase: dict[str, list[TaskChange]] = {}
+    for change in nets[TASKS.name].values():
+        for phase_id in dict.fromkeys(task.phase_id for task in change.rows if task.phase_id):
+            by_phase.setdefault(phase_id, []).append(TaskChange(change.before, change.after))
+    for phase_id, changes in by_phase.items():
+        phase = find_row(PHASES, phase_id)
+        if phase is None or _status_is_set(nets.get(PHASES.name, {}).get(phase_id)):
+            continue
+        yield PHASES, _follow(uow, phase, changes)
+
+
+def _follow(uow: "UnitOfWork", phase: Phase, changes: list[TaskChange]) -> Phase:
+    return follow_tasks(
+        phase,
+        summarize_changes(phase.id, changes),
+        lambda: uow.get(INITIATIVES, [phase.initiative_id])[0],
+        lambda: uow.tasks.any_unfinished_in(phase.id),
+    )
+
+
+def _status_is_set(change: Change | None) -> bool:
+    """Whether the transaction itself gave a phase its status."""
+    if change is None or change.after is None:
+        return False
+    return change.before is None or change.before.status is not change.after.status
+
+
+REACTIONS: dict[str, Reaction] = {TASKS.name: phases_follow_tasks}
+"""The rules, by the kind of row whose changes they follow."""
+
+
+class Reactions:
+    """Runs the reactions of one unit of work; may be run again after further changes."""
+
+    def __init__(self, uow: "UnitOfWork") -> None:
+        self.saved: dict[str, dict[Any, Any]] = {}
+        """The rows that reactions have written so far, by kind and key."""
+        self._uow = uow
+        self._seen = 0
+        self._own: set[int] = set()
+        self._before: dict[tuple[str, Any], Any] = {}
+        self._excluded: set[tuple[str, Any]] = set()
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Let every row of this transaction be as it is written, as a merge has to."""
+        self._enabled = False
+
+    def exclude(self, kind: Kind[Any], keys: Iterable[Any]) -> None:
+        """Let these rows be as they are, as an undo wants them."""
+        self._excluded.update((kind.name, key) for key in keys)
+
+    def run(self) -> None:
+        """Save every row that a rule wants otherwise than it is."""
+        changes = self._uow.changes
+        if not self._enabled or not any(
+            each.kind.name in REACTIONS for each in changes[self._seen :]
+        ):
+            self._seen = len(changes)
+            return
+        for change in changes[self._seen :]:
+            # Written by a use case after a reaction: that is the row to go on from.
+            self._before.pop((change.kind.name, change.key), None)
+        nets = net(each for at, each in enumerate(changes) if at not in self._own)
+        for name, reaction in REACTIONS.items():
+            if name in nets:
+                for kind, row in list(reaction(self._uow, nets, self._find_row)):
+                    self._save(kind, row)
+        self._seen = len(changes)
+
+    def _find_row(self, kind: Kind[Any], key: Any) -> Any:
+        known = (kind.name, key)
+        return self._before[known] if known in self._before else self._uow.get(kind, [key])[0]
+
+    def _save(self, kind: Kind[Any], row: Any) -> None:
+        key = kind.key_of(row)
+        (current,) = self._uow.existing(kind, [key])
+        values = {**vars(row), "version": current.version, "updated_at": current.updated_at}
+        if values == vars(current) or (kind.name, key) in self._excluded:
+            return
+        self._before.setdefault((kind.name, key), current)
+        first = len(self._uow.changes)
+        self.saved.setdefault(kind.name, {})[key] = self._uow.save(kind, [type(row)(**values)])[0]
+        self._own.update(range(first, len(self._uow.changes)))

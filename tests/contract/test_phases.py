@@ -1,0 +1,137 @@
+"""Phases follow their tasks, whatever changes these, and keep what a person set."""
+
+from collections.abc import Callable
+
+import pytest
+
+from herdbook.domain.agents.model import Agent
+from herdbook.domain.plan.model import (
+    ExecutionMode,
+    Initiative,
+    Phase,
+    PhaseStatus,
+    Task,
+    TaskStatus,
+)
+from herdbook.ports.engine.dictionary import PHASES, TASKS
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
+from herdbook.services import crud
+from herdbook.services.plan import claims
+from tests.contract.turns import Begin
+
+Leave = Callable[[UnitOfWork, str, str], object]
+
+LEAVES: dict[str, Leave] = {
+    "removed": lambda uow, task, _: crud.remove(uow, TASKS, [task]),
+    "moved to another phase": lambda uow, task, other: crud.change(
+        uow, TASKS, task, {"phase_id": other}
+    ),
+    "moved out of all phases": lambda uow, task, _: crud.change(
+        uow, TASKS, task, {"phase_id": None}
+    ),
+}
+
+
+def _plan(
+    uow: UnitOfWork, mode: ExecutionMode, status: PhaseStatus
+) -> tuple[Phase, Phase, Task, Task]:
+    """Two phases, the second after the first, with an open task each."""
+    uow.agents.add(Agent(name="otter"))
+    initiative = uow.initiatives.add(Initiative(name="x", execution_mode=mode))
+    first, second = uow.phases.add_all(
+        [
+            Phase(initiative_id=initiative.id, name="first", status=status),
+            Phase(initiative_id=initiative.id, name="second", status=PhaseStatus.APPROVED),
+        ]
+    )
+    uow.phases.add_dependency(second.id, first.id)
+    return (
+        first,
+        second,
+        *uow.tasks.add_all(
+            [Task(name="open", phase_id=first.id), Task(name="next", phase_id=second.id)]
+        ),
+    )
+
+
+@pytest.mark.parametrize("leave", LEAVES)
+@pytest.mark.parametrize("status", [PhaseStatus.APPROVED, PhaseStatus.PENDING])
+@pytest.mark.parametrize("done_before", [False, True])
+def test_the_next_phase_opens_when_the_last_open_task_is_gone(
+    begin: Begin, leave: str, status: PhaseStatus, *, done_before: bool
+) -> None:
+    """In a yolo initiative nobody would ever open it by hand."""
+    with begin() as uow:
+        first, second, task, following = _plan(uow, ExecutionMode.YOLO, status)
+        if done_before:
+            uow.tasks.add(Task(name="done", phase_id=first.id, status=TaskStatus.COMPLETED))
+        uow.commit()
+    with begin() as uow:
+        assert [each.id for each in uow.tasks.ready(9, phase_id=second.id)] == []
+        LEAVES[leave](uow, task.id, second.id)
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.get(first.id).status is PhaseStatus.COMPLETED
+        ready = {each.id for each in uow.tasks.ready(9, phase_id=second.id)}
+        assert following.id in ready
+
+
+@pytest.mark.parametrize("leave", LEAVES)
+def test_a_phase_without_open_tasks_waits_for_its_review(begin: Begin, leave: str) -> None:
+    """Where phases are reviewed, it is a person who lets the next one begin."""
+    with begin() as uow:
+        first, second, task, _ = _plan(uow, ExecutionMode.REVIEW_PER_PHASE, PhaseStatus.IN_PROGRESS)
+        uow.commit()
+    with begin() as uow:
+        LEAVES[leave](uow, task.id, second.id)
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.get(first.id).status is PhaseStatus.PENDING_REVIEW
+
+
+def test_what_a_person_set_stays(begin: Begin) -> None:
+    """A phase that was set to completed is not sent to its review by its last task."""
+    with begin() as uow:
+        first, _, task, _ = _plan(uow, ExecutionMode.REVIEW_PER_PHASE, PhaseStatus.APPROVED)
+        uow.commit()
+    with begin() as uow:
+        agent = uow.agents.page()[0]
+        claim = claims.claim(uow, agent.id, halts=NO_HALTS, phase_id=first.id)
+        assert claim is not None
+        uow.commit()
+    with begin() as uow:
+        crud.change(uow, PHASES, first.id, {"status": PhaseStatus.COMPLETED})
+        uow.commit()
+    with begin() as uow:
+        claims.complete(uow, task.id, claim.fence)
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.get(first.id).status is PhaseStatus.COMPLETED
+
+
+def test_a_status_set_with_the_tasks_counts(begin: Begin) -> None:
+    """A transaction that changes tasks and sets the status of their phase has the last word."""
+    with begin() as uow:
+        first, _, task, _ = _plan(uow, ExecutionMode.YOLO, PhaseStatus.APPROVED)
+        uow.commit()
+    with begin() as uow:
+        crud.change(uow, TASKS, task.id, {"status": TaskStatus.COMPLETED})
+        crud.change(uow, PHASES, first.id, {"status": PhaseStatus.BLOCKED})
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.get(first.id).status is PhaseStatus.BLOCKED
+
+
+def test_only_the_end_of_a_transaction_counts(begin: Begin) -> None:
+    """A task that leaves and another that comes leave the phase as it is, also if asked between."""
+    with begin() as uow:
+        first, second, task, other = _plan(uow, ExecutionMode.YOLO, PhaseStatus.APPROVED)
+        uow.commit()
+    with begin() as uow:
+        crud.remove(uow, TASKS, [task.id])
+        assert uow.tasks.ready(9, phase_id=second.id)  # asks for what follows from the phases
+        crud.change(uow, TASKS, other.id, {"phase_id": first.id})
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.get(first.id).status is PhaseStatus.APPROVED

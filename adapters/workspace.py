@@ -1,12 +1,12 @@
-"""Where things are kept for whoever works in a folder: found from git, settings and trust.
+"""A folder somebody works in: its repository, its settings, and where its stores are.
 
 Nothing is read before it is asked for, and nothing is imported before it is needed: `where` answers
 without any engine, rule or row being loaded.
 """
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,15 +37,21 @@ from herdbook.domain.location.settings import (
 )
 
 if TYPE_CHECKING:
+    from herdbook.domain.grading import Experience
     from herdbook.ports.engine.store import Store
     from herdbook.ports.world.git import GitLookup
 
 OUTSIDE = "outside"
 """The owner of what is kept outside any repository."""
+RECORD_OVERRIDES = frozenset({"--record", "--store", "HERDBOOK_RECORD", "HERDBOOK_STORE"})
+"""The rules by which one command uses another record than the user's own."""
 
 
-class Whereabouts:
-    """One folder: which repository and worktree it is, and where the stores of its areas are."""
+class Workspace:
+    """One folder: which repository and worktree it is, and where the stores of its areas are.
+
+    What was found stays as it was found: a change of settings or of HEAD shows in another one.
+    """
 
     def __init__(
         self,
@@ -56,6 +62,8 @@ class Whereabouts:
         self.folder = folder
         self.variables = variables
         self.arguments = arguments or {}
+        self._places: dict[Area, StoreLocation] = {}
+        self._spaces: dict[Area, str] = {}
 
     @cached_property
     def _found(self) -> "GitLookup":
@@ -79,6 +87,7 @@ class Whereabouts:
         from herdbook.ports.world.git import GitLookup  # noqa: PLC0415
 
         self.__dict__.update(_found=GitLookup(None, reason), facts=None)
+        self._forget_places()
 
     @property
     def repository_id(self) -> str | None:
@@ -147,9 +156,13 @@ class Whereabouts:
 
     def place(self, area: Area) -> StoreLocation:
         """Where the store of an area is."""
-        return self._or_earlier(
-            locate_store(area, self.layers, self.ground, _real, engine_schemes())
-        )
+        place = self._places.get(area)
+        if place is None:
+            place = self._or_earlier(
+                locate_store(area, self.layers, self.ground, _real, engine_schemes())
+            )
+            self._places[area] = place
+        return place
 
     def _or_earlier(self, place: StoreLocation) -> StoreLocation:
         """The same, or where it lay before it was kept below the git directory, if it still does.
@@ -183,6 +196,12 @@ class Whereabouts:
 
     def space(self, area: Area) -> str:
         """The space in which an area's rows of this place live."""
+        space = self._spaces.get(area)
+        if space is None:
+            space = self._spaces[area] = self._find_space(area)
+        return space
+
+    def _find_space(self, area: Area) -> str:
         if area is Area.RECORD:
             return space_of(area, self.user)
         owner = self.repository_id
@@ -298,18 +317,10 @@ class Whereabouts:
             return None
         return file_url(place.scheme, f"{folder}/{LINKS_FOLDER}/{place.area}.{place.scheme}")
 
-    @contextmanager
-    def opened_at(
-        self, place: StoreLocation, *, create: bool = False, verify: bool = False
-    ) -> Iterator["Store"]:
-        """Open the store at a place, for as long as it is used."""
-        with self.open_at(place, create=create, verify=verify) as store:
-            yield store
-
-    def open_at(
+    def open_store(
         self, place: StoreLocation, *, create: bool = False, verify: bool = False
     ) -> "Store":
-        """Open the store at a place, for whoever closes it.
+        """Open the store at a place; the caller closes it.
 
         A new one and its folder are this user's alone, and known to be before anything is in it.
         Raises StoreGone and StoreUntrusted as `is_there` does.
@@ -331,7 +342,7 @@ class Whereabouts:
             verify=verify,
         )
         if create:
-            self._link(place)
+            self.link(place)
         return store
 
     def note_use(self, place: StoreLocation) -> None:
@@ -352,7 +363,7 @@ class Whereabouts:
             if is_in_files(place.url) and self.ground.contains(str(_resolved(place.url))):
                 self.forget_use(place)
 
-    def _link(self, place: StoreLocation) -> None:
+    def link(self, place: StoreLocation) -> None:
         """Link a store of the repository into the folder at the root of this worktree.
 
         The links are for people and tools that look there; nothing depends on them.
@@ -372,6 +383,28 @@ class Whereabouts:
         """The value of a setting that counts."""
         found = effective_setting(self.layers, key)
         return DEFAULTS[key] if found is None else found.value
+
+    @cached_property
+    def experience(self) -> "Experience | None":
+        """What successes are worth, where the user has set it."""
+        prefix = "experience_"
+        keys = [key for key in DEFAULTS if key.startswith(prefix)]
+        if all(effective_setting(self.layers, key) is None for key in keys):
+            return None
+        from herdbook.domain.grading import Experience  # noqa: PLC0415
+
+        return Experience(**{key.removeprefix(prefix): self.setting(key) for key in keys})
+
+    @cached_property
+    def overrides(self) -> tuple[str, ...]:
+        """What leads away from the record that this account keeps, in which halts are written."""
+        found = []
+        if self.user != account_name():
+            found.append(f"HERDBOOK_USER is {self.user}")
+        rule = self.place(Area.RECORD).decided_by.rule
+        if rule in RECORD_OVERRIDES:
+            found.append(f"the record is named by {rule}")
+        return tuple(found)
 
     def _setting_of(self, area: Area, key: str) -> Any:
         """The value of a setting for an area's store; a repository has no say in the user's own."""
@@ -395,6 +428,11 @@ class Whereabouts:
             pinned_repository_id=pinned[0], pinned_worktree_id=pinned[1]
         )
         self.__dict__.pop("ground", None)
+        self._forget_places()
+
+    def _forget_places(self) -> None:
+        self._places.clear()
+        self._spaces.clear()
 
 
 def account_name() -> str:

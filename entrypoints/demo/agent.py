@@ -20,7 +20,7 @@ from herdbook.domain.errors import AgentHalted, InvalidValue, NotFound, StaleFen
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.identity import GitFacts
 from herdbook.domain.record.model import Retrospective
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.demo.judging import PROJECT, PROVIDER
 from herdbook.entrypoints.demo.plot import NAMED, PACES, REPLIES, STEPS, Fate, Member, Pace
 from herdbook.entrypoints.demo.stage import git
@@ -48,7 +48,7 @@ TRAILER: Final = "Herdbook-Task"
 class Me(NamedTuple):
     """Who this process is, where it stands, and who started it."""
 
-    here: Here
+    here: AppContext
     facts: GitFacts
     member: Member
     pace: Pace
@@ -58,10 +58,10 @@ class Me(NamedTuple):
 
 def main(name: str, pace: str, parent: str) -> None:
     """Live one agent's life."""
-    here = Here(Path.cwd(), os.environ)
-    if here.facts is None:
+    here = AppContext.at(Path.cwd(), os.environ)
+    if here.workspace.facts is None:
         raise InvalidValue("folder", "an agent of the demo works in its repository")
-    with here.opened(Area.WORK, create=True), here.opened(Area.RECORD, create=True):
+    with here.open(Area.WORK, create=True), here.open(Area.RECORD, create=True):
         came = comings.register(
             here,
             name=name,
@@ -72,7 +72,7 @@ def main(name: str, pace: str, parent: str) -> None:
             pid=os.getpid(),
             prompt=None,
         )
-        me = Me(here, here.facts, NAMED[name], PACES[pace], came.id, int(parent))
+        me = Me(here, here.workspace.facts, NAMED[name], PACES[pace], came.id, int(parent))
         message = attend(me, lambda: _first_message(me))
         here.run(Area.WORK, messaging.read, message.id)
         leave(me, work(me))
@@ -130,7 +130,7 @@ def perform(me: Me, claim: ClaimAnswer, *, asks: bool) -> bool:
 def commit(me: Me, task_id: str, name: str) -> str:
     """Write the file a task ends with and commit it; the commit's hash."""
     file = next(step.file for step in STEPS if step.name == name)
-    folder = me.here.folder
+    folder = me.here.workspace.folder
     # Two agents share a worktree, and git refuses the second one that writes its index.
     with worktree_lock(me.facts.common_dir, PATIENCE):
         with (folder / file).open("a") as written:

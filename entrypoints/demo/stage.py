@@ -14,7 +14,7 @@ from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state import known_stores
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.demo.plot import MAIN, WORKTREES
 from herdbook.entrypoints.operations.worktrees import handlers as worktrees_handlers
 
@@ -73,7 +73,7 @@ def built(*, keep: bool) -> Iterator[Path]:
 
 def _hand_over(folder: Path) -> None:
     """Let the store that the demo made in its own home count as made by this user."""
-    place = Here(folder / "app", os.environ).place(Area.WORK)
+    place = AppContext.at(folder / "app", os.environ).workspace.place(Area.WORK)
     identity = known_stores.identity_of(place.scheme, path_of(place.url))
     if identity is not None:
         known_stores.add_own(identity, place.url)
@@ -100,7 +100,7 @@ def set_up(folder: Path) -> dict[str, Path]:
     (app / "README.md").write_text("An app that people sign in to.\n")
     git(app, "add", "README.md")
     git(app, "commit", "--quiet", "--message=begin")
-    here = Here(app, os.environ)
+    here = AppContext.at(app, os.environ)
     added = {
         name: Path(
             worktrees_handlers.add(here, name=name, branch=None, base=MAIN, path=None)["path"]

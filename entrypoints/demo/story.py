@@ -13,7 +13,7 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import InitiativeStatus
-from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.demo import narration, stage, troupe
 from herdbook.entrypoints.demo.evidence import commits_in, deeds, gather
 from herdbook.entrypoints.demo.judging import Delivery, judge
@@ -51,14 +51,14 @@ class GivenUp(Exception):
     """The story cannot go on."""
 
 
-def demo(here: Here, *, pace: str, keep: bool) -> Told:
+def demo(here: AppContext, *, pace: str, keep: bool) -> Told:
     """Let five agents work on an initiative in a folder of their own, and tell what happens."""
     with stage.built(keep=keep) as folder:
         places = stage.set_up(folder)
-        there = Here(places[MAIN], os.environ, warn=here.warn)
+        there = AppContext.at(places[MAIN], os.environ, warn=here.warn)
         with (
-            there.opened(Area.WORK, create=True) as work,
-            there.opened(Area.RECORD, create=True) as record,
+            there.open(Area.WORK, create=True) as work,
+            there.open(Area.RECORD, create=True) as record,
         ):
             story = Story(there, work, record, folder=folder, places=places, pace=pace)
             yield {"told": f"{len(CAST)} agents come to work in {text_of(folder)}"}
@@ -71,7 +71,7 @@ class Story:
 
     def __init__(
         self,
-        here: Here,
+        here: AppContext,
         work: Store,
         record: Store,
         *,
@@ -80,8 +80,8 @@ class Story:
         pace: str,
     ) -> None:
         self.here = here
-        self.work = (work, here.space(Area.WORK))
-        self.record = (record, here.space(Area.RECORD))
+        self.work = (work, here.workspace.space(Area.WORK))
+        self.record = (record, here.workspace.space(Area.RECORD))
         self.folder = folder
         self.places = places
         self.pace = pace
@@ -148,7 +148,7 @@ class Story:
         yield {"told": f"somebody kills process {processes[name].pid}: {name} at {task!r}"}
         processes[name].kill()
         processes[name].wait()
-        self._run(agent_lifecycle.find_crashed, self.here.host, process_start)
+        self._run(agent_lifecycle.find_crashed, self.here.workspace.host, process_start)
 
     def _look(self) -> Told:
         """Tell what is new in the journal, and do what follows from it."""

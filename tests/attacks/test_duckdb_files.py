@@ -43,7 +43,11 @@ def stranger(person: Person, tmp_path: Path) -> Path:
     store = folder / ".herdbook" / "work.duckdb"
     store.parent.mkdir()
     with open_store(f"duckdb://{store}") as made:
-        run(made, person.at(folder).space(Area.WORK), lambda u: u.tasks.add(Task(name="bait")))
+        run(
+            made,
+            person.at(folder).workspace.space(Area.WORK),
+            lambda u: u.tasks.add(Task(name="bait")),
+        )
     return folder
 
 

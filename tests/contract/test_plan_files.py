@@ -15,6 +15,7 @@ from herdbook.domain.plan_text.tree import PlanText, walk_items
 from herdbook.ports.engine.dictionary import AGENTS, TASKS
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.projections import find_differences
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from herdbook.services.plan_text.import_export import ImportReport, export_plan, import_plan
 from tests.contract.rows import make
@@ -361,7 +362,7 @@ def test_a_text_takes_no_task_out_of_anybodys_hands(begin: Begin) -> None:
     text = exported(begin)
     with begin() as uow:
         agent = make(uow, AGENTS)
-        held, done = (claims.claim(uow, agent.id) for _ in range(2))
+        held, done = (claims.claim(uow, agent.id, halts=NO_HALTS) for _ in range(2))
         assert held is not None
         assert done is not None
         claims.complete(uow, done.task.id, done.fence)

@@ -29,6 +29,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan.claims import claim
 from herdbook.services.stores.store_check import check
 
@@ -47,7 +48,7 @@ def take(uow: UnitOfWork) -> None:
     """Claim a task."""
     agent = uow.agents.by_name("brisk-otter")
     assert agent is not None
-    assert claim(uow, agent.id) is not None
+    assert claim(uow, agent.id, halts=NO_HALTS) is not None
 
 
 def add_many(uow: UnitOfWork) -> None:

@@ -17,6 +17,7 @@ from herdbook.entrypoints.demo.outcome import CHECKS, problems
 from herdbook.entrypoints.demo.plot import CAST, NAMED, STEPS, Fate, Member, add_plan, of_fate
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services import messaging
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan import claims
@@ -64,7 +65,7 @@ class Play:
 
     def begins(self, member: Member) -> None:
         """Claim a task, ask something, and hand the task in unless it is the one to be killed."""
-        claim = self.does(member, claims.claim, self.ids[member.name])
+        claim = self.does(member, claims.claim, self.ids[member.name], halts=NO_HALTS)
         whom = NAMED[member.asks]
         ids = self.ids[member.name], self.ids[whom.name]
         asked = self.does(member, messaging.ask, *ids, member.question)
@@ -74,7 +75,7 @@ class Play:
 
     def finishes(self, member: Member) -> bool:
         """Do one more task; False if there is none."""
-        claim = self.does(member, claims.claim, self.ids[member.name])
+        claim = self.does(member, claims.claim, self.ids[member.name], halts=NO_HALTS)
         if claim is not None:
             self.hands_in(member, claim)
         return claim is not None

@@ -108,7 +108,7 @@ def test_who_acts_is_found_out_once_per_transaction(
     person("claim")
     counts.reset()
     asked: list[object] = []
-    acting = agent_lifecycle.acting
+    acting = agent_lifecycle.find_acting_agent
     monkeypatch.setattr(
         agent_lifecycle, "acting", lambda uow, *words: (asked.append(uow), acting(uow, *words))[1]
     )

@@ -98,11 +98,11 @@ def test_the_sight_of_a_worktree_is_no_part_of_a_change_set(begin: Begin) -> Non
     plan = add_plan(begin)
 
     def accept(uow: UnitOfWork) -> None:
-        worktrees.see(uow, "wkt_a", "/app", branch="main", is_main=True)
+        worktrees.record_worktree(uow, "wkt_a", "/app", branch="main", is_main=True)
         uow.tasks.add(Task(name="x", initiative_id=plan.initiative.id))
 
     change_set_id, _ = _changed(begin, plan, accept)
-    do(begin, worktrees.see, "wkt_a", "/app", branch="other", is_main=True)
+    do(begin, worktrees.record_worktree, "wkt_a", "/app", branch="other", is_main=True)
     _reverts(begin, change_set_id)
     with begin(write=False) as uow:
         assert uow.worktrees.get("wkt_a").branch == "other"

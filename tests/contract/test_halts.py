@@ -65,7 +65,7 @@ def test_what_the_record_says_counts_in_a_claim(
             halts.find(agent.name)
         return run(store, space, claims.claim, agent.id, halts=halts)
 
-    while run(record, records, grading.bug, "otter").active:
+    while run(record, records, grading.report_bug, "otter").active:
         pass
     with pytest.raises(AgentHalted, match="otter"):
         attempt()

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from herdbook.adapters.stores.registry import PATIENCE
+from herdbook.adapters.stores.open_store import PATIENCE
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StoreUnavailable

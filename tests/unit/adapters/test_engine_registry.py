@@ -14,7 +14,7 @@ from herdbook.adapters.stores import registry
 from herdbook.adapters.stores.engine_spec import load
 from herdbook.adapters.stores.probe import is_missing, probe
 from herdbook.adapters.stores.urls import shown_url
-from herdbook.adapters.workspace import Whereabouts
+from herdbook.adapters.workspace import Workspace
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
@@ -68,7 +68,7 @@ def test_one_line_adds_an_engine_to_the_settings(toy: str, setting: str, tmp_pat
             patch.setenv(name, variables[name])
         for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
             patch.setenv(name, str(tmp_path / name))
-        here = Whereabouts(tmp_path, {**os.environ})
+        here = Workspace(tmp_path, {**os.environ})
         place = here.place(Area.WORK)
         assert place.scheme == "toy"
         assert not here.is_there(place)

@@ -78,7 +78,7 @@ def introduce(
         name,
         halts=halts,
         host=here.workspace.host,
-        process_start_of=started_at,
+        started_at_of=process_start,
         provider=provider,
         model=model,
         mode=mode,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from herdbook.entrypoints.lsp.comment_positions import Mark, applied, edited, moved, rewritten
 from herdbook.entrypoints.lsp.line_matching import matched
 from herdbook.entrypoints.lsp.positions import Point, content, split
+from tests.cases import for_each
 
 ENDS = ("\n", "\r\n", "\r")
 
@@ -132,7 +133,7 @@ def _marked(text: str, line: int, start: Point, end: Point, new: str) -> Mark:
     return moved(Mark(line), lines, edited(lines, start, end, new))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "start", "end", "new", "expected"),
     [
         pytest.param(

@@ -69,13 +69,13 @@ def test_one_line_adds_an_engine_to_the_settings(toy: str, setting: str, tmp_pat
         for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
             patch.setenv(name, str(tmp_path / name))
         here = Workspace(tmp_path, {**os.environ})
-        place = here.workspace.place(Area.WORK)
+        place = here.place(Area.WORK)
         assert place.scheme == "toy"
-        assert not here.workspace.is_there(place)
-        with here.open_at(place, create=True) as store:
+        assert not here.is_there(place)
+        with here.open_store(place, create=True) as store:
             assert store.url == place.url
-        assert here.workspace.is_there(place)
-        assert here.workspace.probe(place).exists
+        assert here.is_there(place)
+        assert here.probe(place).exists
 
 
 def test_every_name_in_a_spec_leads_somewhere() -> None:

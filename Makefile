@@ -70,6 +70,7 @@ bench: setup
 	$(BIN)/python -m benchmarks.commands
 	$(BIN)/python -m benchmarks.hooks
 	$(BIN)/python -m benchmarks.rpc
+	$(BIN)/python -m benchmarks.mcp
 	$(BIN)/python -m benchmarks.checkpoints
 	$(BIN)/python -m benchmarks.stores $(ARGS)
 

@@ -1,17 +1,18 @@
-"""Where things are kept for whoever works in a folder: found from git, settings and trust.
+"""A folder somebody works in: its repository, its settings, and where its stores are.
 
 Nothing is read before it is asked for, and nothing is imported before it is needed: `where` answers
 without any engine, rule or row being loaded.
 """
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from herdbook.adapters.stores.file_checks import belongs_to_us
+from herdbook.adapters.stores.file_checks import is_own_account
+from herdbook.adapters.stores.registry import engine_schemes, is_in_files, is_in_memory
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import dirs, known_stores, settings, trust
 from herdbook.domain.errors import InvalidValue, StoreGone, StoreUnavailable, StoreUntrusted
@@ -28,7 +29,6 @@ from herdbook.domain.location.resolve import (
     locate_store,
 )
 from herdbook.domain.location.settings import (
-    BACKENDS,
     DEFAULTS,
     USER_AREAS,
     Layer,
@@ -37,15 +37,21 @@ from herdbook.domain.location.settings import (
 )
 
 if TYPE_CHECKING:
+    from herdbook.domain.grading import Experience
     from herdbook.ports.engine.store import Store
     from herdbook.ports.world.git import GitLookup
 
 OUTSIDE = "outside"
 """The owner of what is kept outside any repository."""
+RECORD_OVERRIDES = frozenset({"--record", "--store", "HERDBOOK_RECORD", "HERDBOOK_STORE"})
+"""The rules by which one command uses another record than the user's own."""
 
 
-class Whereabouts:
-    """One folder: which repository and worktree it is, and where the stores of its areas are."""
+class Workspace:
+    """One folder: which repository and worktree it is, and where the stores of its areas are.
+
+    What was found stays as it was found: a change of settings or of HEAD shows in another one.
+    """
 
     def __init__(
         self,
@@ -56,6 +62,8 @@ class Whereabouts:
         self.folder = folder
         self.variables = variables
         self.arguments = arguments or {}
+        self._places: dict[Area, StoreLocation] = {}
+        self._spaces: dict[Area, str] = {}
 
     @cached_property
     def _found(self) -> "GitLookup":
@@ -79,6 +87,7 @@ class Whereabouts:
         from herdbook.ports.world.git import GitLookup  # noqa: PLC0415
 
         self.__dict__.update(_found=GitLookup(None, reason), facts=None)
+        self._forget_places()
 
     @property
     def repository_id(self) -> str | None:
@@ -147,7 +156,13 @@ class Whereabouts:
 
     def place(self, area: Area) -> StoreLocation:
         """Where the store of an area is."""
-        return self._or_earlier(locate_store(area, self.layers, self.ground, _real))
+        place = self._places.get(area)
+        if place is None:
+            place = self._or_earlier(
+                locate_store(area, self.layers, self.ground, _real, engine_schemes())
+            )
+            self._places[area] = place
+        return place
 
     def _or_earlier(self, place: StoreLocation) -> StoreLocation:
         """The same, or where it lay before it was kept below the git directory, if it still does.
@@ -177,10 +192,16 @@ class Whereabouts:
             return self.place(Area(value))
         base = self.ground.repository or os.path.realpath(self.folder)
         named = settings.from_arguments({"store": value}, base)
-        return locate_store(Area.WORK, [named, *self.layers], self.ground, _real)
+        return locate_store(Area.WORK, [named, *self.layers], self.ground, _real, engine_schemes())
 
     def space(self, area: Area) -> str:
         """The space in which an area's rows of this place live."""
+        space = self._spaces.get(area)
+        if space is None:
+            space = self._spaces[area] = self._find_space(area)
+        return space
+
+    def _find_space(self, area: Area) -> str:
         if area is Area.RECORD:
             return space_of(area, self.user)
         owner = self.repository_id
@@ -208,11 +229,11 @@ class Whereabouts:
         Raises StoreGone where this user has used one, and StoreUntrusted where one lies that this
         user neither made nor trusted.
         """
-        if place.scheme == "memory":
+        if is_in_memory(place.url):
             return True
         from herdbook.adapters.stores.probe import is_missing  # noqa: PLC0415
 
-        if place.scheme in BACKENDS:
+        if is_in_files(place.url):
             path = _resolved(place.url)
             there = _exists(known_stores.data_file(place.scheme, path))
             if there:
@@ -226,12 +247,12 @@ class Whereabouts:
 
     def probe(self, place: StoreLocation) -> StoreProbe:
         """See what is at a place without creating anything; what stands in the way is told."""
-        from herdbook.adapters.stores.probe import look  # noqa: PLC0415
+        from herdbook.adapters.stores.probe import probe  # noqa: PLC0415
 
         try:
-            if place.scheme in BACKENDS and not self.is_there(place):
+            if is_in_files(place.url) and not self.is_there(place):
                 return NO_STORE
-            sight = look(place.url)
+            sight = probe(place.url)
             if sight.exists is False:
                 self._require_never_used(place)
         except StoreGone as error:
@@ -251,7 +272,7 @@ class Whereabouts:
             return
         if known_stores.is_trusted(identity):
             return
-        if not belongs_to_us(path):
+        if not is_own_account(path):
             raise StoreUntrusted(str(path), "it belongs to another account")
         if not self.ground.contains(str(path)):
             return
@@ -281,7 +302,7 @@ class Whereabouts:
         in its git directory.
         """
         facts = self.facts
-        inside = place.scheme in BACKENDS and self.ground.contains(str(_resolved(place.url)))
+        inside = is_in_files(place.url) and self.ground.contains(str(_resolved(place.url)))
         if inside and (facts is None or facts.pinned_repository_id is None):
             return
         for url in (place.url, self._earlier_url(place)):
@@ -292,22 +313,14 @@ class Whereabouts:
     def _earlier_url(self, place: StoreLocation) -> str | None:
         """Where a store of that scope lay before it was kept below the git directory."""
         folder = self.ground.worktree if place.scope is Scope.WORKTREE else self.ground.repository
-        if place.scheme not in BACKENDS or place.scope in (None, Scope.GLOBAL) or folder is None:
+        if not is_in_files(place.url) or place.scope in (None, Scope.GLOBAL) or folder is None:
             return None
         return file_url(place.scheme, f"{folder}/{LINKS_FOLDER}/{place.area}.{place.scheme}")
 
-    @contextmanager
-    def opened_at(
-        self, place: StoreLocation, *, create: bool = False, verify: bool = False
-    ) -> Iterator["Store"]:
-        """Open the store at a place, for as long as it is used."""
-        with self.open_at(place, create=create, verify=verify) as store:
-            yield store
-
-    def open_at(
+    def open_store(
         self, place: StoreLocation, *, create: bool = False, verify: bool = False
     ) -> "Store":
-        """Open the store at a place, for whoever closes it.
+        """Open the store at a place; the caller closes it.
 
         A new one and its folder are this user's alone, and known to be before anything is in it.
         Raises StoreGone and StoreUntrusted as `is_there` does.
@@ -315,7 +328,7 @@ class Whereabouts:
         """
         from herdbook.adapters import open_store  # noqa: PLC0415
 
-        in_files = place.scheme in BACKENDS
+        in_files = is_in_files(place.url)
         if in_files and not self.is_there(place) and create:
             path = _resolved(place.url)
             _make_room(path.parent)
@@ -329,12 +342,12 @@ class Whereabouts:
             verify=verify,
         )
         if create:
-            self._link(place)
+            self.link(place)
         return store
 
     def note_use(self, place: StoreLocation) -> None:
         """Remember that the rows of this place are kept there."""
-        if place.scheme != "memory":
+        if not is_in_memory(place.url):
             known_stores.note_use(shown_url(place.url), self.space(place.area))
 
     def forget_use(self, place: StoreLocation) -> None:
@@ -347,10 +360,10 @@ class Whereabouts:
         """Forget the stores of a copy of this repository that lay at the same path before."""
         for area in Area:
             place = self.place(area)
-            if place.scheme in BACKENDS and self.ground.contains(str(_resolved(place.url))):
+            if is_in_files(place.url) and self.ground.contains(str(_resolved(place.url))):
                 self.forget_use(place)
 
-    def _link(self, place: StoreLocation) -> None:
+    def link(self, place: StoreLocation) -> None:
         """Link a store of the repository into the folder at the root of this worktree.
 
         The links are for people and tools that look there; nothing depends on them.
@@ -370,6 +383,28 @@ class Whereabouts:
         """The value of a setting that counts."""
         found = effective_setting(self.layers, key)
         return DEFAULTS[key] if found is None else found.value
+
+    @cached_property
+    def experience(self) -> "Experience | None":
+        """What successes are worth, where the user has set it."""
+        prefix = "experience_"
+        keys = [key for key in DEFAULTS if key.startswith(prefix)]
+        if all(effective_setting(self.layers, key) is None for key in keys):
+            return None
+        from herdbook.domain.grading import Experience  # noqa: PLC0415
+
+        return Experience(**{key.removeprefix(prefix): self.setting(key) for key in keys})
+
+    @cached_property
+    def overrides(self) -> tuple[str, ...]:
+        """What leads away from the record that this account keeps, in which halts are written."""
+        found = []
+        if self.user != account_name():
+            found.append(f"HERDBOOK_USER is {self.user}")
+        rule = self.place(Area.RECORD).decided_by.rule
+        if rule in RECORD_OVERRIDES:
+            found.append(f"the record is named by {rule}")
+        return tuple(found)
 
     def _setting_of(self, area: Area, key: str) -> Any:
         """The value of a setting for an area's store; a repository has no say in the user's own."""
@@ -393,6 +428,11 @@ class Whereabouts:
             pinned_repository_id=pinned[0], pinned_worktree_id=pinned[1]
         )
         self.__dict__.pop("ground", None)
+        self._forget_places()
+
+    def _forget_places(self) -> None:
+        self._places.clear()
+        self._spaces.clear()
 
 
 def account_name() -> str:
@@ -429,10 +469,14 @@ def _resolved(url: str) -> Path:
 
 
 def _exists(path: Path) -> bool:
+    """Whether something is at a path; a link that leads nowhere is something, and is refused."""
     try:
-        return path.exists()
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError as error:
         raise StoreUnavailable(str(path), error.strerror or str(error)) from error
+    return True
 
 
 def _make_room(folder: Path) -> None:

@@ -16,9 +16,10 @@ from pathlib import Path
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan.claims import claim
 
 ROUNDS = 40
@@ -35,10 +36,10 @@ def repository(folder: Path, variables: dict[str, str]) -> Path:
         ["-C", str(root), "remote", "add", "origin", "https://example.com/team/app.git"],
     ):
         subprocess.run([git, *words], check=True, env=variables)
-    here = Here(root, variables)
-    with here.opened(Area.WORK, create=True) as store:
-        here.see(store)
-        run(store, here.space(Area.WORK), fill, actor=here.actor)
+    here = AppContext.at(root, variables)
+    with here.open(Area.WORK, create=True) as store:
+        for use_case in (here.see, fill):
+            run(store, here.workspace.space(Area.WORK), use_case, actor=here.actor)
     return root
 
 
@@ -49,7 +50,7 @@ def fill(uow: UnitOfWork) -> None:
     )
     uow.tasks.add_all([Task(name=f"task {number}", order=number) for number in range(TASKS)])
     for agent in agents:
-        claim(uow, agent.id)
+        claim(uow, agent.id, halts=NO_HALTS)
 
 
 def main() -> int:

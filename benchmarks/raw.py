@@ -16,7 +16,7 @@ import lmdb
 import psycopg
 
 from herdbook.adapters.duckdb.store import DuckDBSession
-from herdbook.adapters.lmdb.keys import behind, joined, row_prefix, tag
+from herdbook.adapters.lmdb.keys import encode_values, lookup_tag, prefix_end, row_prefix
 from herdbook.adapters.postgres.address import read_address
 from herdbook.adapters.postgres.bounded_connection import BoundedConnection
 from herdbook.ports.engine.dictionary import JOURNAL, MESSAGES
@@ -117,14 +117,14 @@ class _LmdbReading:
         self._databases = databases
         self._messages = row_prefix(MESSAGES.name, number)
         self._journal = row_prefix(JOURNAL.name, number)
-        self._lookup = number + tag(MESSAGES.name, FOUND_BY)
+        self._lookup = number + lookup_tag(MESSAGES.name, FOUND_BY)
 
     def get(self, key: str) -> Any:
         value = self._txn.get(self._messages + key.encode() + b"\0", db=self._databases["rows"])
         return json.loads(value[4:])
 
     def find(self, recipient: str) -> Any:
-        prefix = self._lookup + joined(MESSAGES, FOUND_BY[:2], (recipient, "pending"))
+        prefix = self._lookup + encode_values(MESSAGES, FOUND_BY[:2], (recipient, "pending"))
         rows = self._databases["rows"]
         cursor = self._txn.cursor(db=self._databases["lookups"])
         return [
@@ -133,8 +133,8 @@ class _LmdbReading:
         ]
 
     def since(self, seq: int) -> Any:
-        start = self._journal + joined(JOURNAL, ("seq",), (seq + 1,))
-        end = behind(self._journal)
+        start = self._journal + encode_values(JOURNAL, ("seq",), (seq + 1,))
+        end = prefix_end(self._journal)
         cursor = self._txn.cursor(db=self._databases["rows"])
         found: list[Any] = []
         cursor.set_range(start)

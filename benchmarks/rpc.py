@@ -21,8 +21,8 @@ import psutil
 
 from benchmarks.commands import repository
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.client import Client
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.unit_of_work.run import read
@@ -141,7 +141,7 @@ def main() -> int:
 
 def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     """Take all figures in one repository."""
-    here = Here(root, variables)
+    here = AppContext.at(root, variables)
     task_id = here.read(Area.WORK, crud.list_rows, TASKS, {}, limit=1)[0].id
     question = line("task.show", 1, id=task_id)
     reply = first_reply(program, root, variables, question)
@@ -149,9 +149,9 @@ def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     pipes = Pipes([program, "rpc"], root, variables)
     answer = pipes.ask(question)
     floor = Pipes([sys.executable, "-c", ECHO], root, variables)
-    space = here.space(Area.WORK)
+    space = here.workspace.space(Area.WORK)
     within, pings, floors, bursts, clients = [], [], [], [], []
-    with here.opened(Area.WORK) as store, Client.spawn(root, variables=variables) as herd:
+    with here.open(Area.WORK) as store, Client.spawn(root, variables=variables) as herd:
         for _ in range(ROUNDS):
             within.append(
                 timed(lambda: row_to_data(read(store, space, crud.find_row, TASKS, task_id)))

@@ -29,6 +29,7 @@ from herdbook.ports.engine.dictionary import JOURNAL, MESSAGES
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan.claims import claim, ready
 from tests.postgres_server import running_postgres
 
@@ -267,7 +268,7 @@ def as_it_grows(engine: str, small: Store, large: Store, report: Report, sizes: 
 
         def work(_: int) -> None:
             with begin(store) as uow:
-                assert claim(uow, agent.id) is not None
+                assert claim(uow, agent.id, halts=NO_HALTS) is not None
                 uow.commit()
 
         return work

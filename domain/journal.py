@@ -30,6 +30,12 @@ class Actor:
 
 
 NOBODY = default_instance(Actor)
+LONGEST_NOTE = 300
+
+
+def join_notes(*notes: str | None) -> str | None:
+    """Several notes as one, each once and cut where it gets too long; None if there are none."""
+    return "; ".join(dict.fromkeys(filter(None, notes)))[:LONGEST_NOTE] or None
 
 
 @entity

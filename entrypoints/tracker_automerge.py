@@ -16,10 +16,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.user_state import dirs
 
 if TYPE_CHECKING:
-    from herdbook.entrypoints.bootstrap import Here
+    from herdbook.entrypoints.context import AppContext
     from herdbook.ports.engine.store import Store
 
 AGAIN = 0
@@ -47,15 +48,15 @@ class Outcome(NamedTuple):
         )
 
 
-def merge_once(here: "Here", store: "Store") -> None:
+def merge_once(here: "AppContext", store: "Store") -> None:
     """Merge the agent-tracker databases of this folder and the home directory, if not done yet.
 
     A defect of the plugin puts its database below a folder called `~` where OpenCode was started.
     """
-    if store.url.startswith("memory:"):
+    if is_in_memory(store.url):
         return
-    root = Path(here.ground.worktree or here.folder)
-    check = _check_mark(store, here.folder, root, Path.home())
+    root = Path(here.workspace.ground.worktree or here.workspace.folder)
+    check = _check_mark(store, here.workspace.folder, root, Path.home())
     if check.exists():
         return
     from herdbook.adapters.agent_tracker import locate  # noqa: PLC0415 - only for the first write
@@ -63,7 +64,7 @@ def merge_once(here: "Here", store: "Store") -> None:
     failed = False
     for source in dict.fromkeys(
         each.resolve()
-        for folder in (here.folder, root)
+        for folder in (here.workspace.folder, root)
         for each in locate.find_databases(folder, Path.home())
     ):
         mark = _folder() / sha256(f"{store.uuid} {source}".encode()).hexdigest()[:32]
@@ -84,7 +85,7 @@ def outcomes() -> list[Outcome]:
     return [found for mark in marks if (found := _read(mark)) is not None]
 
 
-def _merge(here: "Here", store: "Store", source: Path, changed_at: int) -> Outcome:
+def _merge(here: "AppContext", store: "Store", source: Path, changed_at: int) -> Outcome:
     from herdbook.domain.location.areas import Area  # noqa: PLC0415
     from herdbook.entrypoints.operations.record.import_agent_tracker import told  # noqa: PLC0415
     from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
@@ -96,12 +97,12 @@ def _merge(here: "Here", store: "Store", source: Path, changed_at: int) -> Outco
         tried = AGAIN  # a record that cannot be written now is not an error of the file
         report = run(
             store,
-            here.space(Area.RECORD),
+            here.workspace.space(Area.RECORD),
             import_tracker,
             tracker,
             projects,
             actor=here.actor,
-            experience=here.experience,
+            experience=here.workspace.experience,
         )
     except Exception as error:  # noqa: BLE001 - a foreign file never stops a command
         reason = str(error) or type(error).__name__
@@ -136,7 +137,7 @@ def _read(mark: Path) -> Outcome | None:
         return None
 
 
-def _write(here: "Here", mark: Path, text: str) -> None:
+def _write(here: "AppContext", mark: Path, text: str) -> None:
     try:
         dirs.make_private(mark.parent)
         dirs.write_private(mark, text)

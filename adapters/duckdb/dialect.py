@@ -1,6 +1,6 @@
-"""DuckDB's SQL: its types, and what it does otherwise than Postgres. Needs no driver."""
+"""DuckDB's SQL dialect: its types, and where it differs from Postgres. Needs no driver."""
 
-from herdbook.adapters.sql.dialect import Dialect, naive
+from herdbook.adapters.sql.dialect import Dialect, drop_zone
 from herdbook.ports.engine.codec import as_utc
 
 _TYPES = {
@@ -15,8 +15,8 @@ DUCKDB = Dialect(
     parameter="?",
     types=_TYPES,
     array_types=_TYPES,
-    # TIMESTAMP WITH TIME ZONE would need another package to be fetched: UTC by convention.
-    moment_to_db=naive,
+    # Fetching TIMESTAMP WITH TIME ZONE would need another package: UTC by convention.
+    moment_to_db=drop_zone,
     moment_from_db=as_utc,
     among=lambda column, values: f"{column} IN (SELECT unnest({values}))",
 )

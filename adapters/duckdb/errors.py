@@ -1,12 +1,11 @@
-"""What DuckDB and the system raise, said in Herdbook's words: the only place that knows theirs.
+"""Translates errors of DuckDB and the system; the only module that knows DuckDB's.
 
 DuckDB 2.0 names few situations by class: a full disk, a foreign file and a lock conflict are all an
-`IOException`, and a failed checksum is a bare `Error`. What it offers is text, so text is matched
-here, in one table, and only in errors of the classes that can carry it: the text of a constraint
-error quotes what a user wrote.
+`IOException`, and a failed checksum is a bare `Error`. Only the text distinguishes them, so text is
+matched here, in one table, and only in errors of the classes that can carry it: the text of a
+constraint error quotes what a user wrote.
 """
 
-import errno
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 
 import duckdb
 
+from herdbook.adapters.system.os_errors import NO_ROOM, translate_os_error
 from herdbook.domain.errors import (
     HerdbookError,
     StoreBusy,
@@ -21,12 +21,6 @@ from herdbook.domain.errors import (
     StoreFull,
     StoreUnavailable,
 )
-
-_NO_ROOM = {
-    errno.ENOSPC: "there is no space left on its disk",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EFBIG: "no file may grow larger here",
-}
 
 _TELLING = (
     duckdb.IOException,
@@ -39,47 +33,50 @@ _TELLING = (
 _HARMFUL = (duckdb.Error, StoreDamaged, StoreFull, StoreUnavailable)
 
 
-def _full(reason: str) -> Callable[[str, str], HerdbookError]:
+def _full_error(reason: str) -> Callable[[str, str], HerdbookError]:
     return lambda place, _text: StoreFull(place, reason)
 
 
-def _damaged(reason: str) -> Callable[[str, str], HerdbookError]:
+def _damaged_error(reason: str) -> Callable[[str, str], HerdbookError]:
     return lambda place, _text: StoreDamaged(place, reason)
 
 
-def _busy(place: str, text: str) -> HerdbookError:
-    told = re.search(r"held in (?P<program>.+) \(PID (?P<pid>\d+)\)", text)
-    if told is None:
+def _busy_error(place: str, text: str) -> HerdbookError:
+    holder = re.search(r"held in (?P<program>.+) \(PID (?P<pid>\d+)\)", text)
+    if holder is None:
         return StoreBusy(place, 0.0)
-    program = os.path.basename(told["program"])  # noqa: PTH119 - a name in a sentence, not a path
-    return StoreBusy(place, 0.0, f"process {told['pid']} ({program}), which opened it without us")
+    program = os.path.basename(holder["program"])  # noqa: PTH119 - a name for people, not a path
+    return StoreBusy(place, 0.0, f"process {holder['pid']} ({program}), which opened it without us")
 
 
 _SIGNS: tuple[tuple[str, Callable[[str, str], HerdbookError]], ...] = (
-    # A message about a lack of room ends with the system's words, wherever it came up.
-    *((rf'{re.escape(os.strerror(code))}"?\s*$', _full(why)) for code, why in _NO_ROOM.items()),
-    (r"Could not set lock on file", _busy),
-    (r"not a valid DuckDB database file", _damaged("it is not a DuckDB database")),
+    # A message about a lack of space ends with the system's text, wherever it occurred.
+    *(
+        (rf'{re.escape(os.strerror(code))}"?\s*$', _full_error(why))
+        for code, why in NO_ROOM.items()
+    ),
+    (r"Could not set lock on file", _busy_error),
+    (r"not a valid DuckDB database file", _damaged_error("it is not a DuckDB database")),
     (
         r"WAL does not match database|WAL checkpoint iteration does not match",
-        _damaged("the write-ahead log beside it belongs to another copy of it"),
+        _damaged_error("the write-ahead log beside it belongs to another copy of it"),
     ),
-    (r"Failure while replaying WAL", _damaged("its write-ahead log cannot be read")),
-    (r"Corrupt|checksum", _damaged("a part of it does not match its checksum")),
-    (r"Could not read enough bytes", _damaged("its end is missing")),
-    (r"Failed to (decode|deserialize)|Serialization Error", _damaged("a part cannot be read")),
+    (r"Failure while replaying WAL", _damaged_error("its write-ahead log cannot be read")),
+    (r"Corrupt|checksum", _damaged_error("a part of it does not match its checksum")),
+    (r"Could not read enough bytes", _damaged_error("its end is missing")),
+    (
+        r"Failed to (decode|deserialize)|Serialization Error",
+        _damaged_error("a part cannot be read"),
+    ),
 )
 
 
-def translated(error: Exception, place: str) -> HerdbookError:
-    """The error of ours that tells what this one means for the store at `place`."""
+def translate_error(error: Exception, place: str) -> HerdbookError:
+    """The Herdbook error for an error of DuckDB or the system in the store at `place`."""
     if isinstance(error, HerdbookError):
         return error
     if isinstance(error, OSError):
-        if error.errno in _NO_ROOM:
-            return StoreFull(place, _NO_ROOM[error.errno])
-        about = f" ({error.filename})" if error.filename else ""
-        return StoreUnavailable(place, f"{error.strerror or error}{about}")
+        return translate_os_error(error, place)
     text = str(error)
     if isinstance(error, _TELLING) or type(error) is duckdb.Error:
         for sign, meaning in _SIGNS:
@@ -89,16 +86,16 @@ def translated(error: Exception, place: str) -> HerdbookError:
 
 
 @contextmanager
-def translating(place: str) -> Iterator[None]:
-    """Let only errors of ours out of the block; theirs stay behind as the cause."""
+def translate_errors(place: str) -> Iterator[None]:
+    """Raise only Herdbook errors out of the block, with the original as the cause."""
     try:
         yield
     except HerdbookError:
         raise
     except (duckdb.Error, OSError) as error:
-        raise translated(error, place) from error
+        raise translate_error(error, place) from error
 
 
-def leaves_doubt(error: BaseException) -> bool:
-    """Whether DuckDB may be unusable after this: then the file is put down and taken up anew."""
+def may_be_unusable_after(error: BaseException) -> bool:
+    """Whether DuckDB may be unusable after this error; then the file is closed and opened again."""
     return isinstance(error, _HARMFUL)

@@ -1,17 +1,18 @@
-"""A copy of the blocks that a checkpoint overwrites, so that a torn one can be undone.
+"""A copy of the blocks that a checkpoint overwrites, so that a torn checkpoint can be undone.
 
 DuckDB 2.0 writes a checkpoint into free blocks, syncs them, and then switches over with a header of
 4 KiB. Its metadata blocks are the exception: 256 KiB each, shared by the state before and the state
-after, and rewritten where they are. If the power fails in the middle of that write, the block fits
-neither state and the file cannot be opened, although the log with all commits lies beside it.
+after, and rewritten in place. If the power fails in the middle of that write, the block fits
+neither state and the file cannot be opened, although the log with all commits is beside it.
 
 So the headers and the metadata blocks are copied to `<db>.rollback` and synced before a checkpoint
-begins. If a later open finds the headers still as they were and a block torn, it puts the copies
-back: the file is then what it was before the checkpoint, and the log is replayed as after every
-crash. A checkpoint that has ended leaves another header than the copy has, and is never undone.
+begins. If a later open finds the headers unchanged and a block torn, it writes the copies back: the
+file is then as it was before the checkpoint, and the log is replayed as after every crash. A
+finished checkpoint leaves another header than the copy has, and is never undone.
 
-The file is a mark, a digest of what follows, the size of that, the headers, the blocks' places and
-the blocks. A file that was not written to its end has no right digest, and counts as none.
+The file consists of a mark, a digest of the rest, the size of the rest, the headers, the blocks'
+offsets and the blocks. A file that was not written completely has no valid digest, and counts as
+none.
 """
 
 import logging
@@ -33,7 +34,7 @@ from herdbook.adapters.duckdb import file_checks
 _LOG = logging.getLogger(__name__)
 
 BLOCK = 262_144
-"""The size of a block; `Engine` attaches no file with another."""
+"""The size of a block in bytes; `DatabaseInstance` attaches no file with another."""
 HEADER = 4_096
 HEADERS = 3 * HEADER
 """One for the file and two for the database, which checkpoints write in turn."""
@@ -44,32 +45,32 @@ _FRONT = struct.Struct(f"<{len(_MARK)}s{_DIGEST}sQ")
 _COUNT = struct.Struct("<Q")
 _sync_data = getattr(os, "fdatasync", os.fsync)
 _MOST = 4_096
-"""More metadata blocks than a gigabyte of them is no copy of ours."""
+"""The largest number of blocks in a copy of ours: a gigabyte of metadata."""
 
 
 @frozen
 class BlockCopy:
-    """The headers of a database, and some of its blocks by their place in the file."""
+    """The headers of a database, and some of its blocks by their offset in the file."""
 
     headers: bytes
     blocks: dict[int, bytes]
 
     @classmethod
     def of_database(cls, descriptor: int, numbers: Sequence[int]) -> Self:
-        """What the headers and these blocks of an open database are now."""
+        """Copy the headers and these blocks of an open database."""
         places = [HEADERS + BLOCK * number for number in numbers]
         blocks = {at: os.pread(descriptor, BLOCK, at) for at in places}
         return cls(os.pread(descriptor, HEADERS, 0), blocks)
 
-    def fits_torn(self, descriptor: int) -> bool:
-        """Whether the database was left in the middle of the checkpoint that this was taken for.
+    def is_torn_checkpoint(self, descriptor: int) -> bool:
+        """Whether the database was left in the middle of the checkpoint of this copy.
 
-        A block that was rewritten to its end does no harm: what the old headers lead to in it is
-        where it was. Only one that is neither the old nor the new one is torn.
+        A block that was rewritten completely does no harm: what the old headers lead to is still in
+        its place in it. Only a block that is neither the old nor the new one is torn.
         """
         headers = os.pread(descriptor, HEADERS, 0)
         if headers != self.headers:
-            # It got as far as its header. All else had been synced before.
+            # The checkpoint got as far as its header. Everything else had been synced before.
             return len(headers) == HEADERS and any(
                 _is_torn(headers[at : at + HEADER], self.headers[at : at + HEADER])
                 for at in range(0, HEADERS, HEADER)
@@ -77,7 +78,7 @@ class BlockCopy:
         return any(_is_torn(os.pread(descriptor, BLOCK, at), b) for at, b in self.blocks.items())
 
     def put_back(self, descriptor: int) -> None:
-        """Make the database what it was when this was taken. May be done again."""
+        """Restore the database as it was when this copy was made. May be repeated."""
         for at, block in self.blocks.items():
             _write(descriptor, block, at)
         os.fsync(descriptor)
@@ -85,7 +86,7 @@ class BlockCopy:
         os.fsync(descriptor)
 
     def to_bytes(self) -> bytes:
-        """As bytes, with a digest of them in front."""
+        """Encode the copy, with a digest at its front."""
         body = b"".join(
             [
                 self.headers,
@@ -98,7 +99,7 @@ class BlockCopy:
 
     @classmethod
     def read(cls, descriptor: int) -> Self | None:
-        """The copy in a file; None where there is no whole one."""
+        """Decode the copy in a file; None if there is no complete one."""
         front = os.pread(descriptor, _FRONT.size, 0)
         if len(front) < _FRONT.size:
             return None
@@ -117,8 +118,8 @@ class BlockCopy:
         return cls(body[:HEADERS], blocks)
 
 
-def is_whole(block: bytes) -> bool:
-    """Whether a block or a header of DuckDB's has the checksum that it begins with."""
+def has_valid_checksum(block: bytes) -> bool:
+    """Whether a block or a header of DuckDB matches the checksum at its front."""
     checksum, *words = struct.unpack(f"<{len(block) // 8}Q", block)
     found = 5_381
     for word in words:
@@ -127,12 +128,12 @@ def is_whole(block: bytes) -> bool:
 
 
 def save_blocks(path: Path, descriptor: int, numbers: Sequence[int]) -> None:
-    """Copy the headers and these blocks of a database, for certain, before a checkpoint of it.
+    """Copy the headers and these blocks of a database to disk, before a checkpoint of it.
 
-    The descriptor is one of the database that is closed after DuckDB has closed it: closing any
-    would drop DuckDB's own lock. Raises OSError.
+    The descriptor must be one of the database that is closed only after DuckDB has closed it:
+    closing any would drop DuckDB's own lock. Raises OSError.
     """
-    beside = file_checks.rollback(path)
+    beside = file_checks.rollback_path(path)
     copied = BlockCopy.of_database(descriptor, numbers).to_bytes()
     is_new = not beside.exists()
     file = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -142,13 +143,13 @@ def save_blocks(path: Path, descriptor: int, numbers: Sequence[int]) -> None:
     finally:
         os.close(file)
     if is_new:
-        file_checks.sync(path.parent)
+        file_checks.sync_to_disk(path.parent)
 
 
 def discard(path: Path) -> None:
-    """Strike the copy out, after the checkpoint: so that nobody needs to look whether it fits."""
+    """Invalidate the copy after the checkpoint, so that nobody needs to check whether it fits."""
     try:
-        file = os.open(file_checks.rollback(path), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        file = os.open(file_checks.rollback_path(path), os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             _write(file, bytes(len(_MARK)), 0)
         finally:
@@ -160,25 +161,25 @@ def discard(path: Path) -> None:
 def is_needed(path: Path) -> bool:
     """Whether a checkpoint of this database was cut off so that DuckDB cannot read it any more.
 
-    For while it is not attached, under the lock. Raises OSError.
+    Only while it is not attached, under the lock. Raises OSError.
     """
     copy = _read_copy(path)
     if copy is None:
         return False
-    with _opened(path, os.O_RDONLY) as database:
-        return copy.fits_torn(database)
+    with _open_file(path, os.O_RDONLY) as database:
+        return copy.is_torn_checkpoint(database)
 
 
 def restore(path: Path) -> None:
-    """Undo a checkpoint that was cut off; keep the file as it was found under another name.
+    """Undo a checkpoint that was cut off; keep the damaged file under another name.
 
-    For while it is not attached, under the lock held alone. Raises OSError.
+    Only while it is not attached, under the exclusive lock. Raises OSError.
     """
     copy = _read_copy(path)
     if copy is None:
         return
-    with _opened(path, os.O_RDWR) as database:
-        if not copy.fits_torn(database):
+    with _open_file(path, os.O_RDWR) as database:
+        if not copy.is_torn_checkpoint(database):
             return
         aside = _set_aside(path)
         copy.put_back(database)
@@ -191,7 +192,7 @@ def restore(path: Path) -> None:
 
 
 @contextmanager
-def _opened(path: Path, mode: int) -> Iterator[int]:
+def _open_file(path: Path, mode: int) -> Iterator[int]:
     descriptor = os.open(path, mode | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield descriptor
@@ -201,36 +202,39 @@ def _opened(path: Path, mode: int) -> Iterator[int]:
 
 def _read_copy(path: Path) -> BlockCopy | None:
     try:
-        with _opened(file_checks.rollback(path), os.O_RDONLY) as beside:
+        with _open_file(file_checks.rollback_path(path), os.O_RDONLY) as beside:
             return BlockCopy.read(beside)
     except FileNotFoundError:
         return None
 
 
 def _set_aside(path: Path) -> Path:
-    """Copy a damaged database and its log, for certain, to where nobody opens them."""
+    """Copy a damaged database and its log to a path that nobody opens, and sync them."""
     stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{token_hex(4)}"
     aside = path.with_name(f"{path.name}.damaged-{stamp}")
-    for source, target in ((path, aside), (file_checks.wal(path), file_checks.wal(aside))):
+    for source, target in (
+        (path, aside),
+        (file_checks.wal_path(path), file_checks.wal_path(aside)),
+    ):
         if source.exists():
             file = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with source.open("rb") as damaged, os.fdopen(file, "wb") as kept:
                 shutil.copyfileobj(damaged, kept, 1 << 20)
                 kept.flush()
                 os.fsync(file)
-    file_checks.sync(path.parent)
+    file_checks.sync_to_disk(path.parent)
     return aside
 
 
 def _is_torn(found: bytes, before: bytes) -> bool:
-    """Whether this is neither what was there before nor something that was written to its end.
+    """Whether this is neither what was there before nor something that was written completely.
 
-    Where not even the old one has the checksum that we know, DuckDB counts otherwise than 2.0.0
-    does: then all that differs is undone.
+    If not even the old one has the checksum that we compute, DuckDB computes it in another way than
+    2.0.0 does: then everything that differs is undone.
     """
     if len(found) < len(before):
-        return False  # it was cut off later, by something else
-    return found != before and not (is_whole(found) and is_whole(before))
+        return False  # truncated later, by something else
+    return found != before and not (has_valid_checksum(found) and has_valid_checksum(before))
 
 
 def _digest(body: bytes) -> bytes:
@@ -238,7 +242,7 @@ def _digest(body: bytes) -> bytes:
 
 
 def _write(descriptor: int, data: bytes, at: int) -> None:
-    """Write all of it, however often that has to be tried."""
+    """Write all of the data, however many calls that takes."""
     view = memoryview(data)
     while view:
         done = os.pwrite(descriptor, view, at)

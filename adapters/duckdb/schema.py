@@ -1,8 +1,8 @@
-"""What a store's file says of itself, and that it holds nothing but tables of rows.
+"""Reads a store file's description of itself, and checks that it holds nothing but tables of rows.
 
 A DuckDB file can hold views, macros, defaults, generated columns and triggers, and all of these run
-when a table is read or written. Herdbook makes none of them, so a file that has one was made or
-changed by somebody else, and is refused before any of its tables is asked for a row.
+when a table is read or written. Herdbook creates none of them, so a file that has one was made or
+changed by somebody else, and is refused before a row of any of its tables is read.
 """
 
 import json
@@ -13,8 +13,8 @@ from typing import Any
 import duckdb
 from attrs import frozen
 
-from herdbook.adapters.duckdb.attachment import CATALOG
-from herdbook.adapters.duckdb.errors import translating
+from herdbook.adapters.duckdb.database_instance import CATALOG
+from herdbook.adapters.duckdb.errors import translate_errors
 from herdbook.adapters.sql.dialect import Dialect
 from herdbook.adapters.sql.layout import Catalogue
 from herdbook.domain.errors import StoreDamaged
@@ -50,12 +50,12 @@ FROM duckdb_columns() WHERE database_name = $1 AND NOT internal
 _CONSTANT = re.compile(
     r"NULL|true|false|-?\d+|'(?:[^']|'')*'|CAST\('(?:[^']|'')*' AS [A-Z]+\)", re.DOTALL
 )
-"""A default that calls nothing; an upgrade leaves some."""
+"""A default that calls no function; an upgrade leaves some."""
 
 
 @frozen
 class Description:
-    """Which store a file holds, by which schema, and which columns that schema has."""
+    """Which store a file holds, its schema version, and the columns of that schema."""
 
     uuid: str
     schema_version: int
@@ -65,40 +65,40 @@ class Description:
 def read_description(
     cursor: duckdb.DuckDBPyConnection, dictionary: Dictionary, dialect: Dialect, place: str
 ) -> Description:
-    """What the attached file says of itself, once nothing in it can run.
+    """The attached file's description of itself, read after checking that nothing in it can run.
 
-    Raises StoreDamaged where it holds anything but tables, or tables of ours that are laid out
-    otherwise than its schema version says.
+    Raises StoreDamaged if it holds anything but tables, or tables of ours with another layout than
+    its schema version says.
     """
-    with translating(place):
-        tables = _tables(cursor, place)
+    with translate_errors(place):
+        tables = _read_tables(cursor, place)
         if tables.get("store") != STORE:
-            raise _foreign(place)
+            raise _foreign_error(place)
         foreign = cursor.execute(_OTHERS_OBJECTS, [CATALOG]).fetchone()
         if foreign is not None:
-            raise _foreign(place, f"{foreign[0]} ({foreign[1]})")
+            raise _foreign_error(place, f"{foreign[0]} ({foreign[1]})")
         row = cursor.execute(f"SELECT {', '.join(STORE)} FROM {CATALOG}.main.store").fetchone()
     if row is None:
         raise StoreDamaged(place, "it does not say which store it is")
-    described = Description(row[0], row[1], _catalogue(row[2], place))
-    for problem in _problems(described, tables, dictionary, dialect):
+    described = Description(row[0], row[1], _read_catalogue(row[2], place))
+    for problem in _find_problems(described, tables, dictionary, dialect):
         raise StoreDamaged(place, problem)
     return described
 
 
-def _tables(cursor: duckdb.DuckDBPyConnection, place: str) -> dict[str, dict[str, str]]:
+def _read_tables(cursor: duckdb.DuckDBPyConnection, place: str) -> dict[str, dict[str, str]]:
     """The columns and types of each table or view, none of which computes anything."""
     tables: dict[str, dict[str, str]] = {}
     for table, column, type_name, default, generated in cursor.execute(
         _COLUMNS, [CATALOG]
     ).fetchall():
         if generated or (default is not None and not _CONSTANT.fullmatch(default)):
-            raise _foreign(place, f"a column that calls functions ({table}.{column})")
+            raise _foreign_error(place, f"a column that calls functions ({table}.{column})")
         tables.setdefault(table, {})[column] = type_name
     return tables
 
 
-def _catalogue(text: str, place: str) -> Catalogue:
+def _read_catalogue(text: str, place: str) -> Catalogue:
     try:
         match json.loads(text):
             case dict(catalogue) if all(map(_is_entry, catalogue.values())):
@@ -115,7 +115,7 @@ def _is_entry(entry: Any) -> bool:
     return False
 
 
-def _problems(
+def _find_problems(
     described: Description,
     tables: Mapping[str, Mapping[str, str]],
     dictionary: Dictionary,
@@ -123,7 +123,7 @@ def _problems(
 ) -> Iterator[str]:
     """How the tables of the dictionary differ from what the file says that it has.
 
-    A newer schema may have anything; whoever opens it is told that it is newer.
+    A newer schema may have anything; opening it raises StoreTooNew.
     """
     if described.schema_version > dictionary.version:
         return
@@ -137,12 +137,12 @@ def _problems(
         wanted = {"space": dialect.types["id"]} | {
             name: dialect.types[column.type_name] for name, column in kind.columns.items()
         }
-        # An older one lacks columns. Some may be there already, of an upgrade that was cut off.
+        # An older file lacks columns. An interrupted upgrade may have added some already.
         expected = wanted if is_current else {n: each for n, each in wanted.items() if n in there}
         if there != expected:
             yield f"its table {kind.name} has other columns than it should"
 
 
-def _foreign(place: str, what: str = "") -> StoreDamaged:
+def _foreign_error(place: str, what: str = "") -> StoreDamaged:
     added = f": it holds {what}, which Herdbook never makes" if what else ""
     return StoreDamaged(place, f"it is another program's database{added}")

@@ -1,4 +1,4 @@
-"""Rows in a DuckDB file."""
+"""The DuckDB store: sessions over an attached file."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,10 +11,10 @@ from uuid import uuid4
 import duckdb
 
 from herdbook.adapters.duckdb.dialect import DUCKDB
-from herdbook.adapters.duckdb.errors import translated, translating
+from herdbook.adapters.duckdb.errors import translate_error, translate_errors
 from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
 from herdbook.adapters.duckdb.schema import Description, read_description
-from herdbook.adapters.sql.layout import raise_heads, steps, written
+from herdbook.adapters.sql.layout import catalogue_json, migration_statements, upgrade_heads
 from herdbook.adapters.sql.session import SqlSession, Tables
 from herdbook.domain.errors import (
     HerdbookError,
@@ -51,36 +51,36 @@ class DuckDBSession(SqlSession):
         self._note = ""
 
     def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
-        # After an error DuckDB would take a COMMIT for a rollback and say nothing.
+        # After an error DuckDB would treat a COMMIT as a rollback without reporting it.
         failed, self._failed = self._failed, True
         try:
             rows = self._attachment.cursor.execute(sql, parameters).fetchall()
         except duckdb.Error as error:
-            raise translated(error, self._place) from error
+            raise translate_error(error, self._place) from error
         self._failed = failed
         return rows
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
-        with self._decoding(kind):
+        with self._refuse_foreign_rows(kind):
             return super().get(kind, keys)
 
     def select(self, query: Query[E]) -> list[E]:
-        with self._decoding(query.kind):
+        with self._refuse_foreign_rows(query.kind):
             return super().select(query)
 
     @contextmanager
-    def _decoding(self, kind: Kind[Any]) -> Iterator[None]:
-        """Refuse rows with values that no Herdbook has written: the file was made by others."""
+    def _refuse_foreign_rows(self, kind: Kind[Any]) -> Iterator[None]:
+        """Raise StoreDamaged for rows with values that no Herdbook has written."""
         try:
             yield
         except InvalidValue as error:
-            raise self._foreign_row(kind) from error
+            raise self._foreign_row_error(kind) from error
         except HerdbookError:
             raise
         except (LookupError, ValueError, TypeError, OverflowError) as error:
-            raise self._foreign_row(kind) from error
+            raise self._foreign_row_error(kind) from error
 
-    def _foreign_row(self, kind: Kind[Any]) -> StoreDamaged:
+    def _foreign_row_error(self, kind: Kind[Any]) -> StoreDamaged:
         reason = f"a row of its table {kind.name} holds what Herdbook never writes"
         return StoreDamaged(self._place, reason)
 
@@ -103,7 +103,7 @@ class DuckDBSession(SqlSession):
     def commit(self) -> None:
         if self._failed:
             raise StoreUnavailable(self._place, "a statement of this transaction had failed")
-        with translating(self._place):
+        with translate_errors(self._place):
             if self._note:
                 self._attachment.make_log()
             self._attachment.cursor.execute("COMMIT")
@@ -135,7 +135,7 @@ class DuckDBStore:
         try:
             if create and not self._file.real_path.exists():
                 self._file.create(self._fill)
-            self.uuid, self.schema_version = self._described()
+            self.uuid, self.schema_version = self._open_description()
         except BaseException:
             self.close()
             raise
@@ -145,7 +145,7 @@ class DuckDBStore:
         clock, _, space = (attachment.recovered or "").partition(" ")
         heads = self._tables[HEADS].name
         sql = f"SELECT max(clock) FROM {heads} WHERE space = ?"
-        with translating(self._place):
+        with translate_errors(self._place):
             row = attachment.cursor.execute(sql, [space]).fetchone()
         if row is None or row[0] is None or row[0] < clock:
             raise StoreDamaged(self._place, "its write-ahead log has lost its end")
@@ -156,19 +156,19 @@ class DuckDBStore:
             f"CREATE TABLE {WITHIN}.store (uuid VARCHAR NOT NULL, schema_version BIGINT NOT NULL, "
             "catalogue VARCHAR NOT NULL)"
         )
-        for step in steps(self.dictionary, {}, DUCKDB, WITHIN):
+        for step in migration_statements(self.dictionary, {}, DUCKDB, WITHIN):
             cursor.execute(step)
         cursor.execute(
             f"INSERT INTO {WITHIN}.store VALUES (?, ?, ?)",
-            [uuid4().hex, self.dictionary.version, written(self.dictionary)],
+            [uuid4().hex, self.dictionary.version, catalogue_json(self.dictionary)],
         )
 
-    def _described(self) -> tuple[str, int]:
-        with self._file.attached(write=False) as attachment:
-            described = self._description(attachment)
+    def _open_description(self) -> tuple[str, int]:
+        with self._file.attach(write=False) as attachment:
+            described = self._read_description(attachment)
         uuid, version = described.uuid, described.schema_version
         if version < self.dictionary.version:
-            with self._file.attached(write=True) as attachment:
+            with self._file.attach(write=True) as attachment:
                 version = self._upgrade(attachment)
         self._refuse_newer(version)
         return uuid, version
@@ -177,29 +177,29 @@ class DuckDBStore:
         if version > self.dictionary.version:
             raise StoreTooNew(self._place, version, self.dictionary.version)
 
-    def _description(self, attachment: Attachment) -> Description:
+    def _read_description(self, attachment: Attachment) -> Description:
         return read_description(attachment.cursor, self.dictionary, DUCKDB, self._place)
 
     def _upgrade(self, attachment: Attachment) -> int:
-        """Bring the tables up to the dictionary; whoever comes later finds it done.
+        """Bring the tables up to the dictionary; a process that comes later finds it done.
 
-        Killed halfway, it is done again from the start: every step can be.
+        If it is killed halfway, it is repeated from the start: every step can be.
         """
-        described = self._description(attachment)
+        described = self._read_description(attachment)
         if described.schema_version >= self.dictionary.version:
             return described.schema_version
-        with translating(self._place):
+        with translate_errors(self._place):
             cursor = attachment.cursor
             cursor.execute("BEGIN")
-            for step in steps(self.dictionary, described.catalogue, DUCKDB, WITHIN):
+            for step in migration_statements(self.dictionary, described.catalogue, DUCKDB, WITHIN):
                 cursor.execute(step)
             cursor.execute("COMMIT")
             attachment.checkpoint()
             cursor.execute("BEGIN")
-            cursor.execute(raise_heads(self.dictionary, WITHIN))
+            cursor.execute(upgrade_heads(self.dictionary, WITHIN))
             cursor.execute(
                 f"UPDATE {WITHIN}.store SET schema_version = ?, catalogue = ?",
-                [self.dictionary.version, written(self.dictionary)],
+                [self.dictionary.version, catalogue_json(self.dictionary)],
             )
             cursor.execute("COMMIT")
         return self.dictionary.version
@@ -207,20 +207,20 @@ class DuckDBStore:
     @contextmanager
     def transaction(self, space: str, *, write: bool) -> Iterator[DuckDBSession]:
         area_of(space)
-        with self._file.attached(write=write) as attachment:
-            with translating(self._place):
+        with self._file.attach(write=write) as attachment:
+            with translate_errors(self._place):
                 attachment.cursor.execute("BEGIN")
             session = DuckDBSession(attachment, self._tables, space, self._clock(), self._place)
             if write and session.head is None:
-                # Nothing says yet who may write in this space.
-                with translating(self._place):
+                # There is no head yet that says which versions may write in this space.
+                with translate_errors(self._place):
                     asked = attachment.cursor.execute(f"SELECT schema_version FROM {WITHIN}.store")
                     ((version,),) = asked.fetchall()
                 self._refuse_newer(version)
             yield session
 
     def spaces(self) -> list[str]:
-        with self._file.attached(write=False) as attachment, translating(self._place):
+        with self._file.attach(write=False) as attachment, translate_errors(self._place):
             sql = f"SELECT space FROM {self._tables[HEADS].name} ORDER BY space"
             return [space for (space,) in attachment.cursor.execute(sql).fetchall()]
 

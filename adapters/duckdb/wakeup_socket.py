@@ -1,8 +1,8 @@
-"""How a process that waits for a file tells those that only keep it: one datagram each.
+"""Wakes processes that only keep a file for their next use, with one datagram each.
 
-Every process that keeps files has a socket in a folder of the user's, and writes its address into
-the lock files it holds. Where there can be no such socket, or a ring is not heard, nothing is lost
-but the few milliseconds of the linger.
+Every process that keeps files has a socket in a folder of the user, and writes its address into the
+lock files it holds. If there can be no such socket, or a datagram is lost, only the few
+milliseconds of the linger are lost.
 """
 
 import logging
@@ -19,8 +19,8 @@ from herdbook.adapters.locks.lock_file import is_alive
 _LOG = logging.getLogger(__name__)
 
 
-class Bell:
-    """A socket on which this process can be rung."""
+class WakeupSocket:
+    """A socket on which this process can be woken."""
 
     def __init__(self, path: Path, listening: socket.socket) -> None:
         self.address = str(path)
@@ -28,11 +28,11 @@ class Bell:
         self._socket = listening
 
     def fileno(self) -> int:
-        """What to poll."""
+        """The descriptor to poll."""
         return self._socket.fileno()
 
-    def still(self) -> None:
-        """Take note of the rings so far."""
+    def drain(self) -> None:
+        """Read all datagrams that have arrived."""
         try:
             while self._socket.recv(16):
                 continue
@@ -40,42 +40,42 @@ class Bell:
             return
 
     def close(self) -> None:
-        """Be rung no longer."""
+        """Close and remove the socket."""
         self._socket.close()
         self._path.unlink(missing_ok=True)
 
     def forget_inherited(self) -> None:
-        """In a forked child: it is the parent that is rung there."""
+        """In a forked child: close the socket without removing it, because it is the parent's."""
         self._socket.close()
 
 
-def hang_up_bell() -> Bell | None:
-    """A new bell, unless there can be none here."""
+def open_wakeup_socket() -> WakeupSocket | None:
+    """Open a new wake-up socket; None where that is not possible."""
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         listening.settimeout(0.0)
         path = _folder() / f"{os.getpid()}-{os.urandom(4).hex()}"
         listening.bind(str(path))
     except OSError as error:
-        _LOG.debug("nobody can ring here: %s", error)
+        _LOG.debug("no wake-up socket can be opened here: %s", error)
         listening.close()
         return None
-    return Bell(path, listening)
+    return WakeupSocket(path, listening)
 
 
-def ring(addresses: Iterable[str]) -> None:
-    """Tell them that somebody waits."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ringing:
-        ringing.settimeout(0.0)
+def wake(addresses: Iterable[str]) -> None:
+    """Send a datagram to each address, to say that somebody waits."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.settimeout(0.0)
         for address in addresses:
             try:
-                ringing.sendto(b".", address)
+                sender.sendto(b".", address)
             except OSError as error:
-                _LOG.debug("nobody hears a ring at %s: %s", address, error)
+                _LOG.debug("nobody listens at %s: %s", address, error)
 
 
 def _folder() -> Path:
-    """The user's own folder of bells, rid of those whose process was killed."""
+    """The user's own folder of sockets, without those of processes that were killed."""
     folder = Path(tempfile.gettempdir()) / f"herdbook-{os.getuid()}"
     if not re.fullmatch(r"[\w./ ~+-]+", str(folder), re.ASCII):
         raise OSError(f"{folder} does not fit into a line of the lock file")

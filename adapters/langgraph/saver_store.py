@@ -94,9 +94,9 @@ def saver_store(place: str | Store | None, space: str | None, room: int) -> Save
     folder = Path.cwd()
 
     def find(stack: ExitStack) -> StoreAndSpace:
-        from herdbook.adapters.workspace import Whereabouts  # noqa: PLC0415 - if needed at all
+        from herdbook.adapters.workspace import Workspace  # noqa: PLC0415 - if needed at all
 
-        here = Whereabouts(folder, os.environ)
+        here = Workspace(folder, os.environ)
         if isinstance(place, str):
             from herdbook.adapters import open_store  # noqa: PLC0415
 
@@ -106,7 +106,7 @@ def saver_store(place: str | Store | None, space: str | None, room: int) -> Save
             for note in found.notes:
                 _log.warning(note)
             here.pin()
-            store = stack.enter_context(here.opened_at(found, create=True))
+            store = stack.enter_context(here.open_store(found, create=True))
             here.note_use(found)
         else:
             store = place

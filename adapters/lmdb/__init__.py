@@ -1,8 +1,10 @@
 """LMDB: the default store, a folder that any number of processes share.
 
-`files` and `headers` look at what lies in the folder before LMDB does, `writer_lock`, `guard` and
-`verification` let one writer in at a time and nobody read what is not whole. `loading`,
-`environment` and `registry` have the folder open, once in a process. `keys` turns values into bytes
-that sort as the values do, `session` keeps rows and lookup entries, `spaces` their names, `store`
-hands sessions out. Touched through `herdbook.adapters` only.
+`spec` describes the engine to the rest of Herdbook. `files` and `headers` check the folder before
+LMDB opens it. `writer_lock`, `data_file_guard` and `page_check` let one writer in at a time and
+keep everybody from reading pages that are not whole. `open_databases`, `environment` and
+`open_environments` keep the folder open, once per process; `transactions` are the blocks in which
+it is used, and `preallocate` extends its file ahead of commits. `keys` encodes values as bytes that
+sort as the values do, `session` stores rows and lookup entries, `spaces` the names of spaces,
+`integrity` checks both, and `store` opens sessions. Used only through `herdbook.adapters`.
 """

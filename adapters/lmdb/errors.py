@@ -1,4 +1,4 @@
-"""What LMDB raises, in Herdbook's words: the only place that knows its errors."""
+"""Translates LMDB's errors; the only module that knows them."""
 
 import errno
 import os
@@ -10,13 +10,13 @@ from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreFull, Store
 
 _NO_ROOM = {
     **NO_ROOM,
-    # What LMDB makes of a write of which the disk took a part.
+    # LMDB reports this when the disk took only a part of a write.
     errno.EIO: "its disk did not take all of it",
 }
 
 
 def translate_error(error: lmdb.Error, place: str) -> HerdbookError:
-    """The error of ours that tells what this one means for the store at `place`."""
+    """The Herdbook error for an LMDB error in the store at `place`."""
     code = error.args[0] if error.args else ""
     match error:
         case lmdb.MapFullError():
@@ -32,12 +32,12 @@ def translate_error(error: lmdb.Error, place: str) -> HerdbookError:
             return StoreDamaged(place, f"LMDB says {code}")
         case lmdb.ReadersFullError():
             return StoreUnavailable(place, "more processes read it at once than it has room for")
-        case _ if reason := _lack_of_room(error):
+        case _ if reason := _no_space_reason(error):
             return StoreFull(place, reason)
         case _:
             return StoreUnavailable(place, f"LMDB says {code}")
 
 
-def _lack_of_room(error: lmdb.Error) -> str:
+def _no_space_reason(error: lmdb.Error) -> str:
     reasons = (why for number, why in _NO_ROOM.items() if os.strerror(number) in str(error))
     return next(reasons, "its disk refused to write" if isinstance(error, lmdb.DiskError) else "")

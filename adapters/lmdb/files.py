@@ -1,6 +1,7 @@
-"""The files of an LMDB store: which they are, what lies there, and how new ones are made.
+"""The files of an LMDB store: which there are, how they are checked, and how new ones are created.
 
-They are looked at before LMDB opens any of them, since it follows links and makes what is missing.
+They are checked before LMDB opens any of them, because LMDB follows links and creates missing
+files.
 """
 
 import json
@@ -9,8 +10,8 @@ import threading
 from pathlib import Path
 
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
-from herdbook.adapters.stores.file_checks import require_own, require_regular
-from herdbook.adapters.system.os_errors import translate_os_error
+from herdbook.adapters.stores.file_checks import require_own, require_own_file, require_regular
+from herdbook.adapters.system.os_errors import translate_os_error, translate_os_errors
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
 
 DATA, LOCK, SENTINEL = "data.mdb", "lock.mdb", "herdbook.json"
@@ -18,50 +19,42 @@ WRITER_LOCK, WRITER_TURN = "writer.lock", "writer.turn"
 _NEW_LOCK = f"{LOCK}.new"
 _FILES = (DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN, _NEW_LOCK)
 _HOLD_NOTHING = {LOCK, WRITER_LOCK, WRITER_TURN, _NEW_LOCK, ".gitignore"}
-"""What may be in a folder that is still free for a store."""
+"""What may be in a folder that holds no store yet."""
 
 MAX_READERS = 2_048
 _LOCK_SIZE = 192 + 64 * (MAX_READERS - 1)
-"""How large LMDB makes its lock file for so many readers."""
+"""The size of LMDB's lock file for this number of readers."""
 _LITTLE_ROOM = 8 << 20
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a new store, unless it is there; what it stands in must be there."""
+    """Create the folder of a new store unless it exists; its parent folder must exist.
+
+    Raises StoreUnavailable if it cannot be created.
+    """
     place = str(folder)
-    try:
+    with translate_os_errors(place):
         if folder.exists():
             return
         if not folder.parent.is_dir():
             raise StoreUnavailable(place, f"the folder {folder.parent} does not exist")
         folder.mkdir(mode=0o700, exist_ok=True)
-    except HerdbookError:
-        raise
-    except OSError as error:
-        raise translate_os_error(error, place) from error
 
 
 def require_files(folder: Path) -> None:
     """Raise StoreUnavailable if the folder or a file in it is not our own, or not a plain file."""
     place = str(folder)
-    try:
+    with translate_os_errors(place):
         require_own(folder.stat(), folder, place)
-    except HerdbookError:
-        raise
-    except OSError as error:
-        raise translate_os_error(error, place) from error
     for name in _FILES:
-        path = folder / name
-        status = require_regular(path, place)
-        if status is not None:
-            require_own(status, path, place)
+        require_own_file(folder / name, place)
 
 
 def holds_store(folder: Path, *, create: bool) -> bool:
-    """Whether a store is in the folder; False where a new one may be made, and `create` is set.
+    """Whether a store is in the folder; False if there is none and `create` allows to make one.
 
-    Raises StoreUnavailable where there is none and none may be made, or where the files are not
-    ours to open; StoreDamaged where there was one.
+    Raises StoreUnavailable if there is none and none may be made, or if the files are not ours to
+    open; StoreDamaged if there was a store.
     """
     place = str(folder)
     try:
@@ -88,7 +81,7 @@ def holds_store(folder: Path, *, create: bool) -> bool:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether no store is in a folder, as far as can be seen without opening anything."""
+    """Whether there is no store in a folder, as far as can be seen without opening anything."""
     data = folder / DATA
     if not folder.is_dir():
         return True
@@ -100,12 +93,12 @@ def is_free(folder: Path) -> bool:
 
 
 def size_of(folder: Path) -> int:
-    """How many bytes the store in a folder takes, without its locks."""
+    """The size of the store in a folder in bytes, without its lock files."""
     return sum(each.lstat().st_size for each in folder.iterdir() if each.name not in _HOLD_NOTHING)
 
 
 def is_new(data: Path) -> bool:
-    """Whether nothing was ever in a data file; StoreDamaged if it was emptied where a store was."""
+    """Whether nothing was ever in a data file; StoreDamaged if a store's file was emptied."""
     marked = (data.parent / SENTINEL).exists()
     if marked:
         if data.stat().st_size == 0:
@@ -115,36 +108,32 @@ def is_new(data: Path) -> bool:
 
 
 def make_files(folder: Path) -> None:
-    """Prepare the files of a new store; for the holder of the writer's lock.
+    """Prepare the files of a new store; only for the holder of the writer's lock.
 
-    What an earlier attempt left of the data file is emptied: LMDB takes only an empty file for a
-    new one.
+    A data file that an earlier attempt left is truncated: LMDB takes only an empty file for a new
+    one.
     """
     data = folder / DATA
-    try:
+    with translate_os_errors(str(folder)):
         if data.exists() and is_new(data):
             os.truncate(data, 0)
-    except HerdbookError:
-        raise
-    except OSError as error:
-        raise translate_os_error(error, str(folder)) from error
-    if lacks_lock(folder):
+    if is_lock_missing(folder):
         allocate_lock(folder)
 
 
-def lacks_lock(folder: Path) -> bool:
-    """Whether LMDB's lock file is still to be made."""
+def is_lock_missing(folder: Path) -> bool:
+    """Whether LMDB's lock file is still to be created."""
     return require_regular(folder / LOCK, str(folder)) is None
 
 
 def allocate_lock(folder: Path) -> None:
-    """Make LMDB's lock file with all of its disk space; for the holder of the writer's lock.
+    """Create LMDB's lock file with all of its disk space; only for the holder of the writer's lock.
 
-    LMDB would make a file of holes and map it, and on a full disk the first touch of a page that is
-    not there would kill the process. It is put in place whole or not at all.
+    LMDB would create a sparse file and map it, and on a full disk the first access to a page
+    without a block would kill the process. The file is put in place whole or not at all.
     """
     fresh = folder / _NEW_LOCK
-    try:
+    with translate_os_errors(str(folder)):
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -153,17 +142,15 @@ def allocate_lock(folder: Path) -> None:
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
-    except OSError as error:
-        raise translate_os_error(error, str(folder)) from error
 
 
 def complete_lock(folder: Path) -> None:
-    """Give a lock file that was made with holes its disk space, where there is little left of it.
+    """Allocate the blocks of a sparse lock file if little disk space is left.
 
-    Its content stays: others may use it. Only while this process does not have it open: closing it
-    would drop LMDB's locks on it.
+    Its content stays, because others may use it. Only while this process does not have it open:
+    closing it would drop LMDB's locks on it.
     """
-    try:
+    with translate_os_errors(str(folder)):
         status = (folder / LOCK).lstat()
         disk = os.statvfs(folder)
         if (
@@ -177,17 +164,15 @@ def complete_lock(folder: Path) -> None:
             os.posix_fallocate(descriptor, 0, max(status.st_size, 1))
         finally:
             os.close(descriptor)
-    except OSError as error:
-        raise translate_os_error(error, str(folder)) from error
 
 
 def is_marked(folder: Path) -> bool:
-    """Whether a store has been here."""
+    """Whether a store has been in the folder."""
     return (folder / SENTINEL).exists()
 
 
 def write_sentinel(folder: Path, uuid: str) -> None:
-    """Leave a mark that a store is here, so that an emptied file is not taken for a new one."""
+    """Mark the folder as a store, so that an emptied data file is not taken for a new one."""
     mark = folder / SENTINEL
     if mark.exists():
         return

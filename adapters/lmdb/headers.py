@@ -1,6 +1,6 @@
-"""The two headers of an LMDB data file, read without LMDB.
+"""Reads the two headers of an LMDB data file without LMDB.
 
-LMDB trusts what they say. Reading past the end of a file that is shorter than they say kills the
+LMDB trusts its headers. Reading past the end of a file that is shorter than they say kills the
 process, and of the two headers LMDB takes the one with the larger number, right or wrong.
 """
 
@@ -15,16 +15,16 @@ from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 _LAYOUT = struct.Struct("<QHHHHII QQ 48s48s QQ")
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _BEGINNING = struct.pack("<QHHHHII", 0, 0, 8, 0, 0, _MAGIC, _VERSION)
-"""How every data file begins."""
+"""The first bytes of every data file."""
 _PAGE_SIZES = (4_096, 8_192, 16_384, 32_768, 65_536)
 _LARGEST = _PAGE_SIZES[-1]
 _NO_PAGE = b"\xff" * 8
 _FLAGS = 8, 0
-"""How LMDB's list of free pages and its list of databases are ordered: as numbers, and as text."""
+"""The sort flags of LMDB's list of free pages (by number) and its list of databases (by text)."""
 
 
 class Header(NamedTuple):
-    """One of the two."""
+    """One of the two headers."""
 
     is_ours: bool
     flags: tuple[int, int]
@@ -35,7 +35,7 @@ class Header(NamedTuple):
 
     @classmethod
     def read(cls, head: bytes, at: int) -> Self:
-        """The header at a place in the file's beginning."""
+        """Decode the header at an offset of the file's first bytes."""
         fields = _LAYOUT.unpack_from(head, at)
         # The page size stands in the first field of the free list's record.
         page_size = int.from_bytes(fields[9][:4], "little")
@@ -47,8 +47,8 @@ class Header(NamedTuple):
 def check_headers(data: Path) -> None:
     """Raise StoreDamaged if the headers are not whole or the file is shorter than they say.
 
-    A writer may come between our reading the one and the other; so what does not fit is looked at
-    again.
+    A writer may commit between our reading of the one and the other; so headers that do not fit are
+    read again.
     """
     for _ in range(8):
         if _flaw(data) is None:
@@ -59,12 +59,13 @@ def check_headers(data: Path) -> None:
 
 
 def is_unfinished(data: Path) -> bool:
-    """Whether a file was left by somebody who died, or ran out of room, while making a store.
+    """Whether a file was left by a process that died, or ran out of space, while creating a store.
 
-    Nothing was ever in it: LMDB had not written both of its headers, or nobody had written
-    anything after them. Anything else in a short file is somebody's, and not for us to make new.
+    Nothing was ever in it: LMDB had not written both of its headers, or nobody had written anything
+    after them. Any other content of a short file belongs to somebody and is not replaced by a new
+    store.
     """
-    head, size = _beginning(data)
+    head, size = _read_start(data)
     if size == len(head) and not head.strip(b"\0"):
         return True
     if not _BEGINNING.startswith(head[: len(_BEGINNING)]):
@@ -80,7 +81,7 @@ def is_unfinished(data: Path) -> bool:
     return second.is_ours and second.number == 0 and second.root == _NO_PAGE
 
 
-def _beginning(data: Path) -> tuple[bytes, int]:
+def _read_start(data: Path) -> tuple[bytes, int]:
     try:
         with data.open("rb") as file:
             head = file.read(_LARGEST + _LAYOUT.size)
@@ -90,7 +91,7 @@ def _beginning(data: Path) -> tuple[bytes, int]:
 
 
 def _flaw(data: Path) -> str | None:
-    head, size = _beginning(data)
+    head, size = _read_start(data)
     if len(head) < _LAYOUT.size:
         return "it is cut off"
     first = Header.read(head, 0)

@@ -1,32 +1,32 @@
-"""Look through a space row by row and entry by entry: what is damaged, and what leads nowhere."""
+"""Checks a space: rows that are damaged, and lookup entries that lead nowhere."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from attrs import frozen
 
-from herdbook.adapters.lmdb.keys import behind, entries, key_encoder, row_prefix, tag
+from herdbook.adapters.lmdb.keys import entries, key_encoder, lookup_tag, prefix_end, row_prefix
 from herdbook.domain.errors import StoreDamaged
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.store import IntegrityFinding
 
 _UNREADABLE = (StoreDamaged, ValueError, LookupError, TypeError)
 _MARK = slice(4, 8)
-"""Where an entry says which lookup it belongs to, behind the number of its space."""
+"""The bytes of an entry that name its lookup, after the number of its space."""
 
 
 @frozen
-class Books:
-    """The two databases of a space, in one transaction."""
+class IndexChecker:
+    """Checks the rows of a space against its lookup entries, in one transaction."""
 
     txn: Any
     rows: Any
     lookups: Any
     space: bytes
-    opened: Callable[[Kind[Any], bytes], Any]
+    decode_row: Callable[[Kind[Any], bytes], Any]
 
     def under(self, prefix: bytes, database: Any) -> Iterator[tuple[bytes, bytes]]:
-        """Everything whose key begins so, as (key, value)."""
+        """Everything whose key begins with a prefix, as (key, value)."""
         cursor = self.txn.cursor(db=database)
         if cursor.set_range(prefix):
             for key, value in cursor.iternext():
@@ -35,35 +35,35 @@ class Books:
                 yield key, value
 
     def row(self, kind: Kind[Any], key: bytes, value: bytes) -> Any:
-        """The row kept under a key, or None where it cannot be read as one that belongs there."""
+        """The row stored under a key, or None if it cannot be read or has another key."""
         try:
-            row = self.opened(kind, value)
+            row = self.decode_row(kind, value)
             return row if key_encoder(kind)(kind.key_of(row)) == key else None
         except _UNREADABLE:
             return None
 
     def of_kind(self, kind: Kind[Any]) -> Iterator[tuple[bytes, Any]]:
-        """All rows of a kind by their keys, None for one that cannot be read."""
+        """All rows of a kind by their keys, with None for a row that cannot be read."""
         prefix = row_prefix(kind.name, self.space)
         for key, value in self.under(prefix, self.rows):
             own = key[len(prefix) :]
             yield own, self.row(kind, own, value)
 
     def names(self) -> Iterator[str]:
-        """The names under which there are rows."""
+        """The names of the kinds that have rows."""
         cursor = self.txn.cursor(db=self.rows)
         there = cursor.set_range(self.space)
         while there and cursor.key().startswith(self.space):
             name = cursor.key()[len(self.space) :].partition(b"\0")[0]
             yield name.decode(errors="replace")
-            there = cursor.set_range(behind(self.space + name + b"\0"))
+            there = cursor.set_range(prefix_end(self.space + name + b"\0"))
 
-    def sound(self, kind: Kind[Any]) -> Iterator[Any]:
+    def readable_rows(self, kind: Kind[Any]) -> Iterator[Any]:
         """The rows of a kind that can be read."""
         return (row for _, row in self.of_kind(kind) if row is not None)
 
-    def flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[IntegrityFinding]:
-        """Everything that is not as writing it has left it."""
+    def find_flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[IntegrityFinding]:
+        """Find everything that differs from what writing the rows has left."""
         known = {kind.name: kind for kind in kinds}
         for name in self.names():
             if name not in known:
@@ -72,7 +72,11 @@ class Books:
         for kind in known.values():
             for key, row in self.of_kind(kind):
                 if row is None:
-                    yield kind.name, _readable(kind, key), "does not match its checksum or its key"
+                    yield (
+                        kind.name,
+                        _format_key(kind, key),
+                        "does not match its checksum or its key",
+                    )
                     continue
                 for lookup, entry in zip(
                     kind.all_lookups, entries(kind, row, self.space), strict=True
@@ -81,18 +85,18 @@ class Books:
                         leading += 1
                     else:
                         what = f"the lookup by {', '.join(lookup)} does not lead to it"
-                        yield kind.name, _readable(kind, key), what
-        # Entries are told apart by their rows' keys: no more may be there than lead somewhere.
+                        yield kind.name, _format_key(kind, key), what
+        # Each entry ends with its row's key, so more entries than valid ones means strays.
         if sum(1 for _ in self.under(self.space, self.lookups)) > leading:
-            yield from (finding for _, finding in self._strays(known))
+            yield from (finding for _, finding in self._stray_entries(known))
 
-    def mend(self, kinds: Iterable[Kind[Any]]) -> int:
-        """Write the entries that rows should have and take out those that they should not.
+    def repair_lookups(self, kinds: Iterable[Kind[Any]]) -> int:
+        """Write the missing lookup entries and delete the stray ones; how many there were.
 
-        What leads to a row that cannot be read stays: nobody knows what that row says.
+        Entries that lead to a row that cannot be read stay: nobody knows which values that row has.
         """
         known = {kind.name: kind for kind in kinds}
-        strays = {entry for entry, _ in self._strays(known)}
+        strays = {entry for entry, _ in self._stray_entries(known)}
         lacking = [
             (entry, key)
             for kind in known.values()
@@ -107,9 +111,15 @@ class Books:
             self.txn.put(entry, key, db=self.lookups)
         return len(strays | {entry for entry, _ in lacking})
 
-    def _strays(self, known: dict[str, Kind[Any]]) -> Iterator[tuple[bytes, IntegrityFinding]]:
-        """The entries that should not be there, and what is wrong with them."""
-        marks = {tag(kind.name, each): kind for kind in known.values() for each in kind.all_lookups}
+    def _stray_entries(
+        self, known: dict[str, Kind[Any]]
+    ) -> Iterator[tuple[bytes, IntegrityFinding]]:
+        """The entries that should not exist, each with its finding."""
+        marks = {
+            lookup_tag(kind.name, each): kind
+            for kind in known.values()
+            for each in kind.all_lookups
+        }
         for entry, key in self.under(self.space, self.lookups):
             kind = marks.get(entry[_MARK])
             if kind is None:
@@ -118,16 +128,16 @@ class Books:
             value = self.txn.get(row_prefix(kind.name, self.space) + key, db=self.rows)
             if value is None:
                 what = "a lookup leads to it, and it is not there"
-                yield entry, (kind.name, _readable(kind, key), what)
+                yield entry, (kind.name, _format_key(kind, key), what)
                 continue
             row = self.row(kind, key, value)
             if row is not None and entry not in entries(kind, row, self.space):
                 what = "a lookup leads to it by values that it does not have"
-                yield entry, (kind.name, _readable(kind, key), what)
+                yield entry, (kind.name, _format_key(kind, key), what)
 
 
-def _readable(kind: Kind[Any], key: bytes) -> str:
-    """A key as people write it, as far as it is one."""
+def _format_key(kind: Kind[Any], key: bytes) -> str:
+    """A key as people write it, as far as it can be decoded."""
     if kind.columns[kind.key].type_name == "integer":
         return str(int.from_bytes(key, "big") - 2**63)
     return key.rstrip(b"\0").decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Values as bytes that sort as the values do."""
+"""Encodes values as bytes that sort as the values do."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ _PRESENT, _ABSENT = b"\x01", b"\x02"
 
 
 def _text(value: str) -> bytes:
-    # NUL is refused by the domain, so it can end a text: a text sorts before what it begins.
+    # NUL is refused by the domain, so it can end a text: a text sorts before its extensions.
     return value.encode() + b"\0"
 
 
@@ -57,7 +57,7 @@ _ENCODERS: dict[str, Encode] = {
 
 
 def encoder(column: Column) -> Encode:
-    """How values of a column become bytes; what is missing sorts behind everything else."""
+    """The function that encodes values of a column; None sorts after everything else."""
     encode = _ENCODERS[column.type_name]
     if not column.optional:
         return encode
@@ -66,26 +66,29 @@ def encoder(column: Column) -> Encode:
 
 @cache
 def key_encoder(kind: Kind[Any]) -> Encode:
-    """How keys of a kind become bytes."""
+    """The function that encodes keys of a kind."""
     return encoder(kind.columns[kind.key])
 
 
 @cache
-def tag(kind_name: str, lookup: tuple[str, ...]) -> bytes:
-    """Four bytes that stand for a lookup, whatever else the dictionary holds."""
+def lookup_tag(kind_name: str, lookup: tuple[str, ...]) -> bytes:
+    """Four bytes that identify a lookup, whatever else the dictionary holds."""
     return blake2b(f"{kind_name}:{','.join(lookup)}".encode(), digest_size=4).digest()
 
 
 @cache
 def _layout(kind: Kind[Any]) -> tuple[tuple[bytes, tuple[tuple[str, Encode], ...]], ...]:
     return tuple(
-        (tag(kind.name, lookup), tuple((name, encoder(kind.columns[name])) for name in lookup))
+        (
+            lookup_tag(kind.name, lookup),
+            tuple((name, encoder(kind.columns[name])) for name in lookup),
+        )
         for lookup in kind.all_lookups
     )
 
 
 def entries(kind: Kind[Any], row: Any, space: bytes) -> list[bytes]:
-    """The keys under which a row is found through its lookups, in the order of declaration."""
+    """The lookup entries of a row, in the order in which its kind declares the lookups."""
     values = vars(row)
     key = key_encoder(kind)(values[kind.key])
     return [
@@ -95,7 +98,7 @@ def entries(kind: Kind[Any], row: Any, space: bytes) -> list[bytes]:
 
 
 def row_prefix(kind_name: str, space: bytes) -> bytes:
-    """What the keys of all rows of a kind in a space begin with."""
+    """The prefix of the keys of all rows of a kind in a space."""
     return space + kind_name.encode() + b"\0"
 
 
@@ -104,13 +107,13 @@ def _encoders(kind: Kind[Any], names: tuple[str, ...]) -> tuple[Encode, ...]:
     return tuple(encoder(kind.columns[name]) for name in names)
 
 
-def joined(kind: Kind[Any], names: tuple[str, ...], values: Iterable[Any]) -> bytes:
-    """The bytes of some columns' values, one behind the other."""
+def encode_values(kind: Kind[Any], names: tuple[str, ...], values: Iterable[Any]) -> bytes:
+    """The encoded values of some columns, concatenated."""
     encoders = _encoders(kind, names)
     return b"".join([encode(value) for encode, value in zip(encoders, values, strict=True)])
 
 
-def behind(prefix: bytes) -> bytes:
-    """The smallest bytes that sort behind everything with this prefix."""
+def prefix_end(prefix: bytes) -> bytes:
+    """The smallest bytes that sort after everything with this prefix."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else b"\xff" * 512

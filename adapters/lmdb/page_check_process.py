@@ -1,12 +1,11 @@
-"""The program that verifies the pages of a data file, in a process of its own.
+"""The program that verifies the pages of a data file, in a separate process.
 
-Run as `python -I -S verify_pages.py VERIFIER DATA SECONDS`, where VERIFIER is py-lmdb's own
+Run as `python -I -S page_check_process.py VERIFIER DATA SECONDS`, where VERIFIER is py-lmdb's own
 `verify.py`: it reads the file as bytes and never hands it to LMDB, so that nothing in the file can
-make LMDB crash. Prints how many things are wrong with the file, and the first of them. A file may
-be made to keep it busy, so it has a limit of memory and of time, and ends by itself when nobody
-waits for it any more.
+make LMDB crash. Prints how many problems the file has, and the first of them. A file may be made to
+keep it busy, so it has a limit of memory and of time, and ends by itself after that time.
 
-It imports little of the standard library, and nothing of Herdbook, since somebody waits for it.
+It imports little of the standard library and nothing of Herdbook, because somebody waits for it.
 """
 
 import resource
@@ -19,7 +18,7 @@ CANNOT = 3
 
 
 def main() -> int:
-    """Verify one file; 0 when that was possible, whatever came of it."""
+    """Verify one file; returns 0 if that was possible, whatever the result."""
     verifier, data, seconds = sys.argv[1:]
     for limit, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_CPU, int(seconds) + 1)):
         _, hard = resource.getrlimit(limit)

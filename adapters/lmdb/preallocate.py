@@ -1,8 +1,8 @@
-"""Room in the data file ahead of what is kept: a commit that need not enlarge the file is quicker.
+"""Preallocates the data file, so that commits rarely extend it.
 
-To sync a file that has grown means to sync the file system's own books too. So the file grows in
-steps, by zeros behind its end, in the midst of a write transaction: nobody else writes meanwhile,
-and LMDB does not look behind the last page that it has written.
+To sync a file that has grown also syncs the file system's metadata, which takes longer. So the file
+grows in steps, by zeros after its end, during a write transaction: nobody else writes meanwhile,
+and LMDB does not read past the last page that it has written.
 """
 
 import os
@@ -10,24 +10,24 @@ from contextlib import suppress
 from pathlib import Path
 
 LEAST, MOST = 1 << 17, 1 << 22
-"""How large a step is: a sixteenth of what is kept, within these bounds."""
+"""The bounds of a step, in bytes; a step is a sixteenth of what the file holds."""
 SCARCE = 1 << 15
-"""With less than this left it is time for the next step; most commits need less."""
+"""The next step is due with fewer bytes than this left; most commits need fewer."""
 
 
-class Room:
-    """The data file of an environment, and how far it is known to reach."""
+class Preallocator:
+    """Extends the data file of one environment and remembers its size."""
 
     def __init__(self, data: Path, limit: int) -> None:
         self._data = data
         self._limit = limit
         self._size = 0
 
-    def make(self, kept: int) -> None:
-        """Let the file grow if it ends soon behind the bytes that are kept; in a write transaction.
+    def extend(self, kept: int) -> None:
+        """Extend the file if it ends soon after the `kept` bytes; only in a write transaction.
 
-        A disk that takes no more, or an end of what the file may have, is told of by the commit
-        that needs the room.
+        A full disk or a reached size limit raises nothing here: the commit that needs the space
+        reports it.
         """
         if self._size - kept >= SCARCE:
             return

@@ -1,4 +1,4 @@
-"""A look at an LMDB folder, with LMDB alone."""
+"""Probes an LMDB folder with LMDB alone."""
 
 import json
 import os
@@ -7,21 +7,20 @@ from typing import Any
 
 import lmdb
 
-from herdbook.adapters.lmdb.environment import Environment
+from herdbook.adapters.lmdb.environment import LmdbEnvironment
 from herdbook.adapters.lmdb.files import DATA, LOCK, holds_store, is_free, size_of
-from herdbook.adapters.lmdb.registry import open_environment
-from herdbook.adapters.lmdb.writer_lock import Trust, judge_file, writer_lock
+from herdbook.adapters.lmdb.open_environments import open_environment
+from herdbook.adapters.lmdb.spaces import META
+from herdbook.adapters.lmdb.writer_lock import FileCondition, judge_file, writer_lock
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 
-META = "meta"
 
+def probe(url: str, _: float) -> StoreProbe:
+    """What the folder says of itself; creates nothing and waits for nobody.
 
-def look(url: str, _: float) -> StoreProbe:
-    """See what the folder says of itself; nothing is made, and nothing waited for.
-
-    A file of which nobody knows that it is whole is not read: opening the store verifies it.
+    A data file that is not known to be whole is not read: opening the store verifies it.
     """
     folder = Path(os.path.realpath(path_of(url)))
     if is_free(folder):
@@ -35,7 +34,7 @@ def look(url: str, _: float) -> StoreProbe:
 
 
 def is_missing(url: str) -> bool:
-    """Whether there is no store in the folder; nothing is opened, for it may not be whole."""
+    """Whether there is no store in the folder; opens nothing: its pages may not be whole."""
     return is_free(Path(os.path.realpath(path_of(url))))
 
 
@@ -45,9 +44,9 @@ def _version(folder: Path) -> int | None:
             return _version_in(environment)
         holds_store(folder, create=False)
         trust = judge_file(folder / DATA, writer_lock(folder))
-        if trust not in (Trust.AS_LEFT, Trust.IN_USE):
+        if trust not in (FileCondition.AS_LEFT, FileCondition.IN_USE):
             return None
-        # Without a lock file there is no writer to be kept out, and none must be made.
+        # Without a lock file there is no writer to keep out, and no lock file may be created.
         lock = (folder / LOCK).exists()
         with (
             lmdb.open(str(folder), readonly=True, create=False, lock=lock, max_dbs=8) as env,
@@ -56,9 +55,9 @@ def _version(folder: Path) -> int | None:
             return _read_version(txn, env.open_db(META.encode(), txn=txn, create=False))
 
 
-def _version_in(environment: Environment) -> int | None:
+def _version_in(environment: LmdbEnvironment) -> int | None:
     meta = environment.databases.get(META)
-    if meta is None:  # it is just being made
+    if meta is None:  # the store is just being created
         return None
     with environment.transaction(write=False) as txn:
         return _read_version(txn, meta)

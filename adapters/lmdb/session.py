@@ -1,4 +1,4 @@
-"""A transaction on one space, in rows and lookup entries."""
+"""A transaction on one space: rows and lookup entries."""
 
 import json
 import os
@@ -10,13 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from herdbook.adapters.lmdb.keys import (
-    behind,
+    encode_values,
     encoder,
     entries,
-    joined,
     key_encoder,
+    lookup_tag,
+    prefix_end,
     row_prefix,
-    tag,
 )
 from herdbook.domain.errors import AlreadyExists, NotFound, StoreDamaged, StoreUnavailable
 from herdbook.domain.journal import Head
@@ -27,16 +27,16 @@ from herdbook.ports.engine.query import Query, find
 from herdbook.ports.engine.store import IntegrityFinding
 
 if TYPE_CHECKING:
-    from herdbook.adapters.lmdb.integrity import Books
+    from herdbook.adapters.lmdb.integrity import IndexChecker
 
 E = TypeVar("E")
 
 ROWS, LOOKUPS = "rows", "lookups"
 SHORT = 16_384
-"""Rows of bytes up to this length are remembered as they were read."""
+"""Decoded rows of up to this many bytes are cached."""
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What is raised where a value is none that Herdbook has written."""
+"""What decoding raises for a value that Herdbook has not written."""
 
 write_json = json.JSONEncoder(
     ensure_ascii=False, separators=(",", ":"), check_circular=False
@@ -44,8 +44,8 @@ write_json = json.JSONEncoder(
 _read_json = json.JSONDecoder().raw_decode
 
 
-def _sealed(kind: Kind[Any], row: Any) -> bytes:
-    """A row with its checksum: JSON, and behind a NUL the bytes of which that tells the lengths."""
+def _encode_row(kind: Kind[Any], row: Any) -> bytes:
+    """A row with its checksum: JSON, and after a NUL the raw bytes whose lengths the JSON has."""
     values = encode_row(kind, row, reveal=True)
     if not kind.bytes_fields:
         text = write_json(values).encode()
@@ -56,7 +56,7 @@ def _sealed(kind: Kind[Any], row: Any) -> bytes:
     return zlib.crc32(text).to_bytes(4, "big") + text
 
 
-def _opened(kind: Kind[E], value: bytes, place: str) -> E:
+def _decode_row(kind: Kind[E], value: bytes, place: str) -> E:
     text = memoryview(value)[4:] if kind.bytes_fields else value[4:]
     if zlib.crc32(text) != int.from_bytes(value[:4], "big"):
         raise StoreDamaged(place, f"a row of {kind.name} does not match its checksum")
@@ -78,9 +78,9 @@ def _opened(kind: Kind[E], value: bytes, place: str) -> E:
     return row
 
 
-# The same bytes are the same row, which nobody can change. Only of kinds that are read over and
-# over as they are: a checkpoint is, by whoever puts the next one and by every listing.
-_remembered = lru_cache(maxsize=256)(_opened)
+# The same bytes are the same row, which nobody can change. Only for kinds that are read over and
+# over unchanged: a checkpoint is, by the next put and by every listing.
+_decode_row_cached = lru_cache(maxsize=256)(_decode_row)
 
 
 class LmdbSession:
@@ -101,7 +101,7 @@ class LmdbSession:
         self._txn = txn
         self._rows = databases[ROWS]
         self._lookups = databases[LOOKUPS]
-        # Nobody has written in a space without a number: no key begins like this.
+        # Nobody has written in a space without a number: no key begins with these bytes.
         self._space = space if space is not None else b"\xff\xff\xff\xff"
         self._place = place
         self._pid = os.getpid()
@@ -121,45 +121,45 @@ class LmdbSession:
         prefix, encode_key = row_prefix(kind.name, self._space), key_encoder(kind)
         return lambda key: prefix + encode_key(key)
 
-    def opened(self, kind: Kind[E], value: bytes) -> E:
-        """The row behind `_sealed`; StoreDamaged if it is not as it was written."""
+    def decode_row(self, kind: Kind[E], value: bytes) -> E:
+        """The row that `_encode_row` encoded; StoreDamaged if it is not as it was written."""
         if kind.bytes_fields and len(value) < SHORT:
-            row: E = _remembered(kind, value, self._place)
+            row: E = _decode_row_cached(kind, value, self._place)
             return row
-        return _opened(kind, value, self._place)
+        return _decode_row(kind, value, self._place)
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         at = self._key(kind)
         values = (self._txn.get(at(key), db=self._rows) for key in keys)
-        return [None if value is None else self.opened(kind, value) for value in values]
+        return [None if value is None else self.decode_row(kind, value) for value in values]
 
     def select(self, query: Query[E]) -> list[E]:
         kind = query.kind
-        found = islice(self._found(query), query.limit)
+        found = islice(self._scan_query(query), query.limit)
         if not query.lookup:
-            return [self.opened(kind, value) for _, value in found]
+            return [self.decode_row(kind, value) for _, value in found]
         prefix = row_prefix(kind.name, self._space)
         rows = []
         for _, key in found:
             value = self._txn.get(prefix + key, db=self._rows)
             if value is None:
                 raise StoreDamaged(self._place, f"a lookup of {kind.name} leads to no row")
-            rows.append(self.opened(kind, value))
+            rows.append(self.decode_row(kind, value))
         return rows
 
     def count(self, query: Query[Any]) -> int:
-        return sum(1 for _ in self._found(query._replace(after=None, limit=None)))
+        return sum(1 for _ in self._scan_query(query._replace(after=None, limit=None)))
 
-    def _found(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
-        """What is kept under the query's keys, in its order, as (order, value)."""
+    def _scan_query(self, query: Query[Any]) -> Iterator[tuple[bytes, bytes]]:
+        """The stored pairs that a query admits, in its order, as (order, value)."""
         self._check_process()
         ranges = [self._bounds(query, prefix) for prefix in self._prefixes(query)]
-        # One after the other, so that one cursor does for all.
+        # One scan after the other, so that one cursor is enough for all.
         cursor = self._txn.cursor(db=self._lookups if query.lookup else self._rows)
         scans = [self._scan(cursor, query, *bounds) for bounds in ranges]
         if len(scans) == 1:
             return scans[0]
-        # The order within each range is that of the bytes behind its prefix.
+        # The order within each range is that of the bytes after its prefix.
         hits = [hit for scan in scans for hit in islice(scan, query.limit)]
         return iter(sorted(hits, key=lambda hit: hit[0], reverse=query.descending))
 
@@ -169,18 +169,20 @@ class LmdbSession:
             return [row_prefix(kind.name, self._space)]
         fixed = dict(query.equals)
         leading = query.lookup[: len(fixed) + (query.several is not None)]
-        start = self._space + tag(kind.name, query.lookup)
+        start = self._space + lookup_tag(kind.name, query.lookup)
         if query.several is None:
-            return [start + joined(kind, leading, (fixed[name] for name in leading))]
+            return [start + encode_values(kind, leading, (fixed[name] for name in leading))]
         name, values = query.several
         at = leading.index(name)
-        before = start + joined(kind, leading[:at], (fixed[each] for each in leading[:at]))
-        behind_it = joined(kind, leading[at + 1 :], (fixed[each] for each in leading[at + 1 :]))
+        before = start + encode_values(kind, leading[:at], (fixed[each] for each in leading[:at]))
+        after_value = encode_values(
+            kind, leading[at + 1 :], (fixed[each] for each in leading[at + 1 :])
+        )
         encode_value = encoder(kind.columns[name])
-        return [before + encode_value(value) + behind_it for value in values]
+        return [before + encode_value(value) + after_value for value in values]
 
     def _bounds(self, query: Query[Any], prefix: bytes) -> tuple[bytes, bytes, int]:
-        low, high = prefix, behind(prefix)
+        low, high = prefix, prefix_end(prefix)
         if query.within is not None:
             name, bounds = query.within
             encode_value = encoder(query.kind.columns[name])
@@ -188,12 +190,12 @@ class LmdbSession:
                 high = prefix + b"\x02"
             if bounds.low is not None:
                 low = prefix + encode_value(bounds.low)
-                low = behind(low) if bounds.above else low
+                low = prefix_end(low) if bounds.above else low
             if bounds.high is not None:
                 high = prefix + encode_value(bounds.high)
-                high = behind(high) if bounds.through else high
+                high = prefix_end(high) if bounds.through else high
         if query.after is not None:
-            last = prefix + joined(query.kind, query.order, query.after)
+            last = prefix + encode_values(query.kind, query.order, query.after)
             low, high = (
                 (low, min(high, last)) if query.descending else (max(low, last + b"\0"), high)
             )
@@ -221,7 +223,7 @@ class LmdbSession:
         put, index = self._txn.put, []
         for done, row in enumerate(rows):
             key = kind.key_of(row)
-            if not put(at(key), _sealed(kind, row), overwrite=False, db=self._rows):
+            if not put(at(key), _encode_row(kind, row), overwrite=False, db=self._rows):
                 for earlier in rows[:done]:
                     self._txn.delete(at(kind.key_of(earlier)), db=self._rows)
                 raise AlreadyExists(kind.title, str(key))
@@ -239,10 +241,10 @@ class LmdbSession:
         index = []
         for row, value in zip(rows, before, strict=True):
             key = kind.key_of(row)
-            self._txn.put(at(key), _sealed(kind, row), db=self._rows)
+            self._txn.put(at(key), _encode_row(kind, row), db=self._rows)
             if not kind.all_lookups:
                 continue
-            old = self.opened(kind, value)
+            old = self.decode_row(kind, value)
             stale, fresh = entries(kind, old, self._space), entries(kind, row, self._space)
             for one, other in zip(stale, fresh, strict=True):
                 if one != other:
@@ -262,37 +264,37 @@ class LmdbSession:
                 for entry in entries(kind, row, self._space):
                     self._txn.delete(entry, db=self._lookups)
 
-    def relookup(self, kind: Kind[Any], known: set[tuple[str, ...]]) -> None:
-        """Write the entries of lookups that are new, for the rows that are there; drop old ones."""
+    def update_lookups(self, kind: Kind[Any], known: set[tuple[str, ...]]) -> None:
+        """Write entries of new lookups for the existing rows; delete those of dropped ones."""
         declared = {each: at for at, each in enumerate(kind.all_lookups)}
         cursor = self._txn.cursor(db=self._lookups)
         for lookup in known - set(declared):
-            prefix = self._space + tag(kind.name, lookup)
+            prefix = self._space + lookup_tag(kind.name, lookup)
             there = cursor.set_range(prefix)
             while there and cursor.key().startswith(prefix):
                 there = cursor.delete()
         new = [at for lookup, at in declared.items() if lookup not in known]
         encode_key = key_encoder(kind)
-        for _, value in self._found(find(kind)) if new else ():
-            row = self.opened(kind, value)
+        for _, value in self._scan_query(find(kind)) if new else ():
+            row = self.decode_row(kind, value)
             fresh = entries(kind, row, self._space)
             found_by = encode_key(kind.key_of(row))
             self.put_entries([(fresh[at], found_by) for at in new])
 
     def readable_rows(self, kind: Kind[E]) -> Iterator[E]:
-        return self._books().sound(kind)
+        return self._index_checker().readable_rows(kind)
 
     def find_flaws(self, kinds: Iterable[Kind[Any]]) -> Iterator[IntegrityFinding]:
-        return self._books().flaws(kinds)
+        return self._index_checker().find_flaws(kinds)
 
     def repair_lookups(self, kinds: Iterable[Kind[Any]]) -> int:
-        return self._books().mend(kinds)
+        return self._index_checker().repair_lookups(kinds)
 
-    def _books(self) -> "Books":
-        from herdbook.adapters.lmdb.integrity import Books  # noqa: PLC0415 - only checks need it
+    def _index_checker(self) -> "IndexChecker":
+        from herdbook.adapters.lmdb.integrity import IndexChecker  # noqa: PLC0415 - only checks need it
 
         self._check_process()
-        return Books(self._txn, self._rows, self._lookups, self._space, self.opened)
+        return IndexChecker(self._txn, self._rows, self._lookups, self._space, self.decode_row)
 
     def commit(self) -> None:
         self._check_process()

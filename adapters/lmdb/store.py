@@ -1,18 +1,17 @@
-"""Spaces of rows in an LMDB folder, and what the folder says of itself."""
+"""Spaces of rows in an LMDB folder, and the store's description of itself."""
 
 import json
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-from herdbook.adapters.lmdb.environment import Environment
+from herdbook.adapters.lmdb.environment import LmdbEnvironment
 from herdbook.adapters.lmdb.files import DATA, is_marked, write_sentinel
-from herdbook.adapters.lmdb.registry import acquire, release
+from herdbook.adapters.lmdb.open_environments import acquire_environment, release_environment
 from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_json
-from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, read_spaces
+from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, checksum, read_spaces
 from herdbook.domain.entity import NEVER, evolve
 from herdbook.domain.errors import StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
 from herdbook.domain.location.areas import area_of
@@ -45,7 +44,7 @@ class LmdbStore:
         self.ids = ids
         self._clock = clock
         self._numbers: dict[str, bytes] = {}
-        self._env: Environment | None = acquire(
+        self._env: LmdbEnvironment | None = acquire_environment(
             folder, size_limit=size_limit, patience=patience, create=create, verify=verify
         )
         self.patience = patience
@@ -53,20 +52,20 @@ class LmdbStore:
         self._place = str(self._env.folder / DATA)
         try:
             is_new = self._env.is_new
-            description = _described(self._env, self._place, dictionary)
+            description = _open_description(self._env, self._place, dictionary)
             self.uuid: str = description["uuid"]
             self.schema_version: int = description["schema_version"]
             try:
                 write_sentinel(self._env.folder, self.uuid)
             except StoreFull:
-                # What is there can be read all the same; the mark is made when there is room.
+                # The rows can be read all the same; the mark is written when there is space.
                 if is_new:
                     raise
         except BaseException:
             self.close()
             raise
 
-    def _environment(self) -> Environment:
+    def _environment(self) -> LmdbEnvironment:
         if self._env is None:
             raise StoreUnavailable(self.url, "it has been closed here")
         return self._env
@@ -78,7 +77,7 @@ class LmdbStore:
         with env.transaction(write=write, patience=self.patience) as txn:
             number = self._numbers.get(space) or self._find_number(txn, env, space)
             if number is None and write:
-                # There is no head yet to say who may write here.
+                # There is no head yet that says which versions may write here.
                 description = _read_description(txn, env.databases, self._place)
                 _refuse_newer(description, self._place, self.dictionary)
                 number = add_space(txn, env.databases, space)
@@ -91,8 +90,8 @@ class LmdbStore:
                 before_commit=env.guard.require_same_file,
             )
 
-    def _find_number(self, txn: Any, env: Environment, space: str) -> bytes | None:
-        """The number of a space, if it has one; all of them are looked at the first time."""
+    def _find_number(self, txn: Any, env: LmdbEnvironment, space: str) -> bytes | None:
+        """The number of a space, if it has one; all of them are checked the first time."""
         if not self._numbers:
             self._numbers.update(read_spaces(txn, env.databases, self._place))
         number: bytes | None = self._numbers.get(space)
@@ -112,7 +111,7 @@ class LmdbStore:
 
     def close(self) -> None:
         if self._env is not None:
-            release(self._env)
+            release_environment(self._env)
             self._env = None
 
     def __enter__(self) -> Self:
@@ -126,35 +125,35 @@ def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
     return {kind.name: [list(each) for each in kind.all_lookups] for kind in dictionary}
 
 
-def _described(env: Environment, place: str, dictionary: Dictionary) -> dict[str, Any]:
-    """Read what the store says of itself; lay out a new one, bring an older one up to date."""
+def _open_description(env: LmdbEnvironment, place: str, dictionary: Dictionary) -> dict[str, Any]:
+    """Read the store's description; lay out a new store, upgrade an older one."""
     with env.naming:
-        description = _found_description(env, place)
-        if description is None and not env.is_new and (reason := _foreign(env)):
-            # Unless another process has just laid it out.
-            description = _found_description(env, place)
+        description = _find_description(env, place)
+        if description is None and not env.is_new and (reason := _foreign_reason(env)):
+            # Another process may just have laid it out.
+            description = _find_description(env, place)
             if description is None:
                 raise StoreDamaged(place, reason)
         if description is None or description["schema_version"] < dictionary.version:
-            with env.making_databases() as (txn, databases):
-                description = _laid_out(txn, databases, place, dictionary)
+            with env.create_databases() as (txn, databases):
+                description = _lay_out_store(txn, databases, place, dictionary)
                 env.guard.require_same_file()
                 txn.commit()
     _refuse_newer(description, place, dictionary)
     return description
 
 
-def _found_description(env: Environment, place: str) -> dict[str, Any] | None:
+def _find_description(env: LmdbEnvironment, place: str) -> dict[str, Any] | None:
     if not env.find_databases(DATABASES):
         return None
     with env.transaction(write=False) as txn:
         return _read_description(txn, env.databases, place)
 
 
-def _foreign(env: Environment) -> str:
-    """Why nothing may be made in a folder, if so: it was a store, or it is another program's.
+def _foreign_reason(env: LmdbEnvironment) -> str:
+    """Why nothing may be created in a folder, if so: it was a store, or it is another program's.
 
-    Who dies while making a store leaves some of our databases, with nothing in them.
+    A process that dies while creating a store leaves some of our databases with nothing in them.
     """
     if is_marked(env.folder):
         return "it is empty where a store was"
@@ -176,8 +175,8 @@ def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[s
         if ROWS in databases and txn.stat(databases[ROWS])["entries"]:
             raise StoreDamaged(place, "it has rows but does not say which store it is")
         return None
-    checksum = txn.get(STORE_CHECKSUM, db=databases[META])
-    if checksum not in (None, _checksum(text)):
+    stored = txn.get(STORE_CHECKSUM, db=databases[META])
+    if stored not in (None, checksum(text)):
         raise StoreDamaged(place, "what it says of itself does not match its checksum")
     try:
         description: dict[str, Any] = json.loads(text)
@@ -189,11 +188,7 @@ def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[s
     return description
 
 
-def _checksum(text: bytes) -> bytes:
-    return zlib.crc32(text).to_bytes(4, "big")
-
-
-def _laid_out(
+def _lay_out_store(
     txn: Any, databases: dict[str, Any], place: str, dictionary: Dictionary
 ) -> dict[str, Any]:
     """Write the description, and the lookups that an older dictionary did not have."""
@@ -210,7 +205,7 @@ def _laid_out(
         session = LmdbSession(txn, databases, space, NEVER, place)
         for kind in dictionary:
             known = {tuple(each) for each in before["lookups"].get(kind.name, [])}
-            session.relookup(kind, known)
+            session.update_lookups(kind, known)
         head = session.head
         if head is not None:
             raised = {
@@ -225,5 +220,5 @@ def _laid_out(
     }
     text = write_json(after).encode()
     txn.put(STORE, text, db=databases[META])
-    txn.put(STORE_CHECKSUM, _checksum(text), db=databases[META])
+    txn.put(STORE_CHECKSUM, checksum(text), db=databases[META])
     return after

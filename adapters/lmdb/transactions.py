@@ -1,8 +1,8 @@
-"""LMDB transactions as blocks: entered in order, undone unless they were committed.
+"""LMDB transactions as context managers: admitted in order, rolled back unless committed.
 
-Classes and not generators: they are entered thousands of times, and that is twice as quick.
+Classes and not generators: they are entered thousands of times, and that is twice as fast.
 
-A child that was forked inside a block leaves it without a trace: the transaction, its place among
+A child that was forked inside a block leaves it without any effect: the transaction, its slot among
 the readers and the lock are its parent's.
 """
 
@@ -19,13 +19,13 @@ from herdbook.adapters.lmdb.errors import translate_error
 from herdbook.domain.errors import StoreBusy, StoreDamaged
 
 if TYPE_CHECKING:
-    from herdbook.adapters.lmdb.environment import Environment
+    from herdbook.adapters.lmdb.environment import LmdbEnvironment
 
 
 class ReadTransaction(AbstractContextManager[Any]):
-    """Reads the last state that was committed; waits for nobody."""
+    """Reads the last committed state; waits for nobody."""
 
-    def __init__(self, environment: "Environment") -> None:
+    def __init__(self, environment: "LmdbEnvironment") -> None:
         self._environment = environment
         self._pid = os.getpid()
         self._txn: Any = None
@@ -39,7 +39,7 @@ class ReadTransaction(AbstractContextManager[Any]):
     ) -> None:
         if os.getpid() == self._pid:
             try:
-                # One that was committed has nothing left to abort.
+                # After a commit this does nothing.
                 self._txn.abort()
             finally:
                 self._environment.leave()
@@ -56,13 +56,15 @@ class ReadTransaction(AbstractContextManager[Any]):
 
 
 class WriteTransaction(ReadTransaction):
-    """The one transaction that writes, in this process and all others.
+    """The one transaction that writes, among all processes.
 
     Waits in turn for up to `patience` seconds: first for other threads, which hold `writer`, then
-    for other processes.
+    for other processes. Raises StoreBusy after that.
     """
 
-    def __init__(self, environment: "Environment", writer: threading.Lock, patience: float) -> None:
+    def __init__(
+        self, environment: "LmdbEnvironment", writer: threading.Lock, patience: float
+    ) -> None:
         super().__init__(environment)
         self._writer = writer
         self._patience = patience
@@ -76,7 +78,7 @@ class WriteTransaction(ReadTransaction):
             self._hold = environment.guard.take(until - monotonic())
             self._begin(until)
         except BaseException as error:
-            self._let_go(error)
+            self._release(error)
             raise
         return self._txn
 
@@ -92,14 +94,14 @@ class WriteTransaction(ReadTransaction):
             error = translated
             raise
         finally:
-            self._let_go(error)
+            self._release(error)
 
-    def _let_go(self, error: BaseException | None) -> None:
+    def _release(self, error: BaseException | None) -> None:
         if os.getpid() != self._pid:
             return
         try:
             if self._hold is not None:
                 clean = not isinstance(error, StoreDamaged)
-                self._environment.guard.let_go(self._hold, clean=clean)
+                self._environment.guard.release_hold(self._hold, clean=clean)
         finally:
             self._writer.release()

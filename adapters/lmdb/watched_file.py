@@ -1,8 +1,8 @@
-"""A file that this process has open, and whether it is still the one at its path.
+"""An open file, and whether it is still the one at its path.
 
 The system could be asked for the status of the file. But newer kernels then give its next write a
-time of its own, which has to be written to the disk as well: a commit takes a quarter longer for
-it. So where the system tells the path of an open file (Linux), that is compared instead.
+time of its own, which has to be written to the disk as well: a commit takes a quarter longer. So
+where the system gives the path of an open file (Linux), that is compared instead.
 """
 
 import os
@@ -12,7 +12,7 @@ _LINKS = Path("/proc/self/fd")
 
 
 class WatchedFile:
-    """A file at a path; kept open, so that no other file gets its number."""
+    """A file at a path; kept open, so that no other file gets its inode number."""
 
     def __init__(self, path: Path) -> None:
         self._path = str(path)
@@ -44,7 +44,7 @@ class WatchedFile:
         return True
 
     def is_in_place(self) -> bool:
-        """Whether the path still leads to the file that is watched."""
+        """Whether the path still leads to the watched file."""
         try:
             if self._link:
                 return os.readlink(self._link) == self._target  # noqa: PTH115
@@ -54,7 +54,7 @@ class WatchedFile:
         return (status.st_dev, status.st_ino) == self.identity
 
     def close(self) -> None:
-        """Watch it no longer; another one may be watched then."""
+        """Stop watching; another file may be watched then."""
         if self._descriptor is not None:
             os.close(self._descriptor)
         self._descriptor, self._link = None, ""

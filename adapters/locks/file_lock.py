@@ -1,10 +1,10 @@
 """A lock beside a store: shared for reading, exclusive for writing, first come first served.
 
-Two files stand there and are never removed:
+It consists of two files that are never removed:
 
-The turnstile. Whoever wants the lock takes it first and keeps it while waiting, so that nobody
-overtakes the one that waits, and a holder can see that somebody waits.
-The lock itself, which holds what `lock_file` writes: who has it, and since when.
+- The turn file. A process that wants the lock locks this file first and keeps it locked while it
+  waits, so that nobody overtakes it, and a holder can see that somebody waits.
+- The lock file itself, in which `lock_file` records who holds it, and since when.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from herdbook.adapters.locks.lock_file import LockFile, holder_of
 from herdbook.adapters.locks.wait_queue import (
-    Entered,
+    EnterResult,
     LockPair,
     Wait,
     close_lock_file,
@@ -25,14 +25,15 @@ from herdbook.adapters.locks.wait_queue import (
     try_lock,
 )
 from herdbook.adapters.stores.file_checks import require_own, require_regular
-from herdbook.adapters.system.os_errors import translate_os_error
-from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
+from herdbook.adapters.system.os_errors import translate_os_error, translate_os_errors
+from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
 F = TypeVar("F", bound=LockFile)
 
-A_MOMENT = 1.0
-LONG_IN_THE_QUEUE = 0.5
-"""After so many seconds one may look past the queue whether the lock is held at all."""
+RECHECK_SECONDS = 1.0
+"""For how long a lock file that was seen in place is assumed to be there."""
+QUEUE_CHECK_SECONDS = 0.5
+"""After so many seconds in the queue, a waiter checks whether the lock is held at all."""
 
 
 class Hold(Generic[F]):
@@ -47,8 +48,8 @@ class Hold(Generic[F]):
         self.pair = pair
         self._put_back = put_back
 
-    def somebody_waits(self) -> bool:
-        """Whether another process stands in the turnstile."""
+    def has_waiters(self) -> bool:
+        """Whether another process holds the turn, and so waits for the lock."""
         if not self.pair.try_turn():
             return True
         self.pair.pass_turn()
@@ -59,11 +60,11 @@ class Hold(Generic[F]):
         return self.pair.is_at(path)
 
     def is_ours(self) -> bool:
-        """Whether this process took it; a forked child has only inherited it."""
+        """Whether this process took the lock; a forked child has only inherited it."""
         return os.getpid() == self.pair.pid
 
     def release(self) -> None:
-        """Let go; in a forked child nothing is done, for the lock is its parent's."""
+        """Release the lock; does nothing in a forked child, because the lock is its parent's."""
         if not self.is_ours():
             return
         try:
@@ -72,18 +73,18 @@ class Hold(Generic[F]):
             import logging  # noqa: PLC0415 - costs a command more than the rest of this file
 
             logging.getLogger(__name__).warning(
-                "could not strike our name out of a lock file: %s", error
+                "could not remove our name from a lock file: %s", error
             )
         finally:
             self._put_back(self.pair)
 
 
 class FileLock(Generic[F]):
-    """The lock of one store, as this process sees it. One thread at a time may take it.
+    """The lock of one store in this process. One thread at a time may take it.
 
-    `place` is the store that errors speak of. With `keep_open` the two files stay open between
-    uses, until `close`. `before_opening` is called before they are opened, and may refuse that.
-    `ring` wakes holders that only keep the lock for their next use.
+    `place` is the store that errors name. With `keep_open` the two files stay open between uses,
+    until `close`. `before_opening` is called before they are opened, and may refuse that. `wake`
+    wakes holders that only keep the lock for their next use.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class FileLock(Generic[F]):
         kind: type[F],
         keep_open: bool = False,
         before_opening: Callable[[], object] | None = None,
-        ring: Callable[[list[str]], None] | None = None,
+        wake: Callable[[list[str]], None] | None = None,
     ) -> None:
         self._place = str(place)
         self._turn = turn
@@ -103,29 +104,31 @@ class FileLock(Generic[F]):
         self._kind = kind
         self._keep_open = keep_open
         self._before_opening = before_opening
-        self._ring = ring
+        self._wake = wake
         self._spare: LockPair | None = None
         self._given_up: dict[bool, Wait] = {}
 
     def take(
-        self, *, write: bool, patience: float, bell: str | None = None, sign: bool = True
+        self, *, write: bool, patience: float, wakeup_address: str | None = None, sign: bool = True
     ) -> Hold[F]:
         """Hold the lock, or raise StoreBusy when it is not to be had within `patience` seconds.
 
-        `bell` is where to wake this process when somebody waits for it to let go. Without `sign`
-        the caller writes into the lock file itself who holds it.
+        `wakeup_address` is where to wake this process when somebody waits for the lock. Without
+        `sign` the caller itself writes into the lock file who holds it.
         """
         begun = monotonic()
-        hold = self._taken(begun + patience, write=write, bell=bell, sign=sign)
+        hold = self._acquire(
+            begun + patience, write=write, wakeup_address=wakeup_address, sign=sign
+        )
         if hold is None:
             raise self.busy(monotonic() - begun)
         return hold
 
     def take_again(self) -> Hold[F] | None:
-        """Hold the lock to write, as last time, if nobody is in the way; signs nothing.
+        """Hold the lock for writing again if nobody is in the way; records no holder.
 
-        Only where the files are kept open. It does the least that a lock can take, for those who
-        take it thousands of times.
+        Only if the files are kept open. It makes as few system calls as a lock can, for callers
+        that take it thousands of times.
         """
         pair = self._spare
         if pair is None or self._given_up or monotonic() >= pair.seen_until:
@@ -135,9 +138,9 @@ class FileLock(Generic[F]):
         self._spare = None
         try:
             entered = pair.enter(fcntl.LOCK_EX)
-            if entered is not Entered.NEITHER:
+            if entered is not EnterResult.NEITHER:
                 pair.pass_turn()
-            if entered is Entered.LOCKED:
+            if entered is EnterResult.LOCKED:
                 hold: Hold[F] | None = pair.hold
                 if hold is None:
                     hold = pair.hold = self._hold(pair, write=True)
@@ -150,10 +153,10 @@ class FileLock(Generic[F]):
 
     def try_take(self, *, write: bool, sign: bool = True) -> Hold[F] | None:
         """Hold the lock if nobody else does; never waits."""
-        return self._taken(monotonic(), write=write, bell=None, sign=sign)
+        return self._acquire(monotonic(), write=write, wakeup_address=None, sign=sign)
 
     def is_held(self) -> bool:
-        """Whether somebody holds the lock for writing; makes no file."""
+        """Whether somebody holds the lock for writing; creates no file."""
         if require_regular(self._lock, self._place) is None:
             return False
         try:
@@ -172,7 +175,7 @@ class FileLock(Generic[F]):
         holder = holder_of(self._lock, self._kind)
         if holder is None:
             return StoreBusy(self._place, round(waited, 1))
-        return StoreBusy(self._place, round(waited, 1), holder.described(), holder.since)
+        return StoreBusy(self._place, round(waited, 1), holder.describe(), holder.since)
 
     def close(self) -> None:
         """Close the files that were kept open."""
@@ -180,54 +183,52 @@ class FileLock(Generic[F]):
         if spare is not None and spare.pid == os.getpid():
             spare.close()
 
-    def _taken(self, until: float, *, write: bool, bell: str | None, sign: bool) -> Hold[F] | None:
-        """The lock, if it comes in time and its file is still the one in use."""
-        try:
-            while (hold := self._hold_in_turn(until, write=write)) is not None:
+    def _acquire(
+        self, until: float, *, write: bool, wakeup_address: str | None, sign: bool
+    ) -> Hold[F] | None:
+        """The lock, if it comes in time and its file is still the one at its path."""
+        with translate_os_errors(self._place):
+            while (hold := self._wait_for_hold(until, write=write)) is not None:
                 try:
                     if self._is_in_place(hold.pair):
                         if sign:
-                            hold.file.sign(write=write, bell=bell)
+                            hold.file.sign(write=write, wakeup_address=wakeup_address)
                         return hold
                 except BaseException:
                     hold.release()
                     raise
                 hold.release()
                 self.close()
-        except HerdbookError:
-            raise
-        except OSError as error:
-            raise translate_os_error(error, self._place) from error
         return None
 
     def _is_in_place(self, pair: LockPair) -> bool:
-        """Somebody may have put another lock file there while we waited for this one.
+        """Whether the lock file is still at its path: it may have been replaced while we waited.
 
-        One that was in place a moment ago, and is kept open, is taken to be there still.
+        A file that is kept open and was in place a moment ago is assumed to be there still.
         """
         now = monotonic()
         if self._keep_open and now < pair.seen_until:
             return True
-        pair.seen_until = now + A_MOMENT
+        pair.seen_until = now + RECHECK_SECONDS
         return pair.is_at(self._lock)
 
-    def _hold_in_turn(self, until: float, *, write: bool) -> Hold[F] | None:
-        """The lock, if it comes in time; an interrupt leaves nothing of it held."""
+    def _wait_for_hold(self, until: float, *, write: bool) -> Hold[F] | None:
+        """The lock, if it comes in time; an interrupt leaves nothing locked."""
         operation = fcntl.LOCK_EX if write else fcntl.LOCK_SH
         wait = self._given_up.pop(write, None) if self._given_up else None
         if wait is None or not wait.resume():
             pair = self._pair()
             try:
                 entered = pair.enter(operation)
-                if entered is Entered.LOCKED:
-                    if not pair.has_room:
-                        self._make_room(pair)
+                if entered is EnterResult.LOCKED:
+                    if not pair.is_preallocated:
+                        self._preallocate(pair)
                     pair.pass_turn()
                     return self._hold(pair, write=write)
             except BaseException:
                 pair.close()
                 raise
-            wait = self._queue(pair, operation, has_turn=entered is Entered.TURN)
+            wait = self._queue(pair, operation, has_turn=entered is EnterResult.TURN)
         try:
             arrived = self._await(wait, until, operation)
             return None if arrived is None else self._hold(arrived, write=write)
@@ -241,9 +242,9 @@ class FileLock(Generic[F]):
     def _await(self, wait: Wait, until: float, operation: int) -> LockPair | None:
         past = None
         while past is None and (left := until - monotonic()) > 0:
-            if wait.arrives(min(left, LONG_IN_THE_QUEUE)):
+            if wait.wait_for_lock(min(left, QUEUE_CHECK_SECONDS)):
                 return wait.pair
-            past = self._pair_past_the_queue(operation)
+            past = self._open_unheld_pair(operation)
         if wait.give_up():
             self._given_up[operation == fcntl.LOCK_EX] = wait
             return past
@@ -251,12 +252,12 @@ class FileLock(Generic[F]):
             past.close()
         return wait.pair
 
-    def _pair_past_the_queue(self, operation: int) -> LockPair | None:
-        """The lock, if nobody at all holds it: then the one whose turn it is may be stopped."""
+    def _open_unheld_pair(self, operation: int) -> LockPair | None:
+        """The lock if nobody at all holds it: then the process whose turn it is may be stopped."""
         pair = self._open_pair()
         try:
             if try_lock(pair.lock, fcntl.LOCK_EX) and try_lock(pair.lock, operation):
-                self._make_room(pair)
+                self._preallocate(pair)
                 return pair
         except BaseException:
             pair.close()
@@ -270,7 +271,7 @@ class FileLock(Generic[F]):
             operation,
             has_turn=has_turn,
             before_blocking=self._wake_holders,
-            on_arrival=self._make_room,
+            on_arrival=self._preallocate,
         )
 
     def _pair(self) -> LockPair:
@@ -297,23 +298,29 @@ class FileLock(Generic[F]):
             pair.close()
 
     def _wake_holders(self, pair: LockPair) -> None:
-        if self._ring is not None:
-            self._ring([each.bell for each in self._kind(pair.lock).holders() if each.bell])
+        if self._wake is not None:
+            self._wake(
+                [
+                    each.wakeup_address
+                    for each in self._kind(pair.lock).holders()
+                    if each.wakeup_address
+                ]
+            )
 
-    def _make_room(self, pair: LockPair) -> None:
-        self._kind(pair.lock).make_room()
-        pair.has_room = True
+    def _preallocate(self, pair: LockPair) -> None:
+        self._kind(pair.lock).preallocate()
+        pair.is_preallocated = True
 
     def _open(self, path: Path) -> int:
         require_regular(path, self._place)
         try:
             descriptor = open_lock_file(path)
         except (PermissionError, IsADirectoryError) as error:
-            raise self._no_lock(path, error) from error
+            raise self._lock_unavailable(path, error) from error
         except OSError as error:
             if error.errno not in {EROFS, ELOOP}:
                 raise
-            raise self._no_lock(path, error) from error
+            raise self._lock_unavailable(path, error) from error
         try:
             require_own(os.fstat(descriptor), path, self._place)
         except BaseException:
@@ -321,6 +328,6 @@ class FileLock(Generic[F]):
             raise
         return descriptor
 
-    def _no_lock(self, path: Path, error: OSError) -> StoreUnavailable:
+    def _lock_unavailable(self, path: Path, error: OSError) -> StoreUnavailable:
         reason = f"it needs {path.name} beside it as a lock, which cannot be opened"
         return StoreUnavailable(self._place, f"{reason} ({error.strerror})")

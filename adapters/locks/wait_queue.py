@@ -1,9 +1,9 @@
-"""Waiting for a lock in turn, with a limit to it.
+"""Waits for a lock in turn, with a time limit.
 
 The locks are `flock`, which belongs to an open file and not to a process: a plain open and close of
 the same file elsewhere in the process does not drop it, and neither does a forked child that closes
-its copy. The system frees it when the last process that has the file open is gone, by `kill -9`
-too.
+its copy. The system releases it when the last process that has the file open is gone, also by `kill
+-9`.
 """
 
 import fcntl
@@ -15,47 +15,47 @@ from pathlib import Path
 from typing import Any
 
 _OPEN: set[int] = set()
-"""Descriptors of lock files, which a forked child must close without unlocking."""
+"""Descriptors of open lock files, which a forked child must close without unlocking."""
 _opening = threading.Lock()
-"""Held over every open and close, so that no fork comes between a file and its note in `_OPEN`."""
+"""Held during every open and close: no fork may come between a file and its entry in `_OPEN`."""
 
 
 _EXCLUSIVE_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 
-class Entered(Enum):
-    """How far one came at once towards a lock."""
+class EnterResult(Enum):
+    """What an attempt to take turn and lock without waiting has reached."""
 
-    NEITHER = "somebody stands in the turnstile"
-    TURN = "the turn is in hand, and somebody holds the lock"
-    LOCKED = "turn and lock are in hand"
+    NEITHER = "somebody else has the turn"
+    TURN = "the turn is taken, and somebody holds the lock"
+    LOCKED = "turn and lock are taken"
 
 
 class LockPair:
-    """The two open files of a lock: the turnstile, and the lock itself."""
+    """The two open files of a lock: the turn file and the lock file."""
 
-    __slots__ = ("has_room", "hold", "identity", "lock", "pid", "seen_until", "turn")
+    __slots__ = ("hold", "identity", "is_preallocated", "lock", "pid", "seen_until", "turn")
 
     def __init__(self, turn: int, lock: int) -> None:
         self.turn = turn
         self.lock = lock
         self.pid = os.getpid()
-        self.has_room = False
+        self.is_preallocated = False
         self.seen_until = 0.0
         self.hold: Any = None
         status = os.fstat(lock)
         self.identity = status.st_dev, status.st_ino
 
-    def enter(self, operation: int) -> Entered:
-        """Take the turn and then the lock, as far as nobody is in the way."""
-        entered = Entered.NEITHER
+    def enter(self, operation: int) -> EnterResult:
+        """Take the turn and then the lock, without waiting for either."""
+        entered = EnterResult.NEITHER
         try:
             fcntl.flock(self.turn, _EXCLUSIVE_AT_ONCE)
-            entered = Entered.TURN
+            entered = EnterResult.TURN
             fcntl.flock(self.lock, operation | fcntl.LOCK_NB)
         except BlockingIOError:
             return entered
-        return Entered.LOCKED
+        return EnterResult.LOCKED
 
     def is_at(self, path: Path) -> bool:
         """Whether the open lock file is the one at a path."""
@@ -66,20 +66,20 @@ class LockPair:
         return (there.st_dev, there.st_ino) == self.identity
 
     def try_turn(self) -> bool:
-        """Stand in the turnstile, if nobody does."""
+        """Take the turn if nobody has it."""
         return try_lock(self.turn, fcntl.LOCK_EX)
 
     def pass_turn(self) -> None:
-        """Leave the turnstile."""
+        """Release the turn."""
         fcntl.flock(self.turn, fcntl.LOCK_UN)
 
     def unlock(self) -> None:
-        """Let go of the lock, for this process and every child that inherited the open file."""
+        """Release the lock, for this process and every child that inherited the open file."""
         if self.lock in _OPEN:
             fcntl.flock(self.lock, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Let go of both and close them; closing again is no error."""
+        """Release and close both files; closing again is no error."""
         for descriptor in (self.lock, self.turn):
             if descriptor in _OPEN:
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -89,13 +89,13 @@ class LockPair:
 
 
 class Wait:
-    """One place in the queue for a lock, which can be given up and taken up again.
+    """One place in the queue for a lock, which can be given up and resumed.
 
-    A blocked `flock` cannot be called off, so a thread of its own does the blocking: when it gets
-    the lock and nobody wants it any more, it gives it straight back.
+    A blocked `flock` cannot be cancelled, so a thread of its own blocks: if it gets the lock when
+    nobody wants it any more, it releases it at once.
 
-    `has_turn` tells whether the turn is in hand already. `before_blocking` is called with the turn
-    in hand and the lock held by others, `on_arrival` with both in hand.
+    `has_turn` says whether the turn is already taken. `before_blocking` is called with the turn
+    taken and the lock held by others, `on_arrival` with both taken.
     """
 
     def __init__(
@@ -120,8 +120,8 @@ class Wait:
         self._arrived = False
         self._error: OSError | None = None
 
-    def arrives(self, seconds: float) -> bool:
-        """Wait for the lock; whether it came in time. It is waited for further if it did not."""
+    def wait_for_lock(self, seconds: float) -> bool:
+        """Wait for the lock; whether it came in time. The thread goes on waiting if it did not."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._wait, name="herdbook-lock", daemon=True)
             self._thread.start()
@@ -132,7 +132,7 @@ class Wait:
             return self._arrived
 
     def give_up(self) -> bool:
-        """Want it no longer for now; False when it has come in the meantime."""
+        """Stop wanting the lock for now; False if it has come in the meantime."""
         with self._mutex:
             self._wanted = self._arrived
             if self._thread is None:
@@ -140,13 +140,13 @@ class Wait:
             return not self._wanted
 
     def resume(self) -> bool:
-        """Want it again; False when it has come and gone in the meantime."""
+        """Want the lock again; False if it has come and gone in the meantime."""
         with self._mutex:
             self._wanted = self._running and not self._ended.is_set()
             return self._wanted
 
     def leave(self) -> None:
-        """Want it no longer, whether it has come, is waited for, or could not even be."""
+        """Stop wanting the lock, whether it has come, is waited for, or the wait never started."""
         with self._mutex:
             self._wanted = False
             if self._arrived or not (self._running or self._ended.is_set()):
@@ -185,7 +185,7 @@ class Wait:
 
 
 def open_lock_file(path: os.PathLike[str], *, create: bool = True) -> int:
-    """Open a lock file, made if it may be; a forked child closes its copy by itself."""
+    """Open a lock file, created if `create` is set; a forked child closes its copy itself."""
     flags = os.O_RDWR | os.O_NOFOLLOW | (os.O_CREAT if create else 0)
     with _opening:
         descriptor = os.open(path, flags, 0o600)
@@ -201,7 +201,7 @@ def close_lock_file(descriptor: int) -> None:
 
 
 def try_lock(descriptor: int, operation: int) -> bool:
-    """Take a lock if nobody is in the way."""
+    """Take a lock without waiting; whether it was taken."""
     try:
         fcntl.flock(descriptor, operation | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -210,7 +210,7 @@ def try_lock(descriptor: int, operation: int) -> bool:
 
 
 def forget_inherited() -> None:
-    """In a forked child: close the parent's files; its locks stay, for it has them open too."""
+    """In a forked child: close the parent's files. Its locks stay, because it has them open too."""
     while _OPEN:
         os.close(_OPEN.pop())
 

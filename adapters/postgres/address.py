@@ -1,4 +1,4 @@
-"""Where a Postgres server is: what the driver takes, and what people may see of it."""
+"""Reads a Postgres URL: what the driver takes, and what may be shown of it."""
 
 import re
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -27,7 +27,10 @@ class Address:
 
 
 def read_address(url: str) -> Address:
-    """Read a URL; errors do not repeat it, for what is misspelt may be the password."""
+    """Read a URL.
+
+    Raises InvalidValue, which does not repeat the URL: a misspelt part may be the password.
+    """
     try:
         parts = urlsplit(url)
         # A plus is a plus here, as it is for the driver.

@@ -1,12 +1,12 @@
-"""How a transaction begins: with everything it relies on, on one way to the server and back.
+"""Begins a transaction with all settings that it relies on, in one round trip to the server.
 
 Behind a pooler the session is somebody else's a moment later, and a role, a database or a server
-may set what it likes. So each transaction says itself what it needs, and for its own time only:
+may set what it likes. So each transaction sets what it needs, for itself only:
 
 - names are looked up in `pg_catalog` and nowhere else, so that nobody's function, operator or type
   is taken for the server's; tables are always called by schema and name;
 - a lock is waited for as long as our patience;
-- it is read at one moment, or written with each statement seeing what was committed before it.
+- it reads at one moment, or writes with each statement seeing what was committed before it.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -20,11 +20,11 @@ from psycopg import sql
 from herdbook.adapters.postgres.bounded_connection import BoundedConnection
 
 PREPARED_AFTER = 5
-"""How often a statement is sent before it is prepared."""
+"""How often a statement is sent before it is prepared by the server."""
 LONGEST = 2**31 - 1
-"""The longest limit that the server takes."""
+"""The longest time limit that the server takes, in milliseconds."""
 PINNED = "pg_catalog, pg_temp"
-"""Where names are looked up. What is temporary comes last: unnamed it would come first."""
+"""Where names are looked up. `pg_temp` is named so that it comes last: otherwise it is first."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -36,7 +36,7 @@ class Mode(Enum):
     WRITE = "ISOLATION LEVEL READ COMMITTED READ WRITE"
 
 
-def opening(mode: Mode, patience: float) -> str:
+def begin_script(mode: Mode, patience: float) -> str:
     """The statements that begin a transaction, as one message."""
     return (
         f"BEGIN {mode.value}; SET LOCAL search_path TO {PINNED}; "
@@ -44,8 +44,8 @@ def opening(mode: Mode, patience: float) -> str:
     )
 
 
-def opening_statements(mode: Mode, patience: float) -> tuple[str, str]:
-    """The same one by one, for a pipeline, which takes no message of several statements."""
+def begin_statements(mode: Mode, patience: float) -> tuple[str, str]:
+    """The same as single statements, for a pipeline, which takes no message of several."""
     settings = (
         f"SELECT pg_catalog.set_config('search_path', '{PINNED}', true), "
         f"pg_catalog.set_config('lock_timeout', '{milliseconds(patience)}', true)"
@@ -54,16 +54,16 @@ def opening_statements(mode: Mode, patience: float) -> tuple[str, str]:
 
 
 def milliseconds(seconds: float) -> int:
-    """A limit as the server takes it; 0 would mean that there is none."""
+    """A time limit as the server takes it; 0 would mean none."""
     return min(max(1, int(seconds * 1_000)), LONGEST)
 
 
-def microseconds(moment: str) -> str:
-    """A time of the server as a number, which no time zone and no style of dates changes."""
+def epoch_microseconds(moment: str) -> str:
+    """SQL for a time of the server as a number, which no time zone and no date style changes."""
     return f"(EXTRACT(epoch FROM {moment}) * 1000000)::bigint"
 
 
-def time_of(number: int) -> datetime:
+def from_epoch_microseconds(number: int) -> datetime:
     """The time that such a number stands for."""
     return _EPOCH + timedelta(microseconds=number)
 
@@ -75,13 +75,13 @@ def begin(
     question: str = "",
     argument: str | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Begin a transaction; the answer to a question in which `$1` is the argument, if there is one.
+    """Begin a transaction; returns the rows of a question in which `$1` is the argument, if given.
 
-    The first time, the server is asked who serves us. It is the process that it named when we
-    connected, or a pooler is between us, which gives each client a key of its own: cancelling would
-    not work otherwise. Only without one are statements prepared.
+    The first time, the server is asked for the process that serves us. If that is not the process
+    it named when we connected, a pooler is between us, which gives each client a key of its own:
+    cancelling would not work otherwise. Only without a pooler are statements prepared.
     """
-    parts = [opening(mode, patience)]
+    parts = [begin_script(mode, patience)]
     if not connection.is_direct:
         parts.append("SELECT pg_catalog.pg_backend_pid()")
     prepares = False
@@ -103,7 +103,7 @@ def begin(
         results = connection.run_script("; ".join(parts).encode())
     except psycopg.Error:
         if prepares:
-            # Whether the statement is there now is not known.
+            # It is not known whether the statement exists now.
             connection.close()
         raise
     answers = [each for each in results if each.nfields]
@@ -119,7 +119,7 @@ def _literal(connection: BoundedConnection, text: str) -> str:
 
 
 def is_direct(connection: BoundedConnection) -> bool:
-    """Whether the process that serves us is the one that let us in."""
+    """Whether the process that serves us is the one that accepted the connection."""
     return connection.server_pid == connection.info.backend_pid
 
 

@@ -1,4 +1,4 @@
-"""A connection on which no call waits for longer than it may, and which Ctrl-C always ends."""
+"""A connection on which no call waits longer than its limit, and which Ctrl-C always ends."""
 
 import fcntl
 import secrets
@@ -23,20 +23,20 @@ from herdbook.adapters.postgres.errors import NoAnswer
 R = TypeVar("R")
 
 SLACK = 2.0
-"""How many seconds longer than a lock we wait for the server's own word that it gave up on it."""
+"""How many seconds longer than a lock we wait for the server's own report that it gave up."""
 INTERVAL = 0.1
-"""How often a wait looks whether it may go on."""
+"""After how many seconds a wait checks again whether it may go on."""
 CANCELLING = 0.5
-"""How many seconds to try to tell the server that nobody waits for its answer any more."""
+"""How many seconds to try to cancel a statement whose answer nobody waits for any more."""
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class BoundedConnection(psycopg.Connection[Any]):
     """A connection whose calls end when the server has been silent for `limit` seconds.
 
-    Whatever is sent or received counts, so that a large answer takes its time. Where
-    `is_at_work` is set, it is asked then, and as long as it says so the call goes on waiting. A
-    call that ends so, or by an exception of a signal, takes the connection with it.
+    Everything that is sent or received counts, so that a large answer takes its time. If
+    `is_at_work` is set, it is asked then, and as long as it returns True the call goes on waiting.
+    A call that ends in this way, or by an exception of a signal, closes the connection.
     """
 
     limit = SLACK
@@ -51,8 +51,8 @@ class BoundedConnection(psycopg.Connection[Any]):
         self._script_loaders = Transformer.from_context(self)
         self.sql_statements: dict[str, str] = {}
         """The names of the statements that were prepared in SQL, by their text."""
-        # Names that nobody else gives: were the session shared after all, a statement of somebody
-        # else must not answer to ours.
+        # Names that nobody else uses: if the session is shared after all, another client's
+        # statement must not run under ours.
         self._prepared._prepared_idx = secrets.randbits(60)  # noqa: SLF001 - no other way
 
     def wait(self, gen: PQGen[R], interval: float = INTERVAL, timeout: float | None = None) -> R:
@@ -66,7 +66,7 @@ class BoundedConnection(psycopg.Connection[Any]):
             raise
 
     def run_script(self, text: bytes) -> list[PGresult]:
-        """Run statements that travel as one message, and give the result of each.
+        """Run statements that travel as one message, and return the result of each.
 
         As a cursor would, but without the time that a cursor takes for each of them.
         """
@@ -90,7 +90,7 @@ class BoundedConnection(psycopg.Connection[Any]):
                 ready = yield wanted
                 if ready:
                     heard_at, doubted = monotonic(), False
-                elif unsent != (unsent := self._unsent()):
+                elif unsent != (unsent := self._unsent_bytes()):
                     heard_at = monotonic()
                 elif monotonic() - heard_at > self.limit:
                     if self.is_at_work is not None and self.is_at_work():
@@ -98,22 +98,22 @@ class BoundedConnection(psycopg.Connection[Any]):
                     elif self.is_at_work is None or doubted:
                         raise NoAnswer(f"no answer within {self.limit:g} s")
                     else:
-                        # It may just have ended, with the answer on its way.
+                        # The statement may just have ended, with the answer on its way.
                         heard_at, doubted = monotonic() - self.limit + SLACK, True
                 wanted = gen.send(ready)
         except StopIteration as end:
             result: R = end.value
             return result
 
-    def _unsent(self) -> int:
-        """How many bytes the system has taken from us and not yet brought to the other side."""
+    def _unsent_bytes(self) -> int:
+        """How many bytes the system has taken from us and not yet delivered."""
         number = array("i", [0])
         with suppress(OSError):
             fcntl.ioctl(self.pgconn.socket, termios.TIOCOUTQ, number)
         return number[0]
 
     def abandon(self) -> None:
-        """Close it in the midst of a call, and tell the server if that takes no time."""
+        """Close the connection during a call; cancel it on the server if that takes no time."""
         try:
             active = self.pgconn.transaction_status == TransactionStatus.ACTIVE
             if active and psycopg.capabilities.has_cancel_safe():
@@ -123,7 +123,7 @@ class BoundedConnection(psycopg.Connection[Any]):
             self.close()
 
     def send_rollback(self) -> bool:
-        """End a transaction without waiting for the answer; False if the connection is no more."""
+        """End a transaction without waiting for the answer; False if the connection is gone."""
         try:
             if self.pgconn.transaction_status != TransactionStatus.IDLE:
                 self.pgconn.send_query(b"ROLLBACK")
@@ -152,7 +152,7 @@ class BoundedConnection(psycopg.Connection[Any]):
 
 
 class TextLoader(Loader):
-    """Leaves JSON as the text it is: it is decoded by declared type, not by looking at it."""
+    """Leaves JSON as text: it is decoded by its declared type, not by its content."""
 
     def load(self, data: Any) -> str:
         return bytes(data).decode()
@@ -165,7 +165,7 @@ class BinaryTextLoader(TextLoader):
 
 
 class UtcLoader(Loader):
-    """Reads moments in UTC, whatever the time zone of the session is."""
+    """Reads times in UTC, whatever the time zone of the session is."""
 
     format = Format.BINARY
 

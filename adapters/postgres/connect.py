@@ -1,4 +1,4 @@
-"""Making one connection to a Postgres server, within a time."""
+"""Opens one connection to a Postgres server, within a time limit."""
 
 import math
 import os
@@ -20,16 +20,16 @@ from herdbook.adapters.postgres.bounded_connection import (
 )
 
 SHORTEST = 2
-"""The driver waits for at least so many seconds."""
+"""The driver waits for at least this many seconds."""
 LONGEST = 10**6
-"""What is longer counts as that many seconds: the kernel's limits are small numbers."""
+"""The longest patience in seconds that is passed on: the kernel's limits are small numbers."""
 NEAR = ("", "localhost", "127.0.0.1", "::1")
 
 
 def connect(driver: str, patience: float) -> BoundedConnection:
-    """A new connection that gives up on a silent server after a patience.
+    """A new connection that gives up on a silent server after `patience` seconds.
 
-    Nothing is set on its session, which others may share behind a pooler: settings are those of a
+    Nothing is set on its session, which others may share behind a pooler: settings belong to a
     transaction. Raises the driver's errors, ConnectionTimeout when nobody answers in time.
     """
     given = conninfo_to_dict(driver)
@@ -43,7 +43,7 @@ def connect(driver: str, patience: float) -> BoundedConnection:
     limit = patience + SLACK
     settings: dict[str, Any] = {
         "client_encoding": "UTF8",
-        # What the kernel does about a peer that is gone while nothing, or something, is on its way.
+        # How the kernel notices a peer that is gone, both while idle and with data unsent.
         "keepalives_idle": max(1, math.ceil(patience / 3)),
         "keepalives_interval": max(1, math.ceil(patience / 6)),
         "keepalives_count": 3,
@@ -63,13 +63,13 @@ def connect(driver: str, patience: float) -> BoundedConnection:
 
 
 def is_near(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server is on this machine, so that a way there and back takes no time."""
+    """Whether the server is on this machine, so that a round trip takes no time."""
     host = connection.info.host
     return host.startswith("/") or host in NEAR
 
 
 def _resolve(given: dict[str, Any], patience: float) -> dict[str, str]:
-    """The addresses of hosts that have names; the driver would wait for these without end."""
+    """The addresses of hosts that have names; the driver would wait for these without a limit."""
     if given.get("hostaddr") or os.environ.get("PGHOSTADDR"):
         return {}
     hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
@@ -103,9 +103,9 @@ def _is_name(host: str) -> bool:
 
 
 def _addresses(host: str, patience: float) -> list[str]:
-    """Ask for a host's addresses in a thread: a name server may be silent, and Ctrl-C is not heard.
+    """Look up a host's addresses in a thread: a name server may be silent and block Ctrl-C.
 
-    Raises ConnectionTimeout, or gaierror where there is none.
+    Raises ConnectionTimeout, or gaierror if there is none.
     """
     answers: queue.SimpleQueue[list[str] | socket.gaierror] = queue.SimpleQueue()
 

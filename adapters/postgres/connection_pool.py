@@ -1,4 +1,4 @@
-"""Connections to a Postgres server: kept for a short while, never shared over a fork."""
+"""Connections to a Postgres server: kept for a short while, never shared across a fork."""
 
 import os
 import threading
@@ -11,50 +11,55 @@ from typing import Any
 import psycopg
 
 from herdbook.adapters.postgres.address import read_address
-from herdbook.adapters.postgres.begin import Mode, begin, microseconds, time_of
+from herdbook.adapters.postgres.begin import (
+    Mode,
+    begin,
+    epoch_microseconds,
+    from_epoch_microseconds,
+)
 from herdbook.adapters.postgres.bounded_connection import SLACK, BoundedConnection
 from herdbook.adapters.postgres.connect import connect
 from herdbook.adapters.postgres.errors import (
     OUT_OF_REACH,
     SHARED_SESSION,
     TOO_MANY_CLIENTS,
-    says,
-    translate,
-    translate_connecting,
+    has_code_or_text,
+    translate_connect_error,
+    translate_error,
 )
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
 from herdbook.ports.engine.long_work import is_long_work
 from herdbook.ports.engine.retry import Retry
 from herdbook.ports.engine.store import TryAgain
 
-KEPT = 8
-"""How many connections are kept open for the next transaction."""
-IDLE = 2.0
-"""After how many seconds one that nobody uses is closed: a server has few, and others need them."""
-LIFETIME = 10.0
-"""After how many seconds one is closed, so that others get it where there are too few."""
-CROWDED = 10.0
-"""For how many seconds none is kept after the server had no more."""
-RESTARTING = 5.0
-"""How many seconds to wait for a server that is out of reach and was not met before."""
-SETTLING = 1.0
-"""How many seconds to wait for the answer to a rollback before another connection is made."""
+MAX_IDLE = 8
+"""How many idle connections are kept open for the next transaction."""
+IDLE_SECONDS = 2.0
+"""After how many seconds an idle one is closed: a server has few, and others need them."""
+LIFETIME_SECONDS = 10.0
+"""After how many seconds one is closed, so that others get it if there are too few."""
+CROWDED_SECONDS = 10.0
+"""For how many seconds no idle one is kept after the server had none left."""
+RESTART_SECONDS = 5.0
+"""How many seconds to wait for an unreachable server that has never answered before."""
+ROLLBACK_SECONDS = 1.0
+"""How many seconds to wait for the answer to a rollback before another connection is opened."""
 
-# Whoever writes has locked a row of the heads; of those who wait for one we need no word.
+# A writer has locked a row of the heads; sessions that wait for one are left out.
 _HOLDER = f"""
-SELECT pid, application_name, {microseconds("xact_start")}
+SELECT pid, application_name, {epoch_microseconds("xact_start")}
 FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE relation = to_regclass($1) AND mode = 'RowShareLock' AND granted
 AND pid <> pg_backend_pid() AND wait_event_type IS DISTINCT FROM 'Lock'
 ORDER BY xact_start LIMIT 1
 """
-# Where the server does not track it, it is believed.
+# A server that does not track activity is assumed to be at work.
 _AT_WORK = """
 SELECT 1 FROM pg_stat_activity WHERE pid = $1::integer AND state IN ('active', 'disabled')
 """
 
 
-class Connections:
+class ConnectionPool:
     """A few connections that transactions borrow, one each."""
 
     def __init__(self, url: str, *, patience: float) -> None:
@@ -70,10 +75,10 @@ class Connections:
         self._crowded_until = 0.0
 
     def connect(self) -> BoundedConnection:
-        """A new connection; tries again until patience has passed.
+        """A new connection; tries again until the patience has passed.
 
-        A server may have no connection left, or be about to start again. StoreUnavailable says why
-        there is none in the end.
+        A server may have no connection left, or be about to restart. Raises StoreUnavailable with
+        the reason of the last attempt.
         """
         retry = Retry(self.patience)
         while True:
@@ -81,29 +86,29 @@ class Connections:
                 connection = self.connect_once()
             except TryAgain as error:
                 cause = error.__cause__
-                is_away = isinstance(cause, psycopg.Error) and says(cause, OUT_OF_REACH)
+                is_away = isinstance(cause, psycopg.Error) and has_code_or_text(cause, OUT_OF_REACH)
                 self._met = self._met or not is_away
-                if not retry.pause(None if self._met else RESTARTING):
+                if not retry.pause(None if self._met else RESTART_SECONDS):
                     raise StoreUnavailable(self.place, error.reason) from cause
             else:
                 self._met = True
                 return connection
 
     def connect_once(self, patience: float | None = None) -> BoundedConnection:
-        """A new connection, or TryAgain where another attempt may go better."""
+        """A new connection; raises TryAgain if another attempt may succeed."""
         try:
             connection = connect(self._address.driver, patience or self.patience)
         except psycopg.Error as error:
-            if says(error, TOO_MANY_CLIENTS):
-                self._crowded_until = monotonic() + CROWDED
+            if has_code_or_text(error, TOO_MANY_CLIENTS):
+                self._crowded_until = monotonic() + CROWDED_SECONDS
                 self._close_idle()
-            raise translate_connecting(error, self.place, self.patience) from error
+            raise translate_connect_error(error, self.place, self.patience) from error
         if self._is_shared:
             connection.is_direct = False
         return connection
 
     @contextmanager
-    def borrowed(self, *, keep_trying: bool = True) -> Iterator[BoundedConnection]:
+    def borrow(self, *, keep_trying: bool = True) -> Iterator[BoundedConnection]:
         """A connection for one transaction; a broken one is not kept."""
         connection, pid = self._take(keep_trying=keep_trying), os.getpid()
         if is_long_work():
@@ -111,19 +116,22 @@ class Connections:
         try:
             yield connection
         except psycopg.Error as error:
-            raise self.translate(error) from error
+            raise self.translate_error(error) from error
         finally:
-            # A child forked in the midst leaves it to its parent.
+            # A child that was forked meanwhile leaves it to its parent.
             if os.getpid() == pid:
                 self._give_back(connection)
 
-    def translate(self, error: psycopg.Error) -> HerdbookError:
-        """An error of a statement as ours; StoreBusy with who holds the space, if that is told."""
+    def translate_error(self, error: psycopg.Error) -> HerdbookError:
+        """The Herdbook error for an error of a statement.
+
+        StoreBusy names who holds the space, if the server says so.
+        """
         if error.sqlstate in SHARED_SESSION:
-            # A pooler that did not look like one: from now on nothing is prepared.
+            # There is a pooler that was not detected: from now on nothing is prepared.
             self._is_shared = True
             self._close_idle()
-        found = translate(error, self.place, self.patience)
+        found = translate_error(error, self.place, self.patience)
         if not isinstance(found, StoreBusy):
             return found
         rows = self._ask(_HOLDER, f'"{self.schema}"."heads"')
@@ -131,14 +139,14 @@ class Connections:
             return found
         ((pid, program, since),) = rows
         holder = f"server process {pid} ({program})"
-        return StoreBusy(found.place, found.waited, holder, time_of(since))
+        return StoreBusy(found.place, found.waited, holder, from_epoch_microseconds(since))
 
     def _is_at_work(self, connection: BoundedConnection) -> bool:
         """Whether the server is busy with what a connection waits for."""
         return bool(self._ask(_AT_WORK, str(connection.server_pid)))
 
     def _ask(self, question: str, argument: str) -> list[tuple[Any, ...]]:
-        """Ask something about another session on a connection of its own; nothing if it fails."""
+        """Query another session's state on a connection of its own; no rows if that fails."""
         patience = min(self.patience, SLACK)
         try:
             with closing(self.connect_once(patience)) as connection:
@@ -153,7 +161,7 @@ class Connections:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
                 return self.connect() if keep_trying else self.connect_once()
-            if connection.is_ready(min(self.patience, SETTLING)):
+            if connection.is_ready(min(self.patience, ROLLBACK_SECONDS)):
                 return connection
             connection.close()
 
@@ -162,9 +170,9 @@ class Connections:
         now = connection.used_at = monotonic()
         if connection.send_rollback():
             with self._guard:
-                fresh = now - connection.made_at < LIFETIME and now >= self._crowded_until
+                fresh = now - connection.made_at < LIFETIME_SECONDS and now >= self._crowded_until
                 fresh = fresh and not (self._is_shared and connection.is_direct)
-                if fresh and not self._closed and len(self._idle) < KEPT:
+                if fresh and not self._closed and len(self._idle) < MAX_IDLE:
                     self._idle.append(connection)
                     self._watch_idle()
                     return
@@ -172,14 +180,14 @@ class Connections:
 
     def _watch_idle(self) -> None:
         if self._timer is None:
-            self._timer = threading.Timer(IDLE, self._close_unused)
+            self._timer = threading.Timer(IDLE_SECONDS, self._close_unused)
             self._timer.daemon = True
             self._timer.name = "herdbook-idle-connections"
             self._timer.start()
 
     def _close_unused(self) -> None:
         with self._guard:
-            before = monotonic() - IDLE
+            before = monotonic() - IDLE_SECONDS
             unused = [each for each in self._idle if each.used_at <= before]
             self._idle = [each for each in self._idle if each.used_at > before]
             self._timer = None
@@ -195,13 +203,13 @@ class Connections:
             connection.close()
 
     def _forget_inherited(self) -> None:
-        """In a forked child the parent's connections stay the parent's; its threads do not run."""
+        """In a forked child: start empty. The parent's connections stay the parent's."""
         if self._pid != os.getpid():
             self._idle, self._guard, self._timer = [], threading.Lock(), None
             self._pid = os.getpid()
 
     def close(self) -> None:
-        """Close what is idle, and what is given back later."""
+        """Close idle connections now, and the others when they are given back."""
         self._forget_inherited()
         with self._guard:
             self._closed = True

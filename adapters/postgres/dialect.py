@@ -1,4 +1,4 @@
-"""What Postgres says differently from other SQL engines."""
+"""Postgres' SQL dialect: its types, and where it differs from DuckDB."""
 
 from typing import Any
 
@@ -7,6 +7,15 @@ from herdbook.ports.engine.codec import as_utc
 
 TEXT = 'text COLLATE "C"'
 
+_TYPES = {
+    **dict.fromkeys(("id", "name", "text", "choice", "stamp", "secret"), "text"),
+    **dict.fromkeys(("integer", "number choice"), "bigint"),
+    "flag": "boolean",
+    "moment": "timestamptz",
+    "document": "json",
+    "bytes": "bytea",
+}
+
 
 def _as_is(value: Any) -> Any:
     return value
@@ -14,34 +23,8 @@ def _as_is(value: Any) -> Any:
 
 POSTGRES = Dialect(
     parameter="%s",
-    types={
-        "id": TEXT,
-        "name": TEXT,
-        "text": TEXT,
-        "choice": TEXT,
-        "stamp": TEXT,
-        "secret": TEXT,
-        "integer": "bigint",
-        "number choice": "bigint",
-        "flag": "boolean",
-        "moment": "timestamptz",
-        "document": "json",
-        "bytes": "bytea",
-    },
-    array_types={
-        "id": "text",
-        "name": "text",
-        "text": "text",
-        "choice": "text",
-        "stamp": "text",
-        "secret": "text",
-        "integer": "bigint",
-        "number choice": "bigint",
-        "flag": "boolean",
-        "moment": "timestamptz",
-        "document": "json",
-        "bytes": "bytea",
-    },
+    types={name: TEXT if each == "text" else each for name, each in _TYPES.items()},
+    array_types=_TYPES,
     moment_to_db=_as_is,
     moment_from_db=as_utc,
     among=lambda column, values: f"{column} = ANY({values})",

@@ -1,10 +1,10 @@
-"""Whose a schema is: a store uses its role's own, and refuses what others could act through.
+"""Checks whose a schema is: a store uses its role's own, and refuses what others could act through.
 
-A trigger, a rule, a policy, a default or a view runs with the rights of whoever touches the table,
-not of whoever made it. So somebody who may make a schema could make the one that a store is going
-to look for, and wait. Trusted are the role itself, the roles that it is a member of, and
-superusers, who need no such detour. `pg_has_role` is of no use here: of a superuser, the best
-victim, it says that it is a member of every role.
+A trigger, a rule, a policy, a default or a view runs with the rights of the role that touches the
+table, not of the role that made it. So somebody who may create schemas could create the one that a
+store is going to look for, and wait. Trusted are the role itself, the roles that it is a member of,
+and superusers, who need no such detour. `pg_has_role` is of no use here: it says that a superuser,
+the best victim, is a member of every role.
 """
 
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ from herdbook.adapters.postgres.bounded_connection import BoundedConnection
 from herdbook.domain.errors import StoreUnavailable
 
 STORE = "store"
-"""The table in which a store says who it is."""
+"""The table in which a store describes itself."""
 LAST_FACT = 2
 _WHAT_TO_DO = (
     "Nothing was written; choose another schema by ?schema=NAME in the URL, "
     "or let an administrator look at this one"
 )
 
-# One answer: facts first (0 the role, 1 the schema, 2 what has a name in it), then what is wrong.
+# One result: facts first (0 the role, 1 the schema, 2 what has a name in it), then what is wrong.
 # Membership that only lets somebody administer a role (since 16) gives it no power over the member.
 _LOOK = """
 WITH RECURSIVE place AS (
@@ -103,23 +103,23 @@ FROM found LEFT JOIN person ON person.oid = found.role ORDER BY rank, name, thin
 
 @frozen
 class Schema:
-    """What was seen of a schema that may be used, or made."""
+    """What was found out about a schema that may be used or created."""
 
     role: str
-    """The role that looked."""
+    """The role that inspected it."""
     exists: bool = False
     maker: str | None = None
-    """The role that new tables are to belong to, where that is another: all its members use it."""
+    """The role that new tables are to belong to, if that is another: all its members use it."""
     tables: frozenset[str] = field(factory=frozenset)
-    """The names of what holds rows in it."""
+    """The names of the relations in it that hold rows."""
 
 
-def look_question(
+def inspection_sql(
     connection: BoundedConnection, schema: str, names: Iterable[str], role: str | None = None
 ) -> str:
-    """The question what a schema is, for a role or for the one that asks.
+    """The query that inspects a schema, for a role or for the current one.
 
-    `names` are the tables that a store has there.
+    `names` are the tables that a store has in it.
     """
 
     def literal(value: object) -> str:
@@ -132,8 +132,8 @@ def look_question(
     )
 
 
-def read_answer(rows: Iterable[tuple[Any, ...]], place: str, schema: str) -> Schema:
-    """What such an answer says; StoreUnavailable where the schema is not safe to use."""
+def read_inspection(rows: Iterable[tuple[Any, ...]], place: str, schema: str) -> Schema:
+    """The result of that query. Raises StoreUnavailable if the schema is not safe to use."""
     role, exists, maker, tables = "", False, None, set()
     for rank, thing, name, owner, is_superuser in rows:
         if rank > LAST_FACT:

@@ -1,9 +1,9 @@
-"""A look at a schema of a Postgres server."""
+"""Probes a schema of a Postgres server."""
 
-from herdbook.adapters.postgres.connection_pool import Connections
+from herdbook.adapters.postgres.connection_pool import ConnectionPool
 from herdbook.adapters.postgres.ownership import STORE
-from herdbook.adapters.postgres.schema import look as look_at_schema
-from herdbook.adapters.sql.dialect import quoted
+from herdbook.adapters.postgres.schema import inspect_schema
+from herdbook.adapters.sql.dialect import quote_name
 from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 from herdbook.ports.engine.dictionary import DICTIONARY
 
@@ -14,15 +14,15 @@ WHERE n.nspname = %s AND c.relkind IN ('r', 'm')
 """
 
 
-def look(url: str, patience: float) -> StoreProbe:
-    """See what the schema says of itself; what stands in the way is told at once."""
-    connections = Connections(url, patience=patience)
+def probe(url: str, patience: float) -> StoreProbe:
+    """What the schema says of itself; raises at once what prevents that."""
+    connections = ConnectionPool(url, patience=patience)
     try:
-        with connections.borrowed(keep_trying=False) as connection:
-            if STORE not in look_at_schema(connection, connections, DICTIONARY).tables:
+        with connections.borrow(keep_trying=False) as connection:
+            if STORE not in inspect_schema(connection, connections, DICTIONARY).tables:
                 return NO_STORE
             size = connection.execute(_SIZE, [connections.schema]).fetchone()
-            table = f"{quoted(connections.schema)}.{STORE}"
+            table = f"{quote_name(connections.schema)}.{STORE}"
             row = connection.execute(f"SELECT schema_version FROM {table}").fetchone()
             return StoreProbe(
                 exists=True,

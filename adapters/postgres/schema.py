@@ -1,4 +1,4 @@
-"""The schema that a store lives in: looked at, made, and brought up to date."""
+"""The schema that a store is in: inspected, created, and upgraded."""
 
 import json
 from typing import Any
@@ -9,18 +9,18 @@ from psycopg import sql
 
 from herdbook.adapters.postgres.begin import Mode, begin
 from herdbook.adapters.postgres.bounded_connection import BoundedConnection
-from herdbook.adapters.postgres.connection_pool import Connections
+from herdbook.adapters.postgres.connection_pool import ConnectionPool
 from herdbook.adapters.postgres.dialect import POSTGRES
-from herdbook.adapters.postgres.ownership import STORE, Schema, look_question, read_answer
-from herdbook.adapters.sql.dialect import quoted
-from herdbook.adapters.sql.layout import raise_heads, steps, written
+from herdbook.adapters.postgres.ownership import STORE, Schema, inspection_sql, read_inspection
+from herdbook.adapters.sql.dialect import quote_name
+from herdbook.adapters.sql.layout import catalogue_json, migration_statements, upgrade_heads
 from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
 from herdbook.ports.engine.kinds import Dictionary
 from herdbook.ports.engine.long_work import long_work
 
 _ATTEMPTS = 10
 
-# Another process was faster by a hair.
+# Another process has just created it.
 _MADE_MEANWHILE = (
     psycopg.errors.UniqueViolation,
     psycopg.errors.DuplicateTable,
@@ -31,10 +31,11 @@ Description = tuple[str, int]
 """A store's uuid and the version of the dictionary it is laid out by."""
 
 
-def describe(connections: Connections, dictionary: Dictionary, *, create: bool) -> Description:
-    """Read what a store says of itself; lay out a new one, bring an older one up to date.
+def describe(connections: ConnectionPool, dictionary: Dictionary, *, create: bool) -> Description:
+    """Read a store's description; lay out a new store, upgrade an older one.
 
-    StoreUnavailable where the schema is not ours to use, or there is none and none is wanted.
+    Raises StoreUnavailable if the schema is not ours to use, or there is none and `create` is not
+    set.
     """
     place = connections.place
     for _ in range(_ATTEMPTS):
@@ -50,64 +51,64 @@ def describe(connections: Connections, dictionary: Dictionary, *, create: bool) 
 
 
 def refuse_newer(place: str, version: int, dictionary: Dictionary) -> None:
-    """StoreTooNew for a store that a newer program laid out."""
+    """Raise StoreTooNew for a store that a newer program laid out."""
     if version > dictionary.version:
         raise StoreTooNew(place, version, dictionary.version)
 
 
-def look(
+def inspect_schema(
     connection: BoundedConnection,
-    connections: Connections,
+    connections: ConnectionPool,
     dictionary: Dictionary,
     mode: Mode = Mode.READ,
 ) -> Schema:
-    """Begin a transaction by looking whether the schema is ours to use."""
-    question = look_question(connection, connections.schema, [STORE, *dictionary.kinds])
+    """Begin a transaction by checking that the schema is ours to use."""
+    question = inspection_sql(connection, connections.schema, [STORE, *dictionary.kinds])
     rows = begin(connection, mode, connections.patience, question)
-    return read_answer(rows, connections.place, connections.schema)
+    return read_inspection(rows, connections.place, connections.schema)
 
 
-def _read(connections: Connections, dictionary: Dictionary) -> Description | None:
-    """What a store says of itself, with version 0 if it says nothing; None where there is none."""
-    with connections.borrowed() as connection:
-        if STORE not in look(connection, connections, dictionary).tables:
+def _read(connections: ConnectionPool, dictionary: Dictionary) -> Description | None:
+    """A store's description, with version 0 if it is empty; None if there is no store."""
+    with connections.borrow() as connection:
+        if STORE not in inspect_schema(connection, connections, dictionary).tables:
             return None
-        table = f"{quoted(connections.schema)}.{STORE}"
+        table = f"{quote_name(connections.schema)}.{STORE}"
         row = connection.execute(f"SELECT uuid, schema_version, catalogue FROM {table}").fetchone()
         return ("", 0) if row is None else (row[0], row[1])
 
 
 @long_work()
-def _lay_out(connections: Connections, dictionary: Dictionary) -> Description | None:
-    """Make the schema and its tables, or bring them up to the dictionary, in one transaction.
+def _lay_out(connections: ConnectionPool, dictionary: Dictionary) -> Description | None:
+    """Create the schema and its tables, or upgrade them to the dictionary, in one transaction.
 
-    One process does; others wait for the row of the store, or for the name of what is made, and
-    get None where somebody else has made it meanwhile.
+    One process does it; others wait for the row of the store, or for the name of what is created,
+    and get None if somebody else has created it meanwhile.
     """
-    with connections.borrowed() as connection:
-        making = _Making(connection, connections, dictionary)
+    with connections.borrow() as connection:
+        making = _SchemaBuilder(connection, connections, dictionary)
         description = making.lay_out()
         if description is not None:
             connection.execute("COMMIT")
         return description
 
 
-class _Making:
+class _SchemaBuilder:
     """The one transaction in which a schema is laid out."""
 
     def __init__(
-        self, connection: BoundedConnection, connections: Connections, dictionary: Dictionary
+        self, connection: BoundedConnection, connections: ConnectionPool, dictionary: Dictionary
     ) -> None:
         self._connection = connection
         self._connections = connections
         self._dictionary = dictionary
-        self._within = quoted(connections.schema)
+        self._within = quote_name(connections.schema)
         self._table = f"{self._within}.{STORE}"
 
     def lay_out(self) -> Description | None:
-        """Do all of it but the commit; None where somebody else was faster."""
-        schema = look(self._connection, self._connections, self._dictionary, Mode.WRITE)
-        # Times in what follows are written without a zone, and it may take long.
+        """Do everything but the commit; None if somebody else was faster."""
+        schema = inspect_schema(self._connection, self._connections, self._dictionary, Mode.WRITE)
+        # Times in these statements are written without a zone, and they may take long.
         self._run("SET LOCAL TimeZone TO 'UTC'")
         self._run("SET LOCAL statement_timeout TO 0")
         if schema.maker is not None:
@@ -117,41 +118,43 @@ class _Making:
         except _MADE_MEANWHILE:
             return None
         uuid, version, known = self._lock()
-        # What others have made since, they have made before this lock was ours.
-        there = self._look_again(schema.role).tables
+        # What others have created since, they created before we got this lock.
+        there = self._inspect_again(schema.role).tables
         if version >= self._dictionary.version:
             return uuid, version
         if not version and there != {STORE}:
-            raise self._damaged("it does not say which store it is")
+            raise self._damaged_error("it does not say which store it is")
         if version:
-            # First, for this waits for the writers of all spaces, which may hold tables.
-            self._run(raise_heads(self._dictionary, self._within))
-        for step in steps(self._dictionary, json.loads(known), POSTGRES, self._within):
+            # First, because this waits for the writers of all spaces, which may hold tables.
+            self._run(upgrade_heads(self._dictionary, self._within))
+        for step in migration_statements(
+            self._dictionary, json.loads(known), POSTGRES, self._within
+        ):
             self._run(step)
         self._run(
             f"UPDATE {self._table} SET schema_version = %s, catalogue = %s",
-            [self._dictionary.version, written(self._dictionary)],
+            [self._dictionary.version, catalogue_json(self._dictionary)],
         )
-        self._look_again(schema.role)
+        self._inspect_again(schema.role)
         return uuid, self._dictionary.version
 
     def _make_store(self, schema: Schema) -> None:
-        """Make the schema and the table whose lock everything else is done under."""
+        """Create the schema and the table whose lock protects everything else."""
         if not schema.exists:
-            # Not "if there is none": one that somebody else makes just now is not ours.
+            # Not IF NOT EXISTS: one that somebody else creates just now is not ours.
             self._run(f"CREATE SCHEMA {self._within}")
         if STORE in schema.tables:
             return
         if schema.tables:
             name = self._connections.schema
-            raise self._damaged(f"the schema {name} holds another program's tables")
+            raise self._damaged_error(f"the schema {name} holds another program's tables")
         self._run(
             f"CREATE TABLE {self._table} (id boolean PRIMARY KEY, "
             "uuid text NOT NULL, schema_version bigint NOT NULL, catalogue text NOT NULL)"
         )
 
     def _lock(self) -> tuple[str, int, str]:
-        """Hold the row of the store; what it says."""
+        """Lock the row of the store and return its values."""
         self._run(
             f"INSERT INTO {self._table} VALUES (TRUE, %s, 0, '{{}}') ON CONFLICT DO NOTHING",
             [uuid4().hex],
@@ -159,18 +162,18 @@ class _Making:
         columns = "uuid, schema_version, catalogue"
         row = self._run(f"SELECT {columns} FROM {self._table} FOR UPDATE").fetchone()
         if row is None:
-            raise self._damaged("it does not say which store it is")
+            raise self._damaged_error("it does not say which store it is")
         uuid, version, known = row
         return uuid, version, known
 
-    def _look_again(self, role: str) -> Schema:
-        """Look whether it is still ours to use, for the role that began."""
+    def _inspect_again(self, role: str) -> Schema:
+        """Check that the schema is still ours to use, for the role that began."""
         names = [STORE, *self._dictionary.kinds]
-        question = look_question(self._connection, self._connections.schema, names, role)
+        question = inspection_sql(self._connection, self._connections.schema, names, role)
         rows = self._run(question).fetchall()
-        return read_answer(rows, self._connections.place, self._connections.schema)
+        return read_inspection(rows, self._connections.place, self._connections.schema)
 
-    def _damaged(self, reason: str) -> StoreDamaged:
+    def _damaged_error(self, reason: str) -> StoreDamaged:
         return StoreDamaged(self._connections.place, reason)
 
     def _run(self, statement: Any, given: list[Any] | None = None) -> psycopg.Cursor[Any]:

@@ -11,15 +11,15 @@ import psycopg
 from herdbook.adapters.postgres.begin import (
     Mode,
     begin,
-    microseconds,
-    opening_statements,
-    time_of,
+    begin_statements,
+    epoch_microseconds,
+    from_epoch_microseconds,
 )
 from herdbook.adapters.postgres.bounded_connection import BoundedConnection
 from herdbook.adapters.postgres.connect import is_near
-from herdbook.adapters.postgres.connection_pool import Connections
-from herdbook.adapters.postgres.errors import translate_commit
-from herdbook.adapters.sql.dialect import quoted
+from herdbook.adapters.postgres.connection_pool import ConnectionPool
+from herdbook.adapters.postgres.errors import translate_commit_error
+from herdbook.adapters.sql.dialect import quote_name
 from herdbook.adapters.sql.session import SqlSession, Tables
 from herdbook.domain.errors import AlreadyExists, HerdbookError, StoreUnavailable
 from herdbook.domain.journal import Head
@@ -32,17 +32,17 @@ Statement = tuple[str, list[Any] | None]
 
 COMMIT = "COMMIT"
 TOGETHER = 4
-"""How many changes go into one statement."""
+"""How many changes are combined into one statement."""
 
 
-class Talk:
-    """One transaction's statements, each batch on one way to the server and back.
+class StatementRunner:
+    """Runs the statements of one transaction, each batch in one round trip to the server.
 
-    A server of this machine is nearer than the driver's pipeline is quick (0.1 ms): it gets the
+    A server of this machine answers faster than the driver's pipeline works (0.1 ms): it gets the
     statements of a batch one by one.
     """
 
-    def __init__(self, connection: BoundedConnection, connections: Connections) -> None:
+    def __init__(self, connection: BoundedConnection, connections: ConnectionPool) -> None:
         self._connection = connection
         self._connections = connections
         self._is_near = is_near(connection)
@@ -50,19 +50,19 @@ class Talk:
         self._pid = os.getpid()
 
     def begin(self, mode: Mode, question: str = "", argument: str = "") -> list[tuple[Any, ...]]:
-        """Begin the transaction, and give the answer to a first question about `$1`."""
+        """Begin the transaction; returns the rows of a first question about `$1`."""
         return begin(self._connection, mode, self._connections.patience, question, argument)
 
-    def begin_with(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
-        """Begin a transaction for reading with its first statements; the rows of the last one."""
+    def begin_reading_with(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
+        """Begin a read transaction with its first statements; returns the rows of the last one."""
         if self._is_near or self._connection.is_direct is None:
             self.begin(Mode.READ)
             return self(statements)
-        first = opening_statements(Mode.READ, self._connections.patience)
+        first = begin_statements(Mode.READ, self._connections.patience)
         return self([*((each, None) for each in first), *statements])
 
     def __call__(self, statements: Sequence[Statement]) -> list[tuple[Any, ...]]:
-        """Run statements and give the rows of the last one; an error of any of them is raised."""
+        """Run statements and return the rows of the last one; an error of any of them is raised."""
         self._check_usable()
         *earlier, (sql, parameters) = statements
         if self._is_near:
@@ -73,7 +73,7 @@ class Talk:
             if not earlier:
                 self._cursor.execute(sql.encode(), parameters)
             else:
-                # Were a COMMIT refused because the session is shared, its answer would seem lost.
+                # If a COMMIT were refused because the session is shared, it would seem lost.
                 prepare = False if sql == COMMIT else None
                 with self._connection.pipeline():
                     for before, given in earlier:
@@ -81,25 +81,26 @@ class Talk:
                     self._cursor.execute(sql.encode(), parameters, prepare=prepare)
         except psycopg.Error:
             if earlier:
-                # The driver takes for prepared what the server has skipped behind the error.
+                # The driver takes statements for prepared that the server skipped after the error.
                 self._connection.close()
             raise
-        # Asking the cursor for its description would take longer than fetching a row.
+        # Reading the cursor's description would take longer than fetching a row.
         result = self._cursor.pgresult
         return self._cursor.fetchall() if result is not None and result.nfields else []
 
     def commit(self, statements: Sequence[Statement]) -> None:
-        """Run the last statements and commit; a transaction that had failed is not committed."""
+        """Run the last statements and commit; raises StoreUnavailable if a statement had failed."""
         if statements and not self._is_near:
             self([*statements, (COMMIT, None)])
-            told = self._cursor.statusmessage
+            status = self._cursor.statusmessage
         else:
             if statements:
                 self(statements)
             self._check_usable()
-            told = (self._connection.run_script(COMMIT.encode())[-1].command_status or b"").decode()
-        if told != COMMIT:
-            # The server calls this a success.
+            result = self._connection.run_script(COMMIT.encode())[-1]
+            status = (result.command_status or b"").decode()
+        if status != COMMIT:
+            # The server reports a rollback here as a success.
             reason = "a statement of this transaction had failed, so nothing was written"
             raise StoreUnavailable(self._connections.place, reason)
 
@@ -110,42 +111,42 @@ class Talk:
         if self._connection.closed:
             raise StoreUnavailable(place, "the connection of this transaction broke")
 
-    def translate(self, error: psycopg.Error) -> HerdbookError:
-        """An error of a statement as ours."""
-        return self._connections.translate(error)
+    def translate_error(self, error: psycopg.Error) -> HerdbookError:
+        """The Herdbook error for an error of a statement."""
+        return self._connections.translate_error(error)
 
-    def translate_commit(self, error: psycopg.Error) -> HerdbookError:
-        """An error of the commit as ours."""
-        return translate_commit(error, self._connections.place, self._connections.patience)
+    def translate_commit_error(self, error: psycopg.Error) -> HerdbookError:
+        """The Herdbook error for an error of the commit."""
+        return translate_commit_error(error, self._connections.place, self._connections.patience)
 
 
-def moment_question(tables: Tables) -> str:
-    """The question for the time and the head of the space `$1`, also where it has none."""
+def moment_sql(tables: Tables) -> str:
+    """The query for the time and the head of the space `$1`, also if it has none."""
     heads = tables[HEADS]
     return (
-        f"SELECT {microseconds('clock_timestamp()')}, {heads.column_list} "
+        f"SELECT {epoch_microseconds('clock_timestamp()')}, {heads.column_list} "
         f"FROM (SELECT) AS one LEFT JOIN {heads.name} ON space = $1"
     )
 
 
-def lock_question(tables: Tables) -> str:
-    """The question that locks the head of the space `$1`, and for the time when that was done."""
+def lock_sql(tables: Tables) -> str:
+    """The query that locks the head of the space `$1`, with the time at which it was locked."""
     heads = tables[HEADS]
-    # The time is taken outside, so that it is read when the lock is held.
+    # The time is selected outside, so that it is read while the lock is held.
     return (
-        f"SELECT {microseconds('clock_timestamp()')}, {heads.column_list} FROM (SELECT "
+        f"SELECT {epoch_microseconds('clock_timestamp()')}, {heads.column_list} FROM (SELECT "
         f"{heads.column_list} FROM {heads.name} WHERE space = $1 FOR UPDATE) AS locked"
     )
 
 
-def read_moment(tables: Tables, row: Sequence[Any]) -> tuple[datetime, Head | None]:
-    """The time and the head in the answer to either question."""
+def read_moment_row(tables: Tables, row: Sequence[Any]) -> tuple[datetime, Head | None]:
+    """The time and the head in the answer to either query."""
     now, *head = row
-    return time_of(now), tables[HEADS].row(head) if head[0] is not None else None
+    return from_epoch_microseconds(now), tables[HEADS].row(head) if head[0] is not None else None
 
 
-def _combined(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """Several changes in one statement, in which none sees what the others do."""
+def _combine(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Combine several changes into one statement, in which none sees what the others do."""
     for start in range(0, len(statements), TOGETHER):
         *before, (sql, parameters) = statements[start : start + TOGETHER]
         if before:
@@ -158,20 +159,20 @@ def _combined(statements: Sequence[Statement]) -> Iterator[Statement]:
 class PostgresSession(SqlSession):
     """A transaction on a Postgres server.
 
-    What nobody waits for an answer to is held back and goes to the server with what comes next, at
-    the latest with the commit: every answer costs a way there and back.
+    Statements whose answer nobody waits for are held back and sent with the next one, at the latest
+    with the commit: every answer costs a round trip.
     """
 
     def __init__(
         self,
-        talk: Talk,
+        runner: StatementRunner,
         tables: Tables,
         space: str,
         moment: tuple[datetime, Head | None] | None = None,
     ) -> None:
-        """A transaction that has begun at a moment, or that begins with its first question."""
+        """Use a transaction that has begun at a moment, or that begins with its first statement."""
         super().__init__(self._run, tables, space)
-        self._talk = talk
+        self._runner = runner
         self._has_begun = moment is not None
         self._held_back: list[Statement] = []
         if moment is not None:
@@ -179,8 +180,8 @@ class PostgresSession(SqlSession):
 
     @cached_property
     def _moment(self) -> tuple[datetime, Head | None]:
-        question = moment_question(self._tables).replace("$1", "%s")
-        return read_moment(self._tables, self._run(question, [self._space])[0])
+        question = moment_sql(self._tables).replace("$1", "%s")
+        return read_moment_row(self._tables, self._run(question, [self._space])[0])
 
     @property
     def now(self) -> datetime:
@@ -192,14 +193,18 @@ class PostgresSession(SqlSession):
 
     def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
         held_back, self._held_back = self._held_back, []
-        statements = [*_combined(held_back), (sql, parameters)]
+        statements = [*_combine(held_back), (sql, parameters)]
         has_begun, self._has_begun = self._has_begun, True
         try:
-            return self._talk(statements) if has_begun else self._talk.begin_with(statements)
+            return (
+                self._runner(statements)
+                if has_begun
+                else self._runner.begin_reading_with(statements)
+            )
         except psycopg.errors.UniqueViolation as error:
             raise AlreadyExists(error.diag.table_name or "row", self._space) from error
         except psycopg.Error as error:
-            raise self._talk.translate(error) from error
+            raise self._runner.translate_error(error) from error
 
     def append(self, kind: Kind[E], rows: Sequence[E]) -> None:
         table = self._tables[kind]
@@ -209,7 +214,7 @@ class PostgresSession(SqlSession):
         if kind is not HEADS:
             super().replace(kind, rows)
             return
-        # It is there: we hold its lock.
+        # The row exists: we hold its lock.
         table = self._tables[kind]
         self._held_back += [
             (table.replace_one, table.replace_one_parameters(self._space, row)) for row in rows
@@ -218,18 +223,18 @@ class PostgresSession(SqlSession):
     def commit(self) -> None:
         held_back, self._held_back = self._held_back, []
         try:
-            self._talk.commit(list(_combined(held_back)))
+            self._runner.commit(list(_combine(held_back)))
         except psycopg.errors.UniqueViolation as error:
             raise AlreadyExists(error.diag.table_name or "row", self._space) from error
         except psycopg.Error as error:
-            raise self._talk.translate_commit(error) from error
+            raise self._runner.translate_commit_error(error) from error
 
     def walk(self, steps: Sequence[EdgeMapping], starts: Sequence[Node]) -> list[tuple[Node, Node]]:
         """Follow edges with one recursive statement."""
         branches = []
         for step in steps:
             table = self._tables[step.kind].name
-            source, target = f"e.{quoted(step.source)}", f"e.{quoted(step.target)}"
+            source, target = f"e.{quote_name(step.source)}", f"e.{quote_name(step.target)}"
             branches.append(
                 f"SELECT '{step.target_role}' COLLATE \"C\" AS role, {target} AS node "
                 f"FROM {table} e WHERE reached.role = '{step.source_role}' AND e.space = %s "

@@ -1,4 +1,4 @@
-"""Rows in Postgres."""
+"""The Postgres store: sessions over pooled connections."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,17 +7,17 @@ from functools import partial
 from typing import Self
 
 from herdbook.adapters.postgres.begin import Mode, begin
-from herdbook.adapters.postgres.connection_pool import Connections
+from herdbook.adapters.postgres.connection_pool import ConnectionPool
 from herdbook.adapters.postgres.dialect import POSTGRES
 from herdbook.adapters.postgres.schema import describe, refuse_newer
 from herdbook.adapters.postgres.session import (
     PostgresSession,
-    Talk,
-    lock_question,
-    moment_question,
-    read_moment,
+    StatementRunner,
+    lock_sql,
+    moment_sql,
+    read_moment_row,
 )
-from herdbook.adapters.sql.dialect import quoted
+from herdbook.adapters.sql.dialect import quote_name
 from herdbook.adapters.sql.session import Tables
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head
@@ -37,11 +37,11 @@ class PostgresStore:
         self.dictionary = dictionary
         self.ids = ids
         self.patience = patience
-        self._connections: Connections | None = Connections(url, patience=patience)
+        self._connections: ConnectionPool | None = ConnectionPool(url, patience=patience)
         self.url = self._connections.place
-        self._within = quoted(self._connections.schema)
+        self._within = quote_name(self._connections.schema)
         self._tables = Tables(POSTGRES, self._within)
-        self._lock, self._moment = lock_question(self._tables), moment_question(self._tables)
+        self._lock, self._moment = lock_sql(self._tables), moment_sql(self._tables)
         try:
             self.uuid, self.schema_version = retry(
                 partial(describe, self._connections, dictionary, create=create), patience
@@ -50,7 +50,7 @@ class PostgresStore:
             self.close()
             raise
 
-    def _pool(self) -> Connections:
+    def _pool(self) -> ConnectionPool:
         if self._connections is None:
             raise StoreUnavailable(self.url, "it has been closed here")
         return self._connections
@@ -59,43 +59,44 @@ class PostgresStore:
     def transaction(self, space: str, *, write: bool) -> Iterator[PostgresSession]:
         area_of(space)
         connections = self._pool()
-        with connections.borrowed() as connection:
-            talk = Talk(connection, connections)
+        with connections.borrow() as connection:
+            runner = StatementRunner(connection, connections)
             if write:
-                moment = self._begin_writing(talk, space)
+                moment = self._begin_writing(runner, space)
             else:
-                # Only who has asked something sees what was there at that moment.
-                (row,) = talk.begin(Mode.READ, self._moment, space)
-                moment = read_moment(self._tables, row)
-            yield PostgresSession(talk, self._tables, space, moment)
+                # The first query fixes the moment that the transaction sees.
+                (row,) = runner.begin(Mode.READ, self._moment, space)
+                moment = read_moment_row(self._tables, row)
+            yield PostgresSession(runner, self._tables, space, moment)
 
     @contextmanager
     def immediate_read(self, space: str) -> Iterator[PostgresSession]:
         area_of(space)
         connections = self._pool()
-        with connections.borrowed() as connection:
-            yield PostgresSession(Talk(connection, connections), self._tables, space)
+        with connections.borrow() as connection:
+            yield PostgresSession(StatementRunner(connection, connections), self._tables, space)
 
-    def _begin_writing(self, talk: Talk, space: str) -> tuple[datetime, Head | None]:
+    def _begin_writing(self, runner: StatementRunner, space: str) -> tuple[datetime, Head | None]:
         """Lock the space's head: the next writer waits here until this one has ended."""
-        rows = talk.begin(Mode.WRITE, self._lock, space)
+        rows = runner.begin(Mode.WRITE, self._lock, space)
         if not rows:
-            # No head says yet who may write here; an upgrade waits for this lock, and we for it.
+            # There is no head yet that says which versions may write here; an upgrade waits for
+            # this lock, and this transaction for an upgrade.
             schema = f"SELECT schema_version FROM {self._within}.store FOR SHARE"
-            ((version,),) = talk([(schema, None)])
+            ((version,),) = runner([(schema, None)])
             refuse_newer(self.url, version, self.dictionary)
             heads = self._tables[HEADS]
             fresh = HEADS.entity(
                 schema_version=self.dictionary.version, oldest_writer=self.dictionary.oldest_writer
             )
-            talk([(heads.insert_one, [space, *heads.values(fresh)])])
-            rows = talk([(self._lock.replace("$1", "%s"), [space])])
-        return read_moment(self._tables, rows[0])
+            runner([(heads.insert_one, [space, *heads.values(fresh)])])
+            rows = runner([(self._lock.replace("$1", "%s"), [space])])
+        return read_moment_row(self._tables, rows[0])
 
     def spaces(self) -> list[str]:
         connections = self._pool()
         question = f"SELECT space FROM {self._tables[HEADS].name} ORDER BY space"
-        with connections.borrowed() as connection:
+        with connections.borrow() as connection:
             rows = begin(connection, Mode.READ, connections.patience, question)
             return [space for (space,) in rows]
 

@@ -1,4 +1,4 @@
-"""What two SQL engines disagree on."""
+"""What SQL engines disagree on."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -18,38 +18,38 @@ _write_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class Execute(Protocol):
-    """Runs one statement and gives its rows."""
+    """Runs one statement and returns its rows."""
 
     def __call__(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]: ...
 
 
 @frozen(eq=False)
 class Dialect:
-    """One engine's way of saying it."""
+    """How one engine writes types, parameters and conditions."""
 
     parameter: str
     """How a parameter is marked."""
     types: Mapping[str, str]
     """The column type for each type of the dictionary."""
     array_types: Mapping[str, str]
-    """What to cast a list of such values to."""
+    """The element type to which a list of such values is cast."""
     moment_to_db: Convert
     moment_from_db: Convert
     among: Callable[[str, str], str]
-    """How to say that a column has one of the values of a list."""
+    """The condition that a column has one of the values of a list."""
     hash_of: Callable[[str], str] | None = None
-    """How an index stands for a long text; None where there are no indexes."""
+    """The expression by which an index stores a long text; None if there are no indexes."""
 
-    def array(self, column: Column) -> str:
+    def array_parameter(self, column: Column) -> str:
         """A parameter that carries a list of values of this column."""
         return f"{self.parameter}::{self.array_types[column.type_name]}[]"
 
-    def one(self, column: Column) -> str:
+    def value_parameter(self, column: Column) -> str:
         """A parameter that carries one value of this column."""
         return f"{self.parameter}::{self.array_types[column.type_name]}"
 
     def to_db(self, column: Column) -> Convert | None:
-        """How a value becomes a parameter; None where it is one already."""
+        """The function that turns a value into a parameter; None if it is one already."""
         converters: dict[str, Convert] = {
             "moment": self.moment_to_db,
             "choice": enum_value,
@@ -61,7 +61,7 @@ class Dialect:
         return converters.get(column.type_name)
 
     def from_db(self, column: Column) -> Convert | None:
-        """How a fetched value becomes one of the domain's; None where it is one already."""
+        """The function that turns a fetched value into the domain's; None if it is one already."""
         choices = choices_by_value(column).__getitem__
         converters: dict[str, Convert] = {
             "moment": self.moment_from_db,
@@ -74,18 +74,18 @@ class Dialect:
         return converters.get(column.type_name)
 
 
-def naive(value: datetime) -> datetime:
-    """A time without its zone, for engines that keep UTC by convention."""
+def drop_zone(value: datetime) -> datetime:
+    """A time without its zone, for engines that store UTC by convention."""
     return value.replace(tzinfo=None)
 
 
-def quoted(name: str) -> str:
-    """A name of the dictionary as SQL; some of them are reserved words."""
+def quote_name(name: str) -> str:
+    """A name of the dictionary as an SQL identifier; some of them are reserved words."""
     return f'"{name}"'
 
 
-def literal(value: Any) -> str:
-    """A default of the dictionary as SQL."""
+def default_literal(value: Any) -> str:
+    """A default value of the dictionary as an SQL literal."""
     match value:
         case None:
             return "NULL"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from herdbook.adapters.sql.dialect import Dialect, Execute
-from herdbook.adapters.sql.statements import Table
+from herdbook.adapters.sql.statements import SqlTable
 from herdbook.domain.errors import AlreadyExists, NotFound
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import Query
@@ -18,12 +18,12 @@ class Tables:
     def __init__(self, dialect: Dialect, within: str) -> None:
         self.dialect = dialect
         self.within = within
-        self._tables: dict[Kind[Any], Table[Any]] = {}
+        self._tables: dict[Kind[Any], SqlTable[Any]] = {}
 
-    def __getitem__(self, kind: Kind[E]) -> Table[E]:
+    def __getitem__(self, kind: Kind[E]) -> SqlTable[E]:
         table = self._tables.get(kind)
         if table is None:
-            table = self._tables[kind] = Table(kind, self.dialect, self.within)
+            table = self._tables[kind] = SqlTable(kind, self.dialect, self.within)
         return table
 
 
@@ -60,7 +60,7 @@ class SqlSession:
         table = self._tables[kind]
         wanted = [kind.key_of(row) for row in rows]
         if len(set(wanted)) < len(wanted):
-            raise AlreadyExists(kind.title, str(self._first_taken(kind, wanted)))
+            raise AlreadyExists(kind.title, str(self._first_duplicate(kind, wanted)))
         if len(rows) == 1:
             done = self._execute(table.insert_one, [self._space, *table.values(rows[0])])
         else:
@@ -72,7 +72,7 @@ class SqlSession:
             taken = next(key for key in wanted if key not in inserted)
             raise AlreadyExists(kind.title, str(taken))
 
-    def _first_taken(self, kind: Kind[Any], wanted: Sequence[Any]) -> Any:
+    def _first_duplicate(self, kind: Kind[Any], wanted: Sequence[Any]) -> Any:
         """The first key that is there already, or came before in the same batch."""
         there = zip(wanted, self.get(kind, wanted), strict=True)
         seen = {key for key, row in there if row is not None}
@@ -104,5 +104,5 @@ class SqlSession:
             self._execute(self._tables[kind].delete_many, [self._space, list(keys)])
 
     @staticmethod
-    def _lists(table: Table[E], rows: Sequence[E]) -> list[list[Any]]:
+    def _lists(table: SqlTable[E], rows: Sequence[E]) -> list[list[Any]]:
         return [list(column) for column in zip(*map(table.values, rows), strict=True)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from herdbook.adapters.sql.dialect import Convert, Dialect, quoted
+from herdbook.adapters.sql.dialect import Convert, Dialect, quote_name
 from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.kinds import Column, Kind
 from herdbook.ports.engine.query import Query, Range
@@ -14,13 +14,13 @@ Parameters = list[Any]
 SPACE = "space"
 
 
-class Table(Generic[E]):
-    """One kind's table: every statement about it, written once."""
+class SqlTable(Generic[E]):
+    """The table of one kind: every statement about it, built once."""
 
     def __init__(self, kind: Kind[E], dialect: Dialect, within: str) -> None:
         self.kind = kind
         self.dialect = dialect
-        self.name = f"{within}.{quoted(kind.name)}"
+        self.name = f"{within}.{quote_name(kind.name)}"
         self.columns = list(kind.columns.values())
         self.key = kind.columns[kind.key]
         self._incoming = [(c.name, dialect.to_db(c)) for c in self.columns]
@@ -52,20 +52,20 @@ class Table(Generic[E]):
 
     @cached_property
     def column_list(self) -> str:
-        """The columns, quoted."""
-        return ", ".join(quoted(c.name) for c in self.columns)
+        """The names of the columns, quoted, with commas between them."""
+        return ", ".join(quote_name(c.name) for c in self.columns)
 
     @cached_property
     def get_one(self) -> str:
-        """Fetch by one key."""
-        p, key = self.dialect.parameter, quoted(self.kind.key)
+        """Select one row by its key."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
         return f"SELECT {self.column_list} FROM {self.name} WHERE space = {p} AND {key} = {p}"
 
     @cached_property
     def get_many(self) -> str:
-        """Fetch by a list of keys, in no particular order."""
-        p, key = self.dialect.parameter, quoted(self.kind.key)
-        keys = self.dialect.array(self.key)
+        """Select rows by a list of keys, in no particular order."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
+        keys = self.dialect.array_parameter(self.key)
         return (
             f"SELECT {self.column_list} FROM {self.name} "
             f"WHERE space = {p} AND {self.dialect.among(key, keys)}"
@@ -73,18 +73,18 @@ class Table(Generic[E]):
 
     @cached_property
     def insert_one(self) -> str:
-        """Put in one row unless its key or a unique is taken; tells the key if it went in."""
+        """Insert one row unless its key or a unique is taken; returns the key if inserted."""
         p = self.dialect.parameter
-        values = ", ".join(self.dialect.one(c) for c in self.columns)
+        values = ", ".join(self.dialect.value_parameter(c) for c in self.columns)
         return (
             f"INSERT INTO {self.name} (space, {self.column_list}) VALUES ({p}, {values}) "
-            f"ON CONFLICT DO NOTHING RETURNING {quoted(self.kind.key)}"
+            f"ON CONFLICT DO NOTHING RETURNING {quote_name(self.kind.key)}"
         )
 
     @cached_property
     def append_one(self) -> str:
-        """Put in one row; that its key is free is known."""
-        values = ", ".join(self.dialect.one(c) for c in self.columns)
+        """Insert one row whose key is known to be free."""
+        values = ", ".join(self.dialect.value_parameter(c) for c in self.columns)
         return (
             f"INSERT INTO {self.name} (space, {self.column_list}) "
             f"VALUES ({self.dialect.parameter}, {values})"
@@ -92,23 +92,26 @@ class Table(Generic[E]):
 
     @cached_property
     def insert_many(self) -> str:
-        """Put in rows given as one list per column; tells the keys of those that went in."""
+        """Insert rows given as one list per column; returns the keys of those inserted."""
         p = self.dialect.parameter
-        lists = ", ".join(f"unnest({self.dialect.array(c)})" for c in self.columns)
+        lists = ", ".join(f"unnest({self.dialect.array_parameter(c)})" for c in self.columns)
         return (
             f"INSERT INTO {self.name} (space, {self.column_list}) SELECT {p}, {lists} "
-            f"ON CONFLICT DO NOTHING RETURNING {quoted(self.kind.key)}"
+            f"ON CONFLICT DO NOTHING RETURNING {quote_name(self.kind.key)}"
         )
 
     @cached_property
-    def _changeable(self) -> list[Column]:
+    def _changeable_columns(self) -> list[Column]:
         return [c for c in self.columns if c.name != self.kind.key]
 
     @cached_property
     def replace_one(self) -> str:
-        """Overwrite one row; parameters are all columns but the key, the space, the key."""
-        p, key = self.dialect.parameter, quoted(self.kind.key)
-        changes = ", ".join(f"{quoted(c.name)} = {self.dialect.one(c)}" for c in self._changeable)
+        """Update one row; parameters are all columns but the key, the space, the key."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
+        changes = ", ".join(
+            f"{quote_name(c.name)} = {self.dialect.value_parameter(c)}"
+            for c in self._changeable_columns
+        )
         return f"UPDATE {self.name} SET {changes} WHERE space = {p} AND {key} = {p} RETURNING {key}"
 
     def replace_one_parameters(self, space: str, row: E) -> Parameters:
@@ -119,12 +122,15 @@ class Table(Generic[E]):
 
     @cached_property
     def replace_many(self) -> str:
-        """Overwrite rows given as one list per column."""
-        p, key = self.dialect.parameter, quoted(self.kind.key)
+        """Update rows given as one list per column."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
         lists = ", ".join(
-            f"unnest({self.dialect.array(c)}) AS {quoted(c.name)}" for c in self.columns
+            f"unnest({self.dialect.array_parameter(c)}) AS {quote_name(c.name)}"
+            for c in self.columns
         )
-        changes = ", ".join(f"{quoted(c.name)} = fresh.{quoted(c.name)}" for c in self._changeable)
+        changes = ", ".join(
+            f"{quote_name(c.name)} = fresh.{quote_name(c.name)}" for c in self._changeable_columns
+        )
         return (
             f"UPDATE {self.name} AS kept SET {changes} FROM (SELECT {lists}) AS fresh "
             f"WHERE kept.space = {p} AND kept.{key} = fresh.{key} RETURNING kept.{key}"
@@ -132,20 +138,20 @@ class Table(Generic[E]):
 
     @cached_property
     def delete_many(self) -> str:
-        """Take out rows by a list of keys."""
-        p, key = self.dialect.parameter, quoted(self.kind.key)
-        keys = self.dialect.array(self.key)
+        """Delete rows by a list of keys."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
+        keys = self.dialect.array_parameter(self.key)
         return f"DELETE FROM {self.name} WHERE space = {p} AND {self.dialect.among(key, keys)}"
 
     def select(self, space: str, query: Query[E]) -> tuple[str, Parameters]:
         """A query as a statement and its parameters."""
         where, parameters = self._where(space, query)
         if query.after is not None:
-            condition, more = self._behind(query)
+            condition, more = self._after(query)
             where, parameters = f"{where} AND {condition}", parameters + more
         way = " DESC" if query.descending else ""
         order = ", ".join(
-            quoted(name) + way + (" NULLS LAST" if self.kind.columns[name].optional else "")
+            quote_name(name) + way + (" NULLS LAST" if self.kind.columns[name].optional else "")
             for name in query.order
         )
         limit = "" if query.limit is None else f" LIMIT {query.limit:d}"
@@ -155,7 +161,7 @@ class Table(Generic[E]):
         )
 
     def count(self, space: str, query: Query[E]) -> tuple[str, Parameters]:
-        """How many rows a query admits, as a statement and its parameters."""
+        """The number of rows that a query admits, as a statement and its parameters."""
         where, parameters = self._where(space, query)
         return f"SELECT count(*) FROM {self.name} WHERE {where}", parameters
 
@@ -177,17 +183,17 @@ class Table(Generic[E]):
         return " AND ".join(conditions), parameters
 
     def _equal(self, column: Column, value: Any) -> tuple[str, Parameters]:
-        name = quoted(column.name)
+        name = quote_name(column.name)
         if value is None:
             return f"{name} IS NULL", []
-        mark, given = self.dialect.one(column), self.parameter(column, value)
+        mark, given = self.dialect.value_parameter(column), self.parameter(column, value)
         if column.type_name == "name" and self.dialect.hash_of:
             hashed = self.dialect.hash_of
             return f"{hashed(name)} = {hashed(mark)} AND {name} = {mark}", [given, given]
         return f"{name} = {mark}", [given]
 
     def _among(self, column: Column, values: Sequence[Any]) -> tuple[str, Parameters]:
-        name, mark = quoted(column.name), self.dialect.array(column)
+        name, mark = quote_name(column.name), self.dialect.array_parameter(column)
         given = [self.parameter(column, value) for value in values if value is not None]
         condition, parameters = self.dialect.among(name, mark), [given]
         if column.type_name == "name" and self.dialect.hash_of:
@@ -199,7 +205,7 @@ class Table(Generic[E]):
         return condition, parameters
 
     def _between(self, column: Column, bounds: Range) -> tuple[str, Parameters]:
-        name, mark = quoted(column.name), self.dialect.one(column)
+        name, mark = quote_name(column.name), self.dialect.value_parameter(column)
         conditions, parameters = [], []
         for bound, sign in (
             (bounds.low, ">" if bounds.above else ">="),
@@ -210,26 +216,26 @@ class Table(Generic[E]):
                 parameters.append(self.parameter(column, bound))
         return " AND ".join(conditions) or f"{name} IS NOT NULL", parameters
 
-    def _behind(self, query: Query[E]) -> tuple[str, Parameters]:
-        """Rows behind the last one seen: later in some field, equal in all before it."""
+    def _after(self, query: Query[E]) -> tuple[str, Parameters]:
+        """Rows after the last one seen: later in some field, equal in all before it."""
         ways: list[str] = []
         parameters: Parameters = []
         equal: list[str] = []
         equal_parameters: Parameters = []
         for name, value in zip(query.order, query.after or (), strict=True):
             column = self.kind.columns[name]
-            mark, given = self.dialect.one(column), self.parameter(column, value)
+            mark, given = self.dialect.value_parameter(column), self.parameter(column, value)
             sign = "<" if query.descending else ">"
             if value is not None:
-                later = f"{quoted(name)} {sign} {mark}"
+                later = f"{quote_name(name)} {sign} {mark}"
                 if column.optional:
-                    later = f"({later} OR {quoted(name)} IS NULL)"
+                    later = f"({later} OR {quote_name(name)} IS NULL)"
                 ways.append(" AND ".join([*equal, later]))
                 parameters += [*equal_parameters, given]
             same, more = (
-                (f"{quoted(name)} IS NULL", [])
+                (f"{quote_name(name)} IS NULL", [])
                 if value is None
-                else (f"{quoted(name)} = {mark}", [given])
+                else (f"{quote_name(name)} = {mark}", [given])
             )
             equal.append(same)
             equal_parameters += more

@@ -1,13 +1,13 @@
-"""SQL over any store: one read-only query, and how to start an engine's own prompt.
+"""SQL over any store: one read-only query, and the engine's own shell.
 
-`stores.ask` is the way in. A DuckDB file (`duckdb_file`) and the rows of a store that knows no SQL
-(`lending`) are asked in a process of their own: `sandbox` starts it, `sandbox_process` is what runs
-there, and `syntax` holds back whatever it does not know as harmless. Messages between the two are
-`frames`, in which rows travel as `values`. `postgres` asks a server, `words` reads its SQL, `masks`
-hides secrets, and `programs` says how to start `psql` or `duckdb`. None of this is an engine: it
-stands on them.
+`query.ask` is the entry point. A DuckDB file (`duckdb_file`) and the rows of a store without SQL
+(`duckdb_copy`) are queried in a separate process: `sandbox` starts it, `sandbox_process` runs
+there, and `duckdb_syntax` refuses everything that it does not know as harmless. Messages between
+the two are `frames`, in which rows travel as `result_values`. `postgres` queries a server,
+`postgres_lexer` reads its SQL, `redaction` hides secrets, and `native_shell` starts `psql` or
+`duckdb`. None of this is an engine: it uses them.
 
-In every answer the fields of the dictionary that are secret read `***`. The engines' own prompts
+In every answer the fields of the dictionary that are secret read `***`. The engines' own shells
 show what the engine shows.
 """
 
@@ -21,7 +21,7 @@ __all__ = ["Answer", "ask"]
 
 
 def __getattr__(name: str) -> Any:
-    # The process that runs a query is in this package too, and starts without the dictionary.
+    # The process that runs a query is in this package too, and does not import the dictionary.
     if name == "Answer":
         from herdbook.adapters.sql_query.result import Answer  # noqa: PLC0415
 

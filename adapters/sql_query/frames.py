@@ -1,15 +1,15 @@
-"""Messages between the process that asks and the one that answers: a size, then so many bytes."""
+"""Messages between the querying process and the sandbox: a size, then that many bytes."""
 
 import os
 import struct
 
 _SIZE = struct.Struct("<Q")
 LARGEST = 256 * 2**20
-"""No message is longer: an answer that is would not fit into the memory of whoever asked."""
+"""The size of the longest message: a longer answer would not fit into the caller's memory."""
 
 
 class Closed(Exception):
-    """The other end is gone, or says what it never should."""
+    """The other end is gone, or sends what it never should."""
 
 
 def send(descriptor: int, message: bytes) -> None:

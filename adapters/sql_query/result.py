@@ -1,23 +1,20 @@
-"""What a query comes back with, and how it is refused."""
+"""The result of a query."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from attrs import frozen
 
-from herdbook.adapters.sql_query.refusal import ONE_QUERY, refused, too_slow
 from herdbook.adapters.sql_query.result_values import plain_value
-
-__all__ = ["ONE_QUERY", "Answer", "Row", "answer_of", "refused", "too_slow"]
 
 Row = tuple[Any, ...]
 
 
 @frozen
 class Answer:
-    """The rows of a query; `cut` when there were more than were asked for.
+    """The rows of a query; `cut` if there were more than the limit.
 
-    Times are in UTC, and what is kept as JSON is decoded.
+    Times are in UTC, and stored JSON is decoded.
     """
 
     columns: tuple[str, ...]
@@ -25,10 +22,10 @@ class Answer:
     cut: bool = False
 
 
-def answer_of(
+def make_answer(
     columns: Iterable[str], fetched: Sequence[Row], documents: Iterable[int], limit: int
 ) -> Answer:
-    """The answer in fetched rows, one more than the limit if there are more."""
+    """The answer from fetched rows, which are one more than the limit if there are more."""
     places = frozenset(documents)
     rows = [
         tuple(plain_value(each, document=at in places) for at, each in enumerate(row))

@@ -1,4 +1,4 @@
-"""Values of an answer: as people get them, and as text between two processes."""
+"""Values of an answer: as callers get them, and as JSON between two processes."""
 
 import json
 from base64 import b64decode, b64encode
@@ -32,12 +32,12 @@ _FROM_TEXT: dict[str, Callable[[Any], Any]] = {
 
 
 def plain_value(value: Any, *, document: bool) -> Any:
-    """A fetched value as an answer tells it: times in UTC, and what is kept as JSON decoded."""
+    """A fetched value as an answer has it: times in UTC, stored JSON decoded."""
     if document and isinstance(value, str):
         return json.loads(value)
     match value:
         case datetime():
-            # Every store keeps UTC; DuckDB does so without saying it.
+            # Every store keeps UTC; DuckDB's times do not name their zone.
             return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
         case dict():
             return {key: plain_value(each, document=False) for key, each in value.items()}
@@ -47,7 +47,7 @@ def plain_value(value: Any, *, document: bool) -> Any:
 
 
 def encode_value(value: Any) -> Any:
-    """A value as JSON can carry it; what is of no type that we know becomes text."""
+    """A value as JSON can carry it; values of unknown types become text."""
     if value is None or isinstance(value, str | int | float):  # a bool is an int
         return value
     if isinstance(value, list | tuple):
@@ -63,7 +63,7 @@ def encode_value(value: Any) -> Any:
 
 
 def decode_value(value: Any) -> Any:
-    """The value behind `encode_value`. Raises ValueError, LookupError or TypeError for others."""
+    """The value that `encode_value` encoded; ValueError, LookupError or TypeError for others."""
     if not isinstance(value, dict):
         return value
     content = value[_CONTENT]

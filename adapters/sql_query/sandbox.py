@@ -1,6 +1,6 @@
-"""A DuckDB that can be asked and can do nothing else, in a process that can be ended.
+"""Runs queries in a restricted DuckDB, in a process that can be killed.
 
-What runs there is `sandbox_process`. It is kept for a while for the next query.
+The process runs `sandbox_process`. It is kept for a while for the next query.
 """
 
 import atexit
@@ -17,13 +17,13 @@ from time import monotonic
 from typing import Any
 
 from herdbook.adapters.sql_query import frames
-from herdbook.adapters.sql_query.refusal import TOO_MUCH_MEMORY, refused, too_slow
+from herdbook.adapters.sql_query.refusal import TOO_MUCH_MEMORY, query_error, timeout_error
 from herdbook.adapters.sql_query.result import Answer
 from herdbook.adapters.sql_query.result_values import decode_value
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreFull, StoreUnavailable
 
 Tables = dict[str, dict[str, str]]
-"""For each table the SQL by which the process makes it, fills it or sees it in a file."""
+"""For each table the SQL by which the process creates, fills or reads it."""
 
 NO_DUCKDB = (
     "SQL over it is answered by the package duckdb, which is not installed; "
@@ -33,22 +33,22 @@ NO_DUCKDB = (
 _COMMAND = (sys.executable, "-P", "-m", "herdbook.adapters.sql_query.sandbox_process")
 _MOST_MEMORY = 4 * 2**30
 _IDLE_SECONDS = 10.0
-"""For how long a process is kept for the next query."""
+"""For how many seconds a process is kept for the next query."""
 
 
 class Deadline:
-    """How long a query may take, from when it was asked: all that is done for it counts."""
+    """The time limit of a query, from the call on: everything done for it counts."""
 
     def __init__(self, patience: float) -> None:
         self.patience = patience
         self._end = monotonic() + patience
 
     @property
-    def left(self) -> float:
-        """The seconds that are left; InvalidValue when there are none."""
+    def seconds_left(self) -> float:
+        """The seconds that are left. Raises InvalidValue if there are none."""
         seconds = self._end - monotonic()
         if seconds <= 0:
-            raise too_slow(self.patience)
+            raise timeout_error(self.patience)
         return seconds
 
 
@@ -56,7 +56,7 @@ Feed = Callable[[list[str]], Iterator[tuple[str, dict[str, list[Any]]]]]
 """The rows of some tables, a part at a time: the table, and a list for each of its columns."""
 
 
-def ask_sandbox(
+def query_sandbox(
     sql: str,
     tables: Tables,
     *,
@@ -66,10 +66,10 @@ def ask_sandbox(
     paths: Sequence[Path] = (),
     feed: Feed | None = None,
 ) -> Answer:
-    """Ask one query over some tables: those of a database file at `paths`, or rows from `feed`.
+    """Run one query over some tables: those of a database file at `paths`, or rows from `feed`.
 
-    Raises InvalidValue where the query is refused, takes too long or needs too much memory, and
-    StoreDamaged, StoreFull or StoreUnavailable where the file cannot be read.
+    Raises InvalidValue if the query is refused, takes too long or needs too much memory, and
+    StoreDamaged, StoreFull or StoreUnavailable if the file cannot be read.
     """
     request = {
         "sql": sql,
@@ -85,24 +85,24 @@ def ask_sandbox(
             for table, columns in feed(reply["rows"]) if feed else ():
                 process.send({"table": table})
                 process.send(columns)
-                _ = deadline.left
+                _ = deadline.seconds_left
             reply = process.exchange({})
     if "columns" not in reply:
         raise _error(reply, place)
     try:
         rows = [tuple(map(decode_value, row)) for row in reply["rows"]]
     except RecursionError as error:
-        raise refused("has a value in its answer that is nested too deep") from error
+        raise query_error("has a value in its answer that is nested too deep") from error
     return Answer(tuple(reply["columns"]), rows, cut=bool(reply["cut"]))
 
 
-def prepare() -> None:
-    """Start the process for a query that is about to be asked: until it is there takes 0.2 s."""
-    _IDLE.give_back(_IDLE.take() or _Process())
+def start_process() -> None:
+    """Start the process for a query that will be asked soon: starting it takes 0.2 s."""
+    _IDLE.give_back(_IDLE.take() or _QueryProcess())
 
 
 def memory_limit() -> int:
-    """How many bytes a query may take: half of what the machine has, and not more than 4 GiB."""
+    """How many bytes a query may use: half of the machine's memory, and at most 4 GiB."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -113,7 +113,7 @@ def memory_limit() -> int:
 def _error(reply: dict[str, Any], place: str) -> HerdbookError:
     match reply:
         case {"refused": reason}:
-            return refused(str(reason))
+            return query_error(str(reason))
         case {"damaged": reason}:
             return StoreDamaged(place, str(reason))
         case {"full": reason}:
@@ -125,8 +125,8 @@ def _error(reply: dict[str, Any], place: str) -> HerdbookError:
     return StoreUnavailable(place, "the process that answers queries has not answered")
 
 
-class _Process:
-    """The other process, as this one has it."""
+class _QueryProcess:
+    """The other process, seen from this one."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - this Python, and a module of ours
@@ -138,13 +138,13 @@ class _Process:
         )
 
     def send(self, message: dict[str, Any]) -> None:
-        """Tell it something. Raises frames.Closed."""
+        """Send it a message. Raises frames.Closed."""
         if self._process.stdin is None:
             raise frames.Closed
         frames.send(self._process.stdin.fileno(), json.dumps(message).encode())
 
     def exchange(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Tell it something and wait for what it says. Raises frames.Closed."""
+        """Send it a message and wait for its reply. Raises frames.Closed."""
         self.send(message)
         if self._process.stdout is None:
             raise frames.Closed
@@ -154,11 +154,11 @@ class _Process:
         return reply
 
     def kill(self) -> None:
-        """End it now. Any thread may."""
+        """Kill it now. May be called by any thread."""
         self._process.kill()
 
     def end(self) -> int:
-        """End it and clear up; how it ended."""
+        """Kill it and close its pipes; returns its exit code."""
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -166,33 +166,33 @@ class _Process:
         return self._process.wait()
 
     def is_running(self) -> bool:
-        """Whether it is there for another query."""
+        """Whether it can take another query."""
         return self._process.poll() is None
 
     def forget(self) -> None:
-        """In a forked child: it is the parent's."""
+        """In a forked child: leave it alone, because it is the parent's."""
         self._process.returncode = 0
 
 
-class _Idle:
+class _IdleProcess:
     """The process that waits for the next query, if there is one, for a while."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._process: _Process | None = None
+        self._process: _QueryProcess | None = None
         self._timer: threading.Timer | None = None
         self._is_hooked = False
 
-    def take(self) -> _Process | None:
-        """Have it, alone."""
+    def take(self) -> _QueryProcess | None:
+        """Take the idle process, for one user."""
         with self._mutex:
             process, self._process = self._process, None
             if self._timer is not None:
                 self._timer.cancel()
         return process
 
-    def give_back(self, process: _Process) -> None:
-        """Let it wait for the next query."""
+    def give_back(self, process: _QueryProcess) -> None:
+        """Keep a process for the next query."""
         with self._mutex:
             if not self._is_hooked:
                 self._is_hooked = True
@@ -206,7 +206,7 @@ class _Idle:
             surplus.end()
 
     def end(self) -> None:
-        """End it: nobody has asked for a while, or this process ends."""
+        """End it: there was no query for a while, or this process ends."""
         process = self.take()
         if process is not None:
             process.end()
@@ -219,18 +219,22 @@ class _Idle:
         self._process = None
 
 
-_IDLE = _Idle()
+_IDLE = _IdleProcess()
 
 
 @contextmanager
-def _process(deadline: Deadline, place: str) -> Iterator[_Process]:
-    """A process for one query, ended when its time has passed and kept if all went well."""
+def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
+    """A process for one query, killed when its time has passed and kept if all went well."""
     process = _IDLE.take()
-    if process is not None and not process.is_running():  # somebody has killed it
+    if process is not None and not process.is_running():  # it was killed
         process.end()
         process = None
-    process = process or _Process()
-    timer = threading.Timer(deadline.left, process.kill)
+    process = process or _QueryProcess()
+    try:
+        timer = threading.Timer(deadline.seconds_left, process.kill)
+    except BaseException:
+        _IDLE.give_back(process)
+        raise
     timer.daemon = True
     timer.start()
     is_well = False
@@ -238,8 +242,8 @@ def _process(deadline: Deadline, place: str) -> Iterator[_Process]:
         yield process
         is_well = True
     except frames.Closed as error:
-        _ = deadline.left  # raises when that was why
-        raise _death(process.end(), place) from error
+        _ = deadline.seconds_left  # raises if that was the reason
+        raise _exit_error(process.end(), place) from error
     finally:
         timer.cancel()
         timer.join()
@@ -249,10 +253,10 @@ def _process(deadline: Deadline, place: str) -> Iterator[_Process]:
             process.end()
 
 
-def _death(code: int, place: str) -> HerdbookError:
-    """The error of a process that ended by itself: most of them found no memory."""
+def _exit_error(code: int, place: str) -> HerdbookError:
+    """The error of a process that ended by itself: most of them ran out of memory."""
     if code in {-signal.SIGKILL, -signal.SIGABRT}:
-        return refused(TOO_MUCH_MEMORY)
+        return query_error(TOO_MUCH_MEMORY)
     how = signal.strsignal(-code) if code < 0 else f"code {code}"
     reason = f"the process that answers queries has ended ({how}). Nothing was changed"
     return StoreUnavailable(place, reason)

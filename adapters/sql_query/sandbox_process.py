@@ -1,9 +1,9 @@
 """The process in which DuckDB answers queries; `sandbox` starts it.
 
-DuckDB hears an interrupt only between two steps of a query, and a function may take minutes and
-gigabytes for one. So a query runs here, where it can be killed, may write no file, and gets no more
-memory than it is given. The process answers one query after the other on its standard input, each
-in an instance of its own, and ends with the one who asks.
+DuckDB checks for an interrupt only between two steps of a query, and a function may take minutes
+and gigabytes for one. So a query runs here, where it can be killed, may write no file, and gets no
+more memory than it is given. The process answers one query after the other on its standard input,
+each in an instance of its own, and ends with the process that asks.
 """
 
 import json
@@ -18,7 +18,7 @@ from secrets import token_hex
 from typing import Any
 
 from herdbook.adapters.sql_query import frames
-from herdbook.adapters.sql_query.refusal import ONE_QUERY, TOO_MUCH_MEMORY, first_line, refused
+from herdbook.adapters.sql_query.refusal import ONE_QUERY, TOO_MUCH_MEMORY, first_line, query_error
 from herdbook.adapters.sql_query.result_values import encode_value, plain_value
 from herdbook.domain.errors import InvalidValue, StoreDamaged, StoreFull
 
@@ -26,37 +26,37 @@ Message = dict[str, Any]
 
 _ASKS, _ANSWERS = 0, 1
 _SHARE = 0.7
-"""How much of the memory DuckDB may plan with; what functions take comes on top of that."""
+"""The share of the memory that DuckDB may plan with; functions take more on top of that."""
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _DEEP = "has a value in its answer that is nested too deep; cast it to text"
 
 
 def main() -> None:
-    """Answer queries until there are none."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is typed to the one who asks, who ends us
+    """Answer queries until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the parent, which ends this process
     for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         resource.setrlimit(kind, (0, 0))
-    threading.Thread(target=_end_with_the_asker, daemon=True).start()
-    with suppress(ImportError):  # that it is missing is told to whoever asks
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    with suppress(ImportError):  # a query reports that it is missing
         import_module("herdbook.adapters.sql_query.duckdb_syntax")
         import_module("herdbook.adapters.duckdb.instance")
     with suppress(frames.Closed):
         while True:
-            _reply(_outcome(json.loads(frames.receive(_ASKS))))
+            _reply(_handle_request(json.loads(frames.receive(_ASKS))))
 
 
-def _end_with_the_asker() -> None:
-    """Do not go on with a query when the one who asked is gone."""
+def _exit_with_parent() -> None:
+    """End during a query too when the process that asked is gone."""
     poll = select.poll()
     poll.register(_ASKS, 0)  # nothing but a hang-up
     poll.poll()
     os._exit(0)
 
 
-def _outcome(request: Message) -> Message:
+def _handle_request(request: Message) -> Message:
     _limit_memory(request["memory"])
     try:
-        import duckdb  # noqa: PLC0415 - what is missing is told
+        import duckdb  # noqa: PLC0415 - the reply says if it is missing
     except ImportError:
         return {"missing": "duckdb"}
     try:
@@ -66,10 +66,10 @@ def _outcome(request: Message) -> Message:
 
 
 def _failure(error: Exception, place: str) -> Message:
-    """What to say of an error: the query's own fault, or the file's."""
+    """The reply for an error: the query is at fault, or the file."""
     import duckdb  # noqa: PLC0415
 
-    from herdbook.adapters.duckdb.errors import translated  # noqa: PLC0415
+    from herdbook.adapters.duckdb.errors import translate_error  # noqa: PLC0415
 
     match error:
         case InvalidValue(reason=reason):
@@ -86,48 +86,50 @@ def _failure(error: Exception, place: str) -> Message:
             | duckdb.PermissionException()
         ):
             return {"refused": first_line(error)}
-    found = translated(error, place)
+    found = translate_error(error, place)
     kind = {StoreDamaged: "damaged", StoreFull: "full"}.get(type(found), "unavailable")
     return {kind: getattr(found, "reason", str(found))}
 
 
 def _limit_memory(size: int) -> None:
-    # Not every system counts this; then it is for whoever waits to end a query that takes too much.
+    # Not every system enforces this; then only the parent's time limit ends the query.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
 def _answer(request: Message) -> Message:
     from herdbook.adapters.duckdb.instance import open_instance  # noqa: PLC0415
-    from herdbook.adapters.sql_query.duckdb_syntax import tables_in, tree_of  # noqa: PLC0415
+    from herdbook.adapters.sql_query.duckdb_syntax import find_tables, parse_query  # noqa: PLC0415
 
     settings = {"memory_limit": f"{int(request['memory'] * _SHARE) >> 20}MiB"}
     with open_instance(request["paths"], settings=settings) as connection:
-        tree = tree_of(connection, request["sql"])
-        named = tables_in(tree, request["tables"])
+        tree = parse_query(connection, request["sql"])
+        named = find_tables(tree, request["tables"])
         if request["paths"]:
             _attach(connection, request)
         else:
-            _take_rows(connection, request["tables"], named)
+            _receive_rows(connection, request["tables"], named)
         return _ask(connection, tree, request["sql"], request["limit"])
 
 
 def _attach(connection: Any, request: Message) -> None:
-    """See the tables of a file through views that hide what is secret.
+    """Make the tables of a file visible through views that hide secrets.
 
-    The file itself is attached under a name made for this one query, which it cannot know.
+    The file itself is attached under a random name for this one query, which the query cannot know.
     """
     within = f"herd_{token_hex(16)}"
-    literal = request["paths"][0].replace("'", "''")
-    connection.execute(f"ATTACH '{literal}' AS {within} (TYPE duckdb, READ_ONLY)")
+    from herdbook.adapters.duckdb.instance import quote_text  # noqa: PLC0415
+
+    path = quote_text(request["paths"][0])
+    connection.execute(f"ATTACH {path} AS {within} (TYPE duckdb, READ_ONLY)")
     for name, table in request["tables"].items():
         connection.execute(
             f'CREATE VIEW "{name}" AS SELECT {table["visible"]} FROM {within}.main."{name}"'
         )
 
 
-def _take_rows(connection: Any, tables: Message, named: set[str]) -> None:
-    """Make the tables, and fill those that the query names with what the asker then sends."""
+def _receive_rows(connection: Any, tables: Message, named: set[str]) -> None:
+    """Create the tables, and fill those that the query names with the rows that are then sent."""
     for table in tables.values():
         connection.execute(table["create"])
     _reply({"rows": sorted(named)})
@@ -141,16 +143,16 @@ def _ask(connection: Any, tree: Message, sql: str, limit: int) -> Message:
 
     (statement,) = connection.extract_statements(sql)
     if statement.type is not duckdb.StatementType.SELECT:
-        raise refused(ONE_QUERY)
+        raise query_error(ONE_QUERY)
     if statement.named_parameters:
-        raise refused("has parameters, to which nobody gives values")
+        raise query_error("has parameters, to which nobody gives values")
     asked = connection.execute(statement)
     columns = [(str(name), str(type_name)) for name, type_name, *_ in asked.description]
     zoned = {type_name for _, type_name in columns if _ZONED in type_name}
     if zoned - {_ZONED}:
-        raise refused("has a time with a zone in a list or a struct; cast it to TIMESTAMP")
+        raise query_error("has a time with a zone in a list or a struct; cast it to TIMESTAMP")
     if zoned:
-        asked = connection.execute(_without_zones(connection, tree, columns))
+        asked = connection.execute(_cast_zones_to_utc(connection, tree, columns))
     fetched = asked.fetchmany(limit + 1)
     documents = [type_name == "JSON" for _, type_name in columns]
     rows = [
@@ -163,8 +165,11 @@ def _ask(connection: Any, tree: Message, sql: str, limit: int) -> Message:
     return {"columns": [name for name, _ in columns], "rows": rows, "cut": len(fetched) > limit}
 
 
-def _without_zones(connection: Any, tree: Message, columns: list[tuple[str, str]]) -> str:
-    """The same query with its times in UTC and without a zone: others need one more package."""
+def _cast_zones_to_utc(connection: Any, tree: Message, columns: list[tuple[str, str]]) -> str:
+    """The same query with its times in UTC and without a zone.
+
+    Fetching times with a zone would need another package.
+    """
     written = connection.execute(
         "SELECT json_deserialize_sql(?::JSON)", [json.dumps(tree)]
     ).fetchall()

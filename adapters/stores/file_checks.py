@@ -2,7 +2,7 @@
 
 Engines follow links and open whatever they find. A store that came with a clone or an archive may
 hold a link in the place of one of its files, and the engine would then read, overwrite or create a
-file somewhere else. So every file of a store is looked at first, and opened only if it is a regular
+file somewhere else. So every file of a store is checked first, and opened only if it is a regular
 file with one name that belongs to this account.
 """
 
@@ -24,11 +24,11 @@ _KINDS = (
 
 
 def require_regular(path: Path, place: str) -> os.stat_result | None:
-    """The status of a regular file with one name, not followed if it is a link; None if absent.
+    """The status of a regular file with one name, links not followed; None if it is absent.
 
     Raises StoreUnavailable for a symbolic link, a folder, a named pipe, a socket, a device, a file
-    with a second name (a hard link), and where the path cannot be looked at. `place` is the store
-    that the error speaks of.
+    with a second name (a hard link), and if its status cannot be read. `place` is the store that
+    the error names.
     """
     try:
         status = path.lstat()
@@ -48,32 +48,39 @@ def require_regular(path: Path, place: str) -> os.stat_result | None:
 def require_own(status: os.stat_result, path: Path, place: str) -> None:
     """Raise StoreUntrusted if the file or folder belongs to another account.
 
-    Ours are the account this process acts for and, for root under sudo, the one that called sudo.
-    A store that this user trusted may belong to anybody.
+    Ours are the account this process acts for and, for root under sudo, the one that called sudo. A
+    store that this user trusted may belong to anybody.
     """
-    if status.st_uid in _own_accounts() or is_trusted(identity_at(Path(place))):
+    if status.st_uid in _accepted_accounts() or is_trusted(identity_at(Path(place))):
         return
     owners = f"{path.name} belongs to the account {status.st_uid} and not to {os.geteuid()}"
     raise StoreUntrusted(place, owners)
 
 
-def belongs_to_us(path: Path) -> bool:
-    """Whether a file or folder belongs to this account; true where nothing is there.
+def require_own_file(path: Path, place: str) -> None:
+    """Raise as `require_regular` and `require_own` do, for a file that exists."""
+    status = require_regular(path, place)
+    if status is not None:
+        require_own(status, path, place)
 
-    Raises StoreUnavailable where it cannot be looked at.
+
+def is_own_account(path: Path) -> bool:
+    """Whether a file or folder belongs to this account; true if it does not exist.
+
+    Raises StoreUnavailable if its status cannot be read.
     """
     try:
-        return path.lstat().st_uid in _own_accounts()
+        return path.lstat().st_uid in _accepted_accounts()
     except FileNotFoundError:
         return True
     except OSError as error:
         raise StoreUnavailable(str(path), error.strerror or str(error)) from error
 
 
-def _own_accounts() -> set[int]:
+def _accepted_accounts() -> set[int]:
     accounts = {os.geteuid()}
     caller = os.environ.get("SUDO_UID", "")
-    # Only digits of ASCII: int() would take more.
+    # Only ASCII digits: int() accepts more.
     if os.geteuid() == 0 and caller.isascii() and caller.isdecimal():
         accounts.add(int(caller))
     return accounts

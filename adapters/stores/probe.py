@@ -1,29 +1,23 @@
-"""What is to be seen at a store's URL, without creating, upgrading or loading anything."""
+"""Probe a store's URL without creating, upgrading or loading anything there."""
 
-from importlib import import_module
-
+from herdbook.adapters.stores.engine_spec import load
+from herdbook.adapters.stores.registry import find_spec
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 
 PATIENCE = 3.0
-_LOOKS = {
-    "lmdb": "herdbook.adapters.lmdb.probe",
-    "duckdb": "herdbook.adapters.duckdb.probe",
-    "postgresql": "herdbook.adapters.postgres.probe",
-    "postgres": "herdbook.adapters.postgres.probe",
-}
 
 
-def look(url: str, patience: float = PATIENCE) -> StoreProbe:
-    """See whether a store is there, how large it is and by which schema it is laid out.
+def probe(url: str, patience: float = PATIENCE) -> StoreProbe:
+    """Say whether a store is at a URL, how large it is and which version its schema has.
 
-    What stands in the way is told in `problem`, not raised.
+    What prevents that is given in `problem` and not raised.
     """
-    module = _LOOKS.get(url.partition("://")[0])
-    if module is None:
+    spec = find_spec(url)
+    if spec is None or not spec.probe:
         return NO_STORE
     try:
-        sight: StoreProbe = import_module(module).look(url, patience)
+        sight: StoreProbe = load(spec.probe)(url, patience)
     except HerdbookError as error:
         return StoreProbe(exists=None, problem=str(error))
     except ImportError as error:
@@ -34,13 +28,12 @@ def look(url: str, patience: float = PATIENCE) -> StoreProbe:
 def is_missing(url: str, patience: float = PATIENCE) -> bool:
     """Whether there is no store at a URL, without waiting for others where that can be avoided.
 
-    False where it cannot be told: opening it then says what stands in the way.
+    False where it cannot be told: opening the store then says why.
     """
-    module = _LOOKS.get(url.partition("://")[0])
+    spec = find_spec(url)
     try:
-        answer = getattr(import_module(module), "is_missing", None) if module else None
-        if answer is not None:
-            return bool(answer(url))
+        if spec is not None and spec.is_missing:
+            return bool(load(spec.is_missing)(url))
     except (HerdbookError, ImportError, OSError):
         return False
-    return look(url, patience).exists is False
+    return probe(url, patience).exists is False

@@ -1,15 +1,19 @@
-"""What the URLs of stores hold: the paths of files, and passwords nobody may see."""
+"""Reads the URLs of stores: the paths of files, and passwords that nobody may see."""
 
 import re
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+from herdbook.adapters.stores.engine_spec import Medium
+from herdbook.adapters.stores.registry import find_spec
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.location.settings import SERVERS
 
 
 def path_of(url: str) -> Path:
-    """The path in a file's URL, which no error repeats: people put passwords into URLs."""
+    """The path in a file's URL.
+
+    Raises InvalidValue, which does not repeat the URL: people put passwords into URLs.
+    """
     scheme, _, rest = url.partition("://")
     if re.search("[?#]", rest):
         reason = "has something behind its path; a ? or # in it is written %3F or %23"
@@ -27,12 +31,10 @@ def path_of(url: str) -> Path:
     return Path(f"/{path}")
 
 
-_SHOWN = frozenset({"host", "hostaddr", "port", "dbname", "user", "sslmode", "schema", "service"})
-
-
 def shown_url(url: str) -> str:
-    """A URL as people may see it: without a password, wherever in it one was written."""
-    if url.partition("://")[0] not in SERVERS:
+    """A URL as it may be shown: without a password, wherever in it one was written."""
+    spec = find_spec(url)
+    if spec is None or spec.medium is not Medium.SERVER:
         return url
     try:
         parts = urlsplit(url)
@@ -40,6 +42,6 @@ def shown_url(url: str) -> str:
     except ValueError:
         return f"{url.partition('://')[0]}://…"
     user, at, hosts = parts.netloc.rpartition("@")
-    kept = urlencode([(name, value) for name, value in query if name in _SHOWN])
+    kept = urlencode([(name, value) for name, value in query if name in spec.shown_url_options])
     netloc = f"{user.partition(':')[0]}{at}{hosts}"
     return f"{parts.scheme}://{netloc}{parts.path}{'?' if kept else ''}{kept}"

@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 
+from herdbook.adapters.stores.engine_spec import Medium
+from herdbook.adapters.stores.registry import spec_of_scheme
 from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
 from herdbook.domain.errors import StoreUnavailable
 
@@ -26,8 +28,9 @@ FileIdentity = tuple[int, int]
 
 
 def data_file(scheme: str, path: Path) -> Path:
-    """The file that exists exactly if a store of that engine does."""
-    return path / "data.mdb" if scheme == "lmdb" else path
+    """The file that is there exactly when a store of that engine is."""
+    spec = spec_of_scheme(scheme)
+    return path / spec.data_file if spec.data_file else path
 
 
 def identity_of(scheme: str, path: Path) -> FileIdentity | None:
@@ -36,17 +39,13 @@ def identity_of(scheme: str, path: Path) -> FileIdentity | None:
     LMDB's folder and DuckDB's lock file stay for as long as the store does, also when its data is
     restored from a copy.
     """
-    try:
-        status = os.lstat(_standing_for(scheme, path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return status.st_dev, status.st_ino
+    return _identity(_standing_for(path, is_folder=_is_folder(scheme)))
 
 
 def identity_at(place: Path) -> FileIdentity | None:
     """The identity of the store at a path, of either engine; links are followed."""
     real = Path(os.path.realpath(place))
-    return identity_of("lmdb" if real.is_dir() else "duckdb", real)
+    return _identity(_standing_for(real, is_folder=real.is_dir()))
 
 
 def reserve(scheme: str, path: Path) -> FileIdentity:
@@ -54,9 +53,10 @@ def reserve(scheme: str, path: Path) -> FileIdentity:
 
     Returns its identity. Raises StoreUnavailable if it cannot be created.
     """
-    standing = _standing_for(scheme, path)
+    is_folder = _is_folder(scheme)
+    standing = _standing_for(path, is_folder=is_folder)
     try:
-        if scheme == "lmdb":
+        if is_folder:
             standing.mkdir(mode=0o700, exist_ok=True)
         else:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -65,7 +65,7 @@ def reserve(scheme: str, path: Path) -> FileIdentity:
     except OSError as error:
         reason = f"it cannot be made: {error.strerror}. Nothing was written"
         raise StoreUnavailable(str(standing), reason) from error
-    if not (stat.S_ISDIR(status.st_mode) if scheme == "lmdb" else stat.S_ISREG(status.st_mode)):
+    if not (stat.S_ISDIR if is_folder else stat.S_ISREG)(status.st_mode):
         raise StoreUnavailable(str(standing), "something else is in its place")
     return status.st_dev, status.st_ino
 
@@ -81,7 +81,7 @@ def is_trusted(identity: FileIdentity | None) -> bool:
         return False
     try:
         return json.loads(_own_mark(identity).read_bytes()).get("trusted") is True
-    except (FileNotFoundError, ValueError):
+    except (FileNotFoundError, PermissionError, ValueError):
         return False
 
 
@@ -131,8 +131,20 @@ def list_uses() -> list[tuple[str, str]]:
     return sorted((note["url"], note["space"]) for note in notes)
 
 
-def _standing_for(scheme: str, path: Path) -> Path:
-    return path if scheme == "lmdb" else path.with_name(f"{path.name}.lock")
+def _is_folder(scheme: str) -> bool:
+    return spec_of_scheme(scheme).medium is Medium.FOLDER
+
+
+def _standing_for(path: Path, *, is_folder: bool) -> Path:
+    return path if is_folder else path.with_name(f"{path.name}.lock")
+
+
+def _identity(standing: Path) -> FileIdentity | None:
+    try:
+        status = os.lstat(standing)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _own_mark(identity: FileIdentity) -> Path:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from herdbook.adapters.stores.registry import engine_schemes
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.settings import (
     VARIABLES,
@@ -12,6 +13,7 @@ from herdbook.domain.location.settings import (
     Layer,
     Origin,
     Scope,
+    Setting,
     check_setting,
 )
 
@@ -24,7 +26,7 @@ _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 def from_arguments(arguments: Mapping[str, str | None], base: str) -> Layer:
     """The settings given as command-line options, by key."""
     return {
-        key: check_setting(key, value, Origin(f"--{key}"), base)
+        key: _check(key, value, Origin(f"--{key}"), base)
         for key, value in arguments.items()
         if value
     }
@@ -33,7 +35,7 @@ def from_arguments(arguments: Mapping[str, str | None], base: str) -> Layer:
 def from_environment(variables: Mapping[str, str], base: str) -> list[Layer]:
     """The settings of the environment; an empty variable counts as unset."""
     ours = {
-        key: check_setting(key, variables[name], Origin(name), base)
+        key: _check(key, variables[name], Origin(name), base)
         for name, key in VARIABLES.items()
         if variables.get(name)
     }
@@ -49,7 +51,7 @@ def _workflow_layer(path: str, base: str) -> Layer:
     value, rule = path, WORKFLOW_VARIABLE
     if _is_sqlite(Path(base, Path(path).expanduser())):
         value, rule = Scope.WORKTREE, f"{WORKFLOW_VARIABLE} names a SQLite database, left as it is"
-    return {"checkpoints": check_setting("checkpoints", value, Origin(rule), base)}
+    return {"checkpoints": _check("checkpoints", value, Origin(rule), base)}
 
 
 def _is_sqlite(path: Path) -> bool:
@@ -93,8 +95,7 @@ def from_file(path: Path, base: str, name: str = "") -> Layer:
         raise InvalidValue(name, f"[{'.'.join(within)}] must be a table of settings")
     lines = _lines(text, within)
     return {
-        key: check_setting(key, value, Origin(name, lines.get(key)), base)
-        for key, value in table.items()
+        key: _check(key, value, Origin(name, lines.get(key)), base) for key, value in table.items()
     }
 
 
@@ -111,3 +112,7 @@ def _lines(text: str, within: tuple[str, ...]) -> dict[str, int]:
         if equals and (*table, *key)[:-1] == within:
             lines.setdefault(key[-1], number)
     return lines
+
+
+def _check(key: str, value: object, origin: Origin, base: str) -> Setting:
+    return check_setting(key, value, origin, base, engines=engine_schemes())

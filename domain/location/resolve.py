@@ -7,10 +7,11 @@ from urllib.parse import quote_from_bytes
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.settings import (
-    BACKENDS,
     DEFAULT,
     DEFAULT_SCOPES,
+    DEFAULTS,
     USER_AREAS,
+    EngineSchemes,
     Layer,
     Origin,
     Scope,
@@ -102,25 +103,35 @@ def file_url(scheme: str, path: str) -> str:
 
 
 def locate_store(
-    area: Area, layers: Sequence[Layer], paths: RepositoryPaths, resolve_path: ResolvePath
+    area: Area,
+    layers: Sequence[Layer],
+    paths: RepositoryPaths,
+    resolve_path: ResolvePath,
+    engines: EngineSchemes,
 ) -> StoreLocation:
     """Locate the store of an area: by the first setting that counts, else by the default.
 
     Raises InvalidValue if links lead a store of the repository out of its git directory.
     """
-    return _StoreLocator(area, layers, paths, resolve_path).locate()
+    return _StoreLocator(area, layers, paths, resolve_path, engines).locate()
 
 
 class _StoreLocator:
     """The search for one area's store, collecting notes for a person."""
 
     def __init__(
-        self, area: Area, layers: Sequence[Layer], paths: RepositoryPaths, resolve_path: ResolvePath
+        self,
+        area: Area,
+        layers: Sequence[Layer],
+        paths: RepositoryPaths,
+        resolve_path: ResolvePath,
+        engines: EngineSchemes,
     ) -> None:
         self.area = area
         self.layers = layers
         self.paths = paths
         self.resolve_path = resolve_path
+        self.engines = engines
         self.notes: list[str] = []
 
     def locate(self) -> StoreLocation:
@@ -202,15 +213,15 @@ class _StoreLocator:
                 continue
             if not is_url(setting.value) or self._check_trusted(setting, "the URL of a server"):
                 return setting.value, setting.origin
-        return BACKENDS[0], None
+        return str(DEFAULTS["backend"]), None
 
     def _backend_for_path(self, path: str) -> tuple[str, Origin | None]:
         """The engine of a path: by its suffix, else the chosen one."""
-        for backend in BACKENDS:
+        for backend in self.engines.files:
             if path.endswith(f".{backend}"):
                 return backend, None
         backend, by = self._chosen_backend(shared=False)
-        return (BACKENDS[0], None) if is_url(backend) else (backend, by)
+        return (str(DEFAULTS["backend"]), None) if is_url(backend) else (backend, by)
 
 
 def is_within(path: str, root: str) -> bool:

@@ -8,6 +8,7 @@ in it that reaches out of the repository counts only after the user has trusted 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
@@ -29,9 +30,6 @@ DEFAULT_SCOPES: Mapping[Area, Scope] = {
 }
 USER_AREAS = frozenset({Area.RECORD})
 """The areas that belong to the user alone, in whichever repository they are used."""
-BACKENDS = ("lmdb", "duckdb")
-SERVERS = ("postgresql", "postgres")
-SCHEMES = (*BACKENDS, *SERVERS, "memory")
 VARIABLES = {
     "HERDBOOK_STORE": "store",
     **{f"HERDBOOK_{area.upper()}": str(area) for area in Area},
@@ -80,17 +78,25 @@ Layer = Mapping[str, Setting]
 """The settings of one source, by key."""
 
 
-def _check_location(value: object) -> str:
+class EngineSchemes(NamedTuple):
+    """The engines that settings may name, by the schemes of their URLs; the registry has them."""
+
+    files: tuple[str, ...]
+    servers: tuple[str, ...]
+    memory: tuple[str, ...]
+
+
+def _check_location(engines: EngineSchemes, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ValueError
-    if (url := _URL.match(value)) and url[1].lower() not in SCHEMES:
+    if (url := _URL.match(value)) and not any(url[1].lower() in known for known in engines):
         raise ValueError
     return value
 
 
-def _check_backend(value: object) -> str:
+def _check_backend(engines: EngineSchemes, value: object) -> str:
     url = _URL.match(value) if isinstance(value, str) else None
-    if value not in BACKENDS and (url is None or url[1].lower() not in SERVERS):
+    if value not in engines.files and (url is None or url[1].lower() not in engines.servers):
         raise ValueError
     return str(value)
 
@@ -127,16 +133,10 @@ def _check_flag(value: object) -> bool:
     return value
 
 
-_PLACES = (
-    f"a scope ({', '.join(Scope)}), a path, or a URL ({', '.join(f'{s}://' for s in SCHEMES)})"
-)
-KEYS: Mapping[str, tuple[Callable[[object], Any], str]] = {
-    "store": (_check_location, _PLACES),
-    **{str(area): (_check_location, _PLACES) for area in Area},
-    "backend": (
-        _check_backend,
-        f"{' or '.join(map(repr, BACKENDS))}, or the URL of a PostgreSQL server",
-    ),
+Check = tuple[Callable[[object], Any], str]
+"""The check of a setting, and a description of what is allowed."""
+
+_CHECKS: Mapping[str, Check] = {
     "size_limit": (
         _parse_size,
         "how large an LMDB store may grow: bytes, or a text such as '16 GiB'",
@@ -166,7 +166,8 @@ KEYS: Mapping[str, tuple[Callable[[object], Any], str]] = {
         f"how much a skill point takes: 1 to {MOST_POINTS}",
     ),
 }
-"""Every setting: its check, and a description of what is allowed."""
+KEYS = ("store", *map(str, Area), "backend", *_CHECKS)
+"""The keys of all settings."""
 DEFAULTS: Mapping[str, object] = {
     **{str(area): str(scope) for area, scope in DEFAULT_SCOPES.items()},
     "backend": "lmdb",
@@ -189,14 +190,32 @@ USER_ONLY_KEYS = frozenset(
 """The keys that apply to a user's whole record, so that no single repository may set them."""
 
 
-def check_setting(key: str, value: object, origin: Origin, base: str = "") -> Setting:
+@lru_cache(maxsize=4)
+def setting_checks(engines: EngineSchemes) -> Mapping[str, Check]:
+    """The check of every setting, if these are the engines."""
+    urls = ", ".join(f"{scheme}://" for schemes in engines for scheme in schemes)
+    places = f"a scope ({', '.join(Scope)}), a path, or a URL ({urls})"
+    names = " or ".join(map(repr, engines.files))
+    return {
+        **dict.fromkeys(("store", *map(str, Area)), (partial(_check_location, engines), places)),
+        "backend": (
+            partial(_check_backend, engines),
+            f"{names}, or the URL of a PostgreSQL server",
+        ),
+        **_CHECKS,
+    }
+
+
+def check_setting(
+    key: str, value: object, origin: Origin, base: str = "", *, engines: EngineSchemes
+) -> Setting:
     """A validated setting; raises InvalidValue with its origin, its key and what is allowed.
 
     The error does not repeat the value: it may contain a password.
     """
     if key not in KEYS:
         raise InvalidValue(str(origin), f"{key!r} is no setting; there are {', '.join(KEYS)}")
-    check, allowed = KEYS[key]
+    check, allowed = setting_checks(engines)[key]
     try:
         return Setting(key, check(value), origin, base)
     except ValueError:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.entrypoints.bootstrap import Here, Progress, no_progress
 from herdbook.entrypoints.cli.parser import ParsedCommand, find_operation, parse
+from herdbook.entrypoints.context import AppContext, Progress, no_progress
 from herdbook.entrypoints.operations import error_table
 from herdbook.entrypoints.operations.model import Operation, code_of
 from herdbook.entrypoints.operations.serialize import to_data
@@ -67,14 +67,17 @@ def _run(words: list[str]) -> int:
 
 
 def _call(operation: Operation, call: ParsedCommand) -> int:
-    here = Here(Path(call.folder), os.environ, call.places, progress=_progress(), warn=_warn)
-    answer = code_of(operation.code)(here, **call.arguments)
-    if isinstance(answer, Iterator):
-        answers = _serialize_each(answer)
-        if operation.live and not call.as_json and sys.stdout.isatty():
-            return _exit_code(code_of(operation.live)(answers))
-        return _follow(operation, answers, as_json=call.as_json)
-    data = to_data(answer)
+    here = AppContext.at(
+        Path(call.folder), os.environ, call.places, progress=_progress(), warn=_warn
+    )
+    with here.stores.hold():
+        answer = code_of(operation.code)(here, **call.arguments)
+        if isinstance(answer, Iterator):
+            answers = _serialize_each(answer)
+            if operation.live and not call.as_json and sys.stdout.isatty():
+                return _exit_code(code_of(operation.live)(answers))
+            return _follow(operation, answers, as_json=call.as_json)
+        data = to_data(answer)
     _print(operation, data, as_json=call.as_json, indent=2)
     return _exit_code(data)
 

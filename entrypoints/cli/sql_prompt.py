@@ -4,6 +4,7 @@ import importlib
 import sys
 
 from herdbook.adapters.sql_query import ask
+from herdbook.adapters.stores.registry import is_on_server
 from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.cli.tabular import as_table
 from herdbook.ports.engine.store import Store
@@ -22,7 +23,7 @@ def run_prompt(store: Store, url: str) -> int:
     if on_terminal:
         importlib.import_module("readline")  # lets `input` edit and remember lines
         sys.stderr.write(f"{store.url}\n{HELP}\n")
-    place = url if url.startswith("postgres") else store
+    place = url if is_on_server(url) else store
     while True:
         try:
             line = _next_line(on_terminal=on_terminal)

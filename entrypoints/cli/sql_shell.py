@@ -9,8 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from herdbook.adapters.sql_query.native_shell import OLDEST_DUCKDB, Program, engine_prompt
-from herdbook.adapters.stores.registry import PATIENCE, open_store
+from herdbook.adapters.sql_query.native_shell import (
+    Program,
+    open_native_shell,
+    why_no_native_shell,
+)
+from herdbook.adapters.stores.open_store import PATIENCE, open_store
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.cli.sql_prompt import run_prompt
 
@@ -31,27 +35,16 @@ def shell(url: str, *, write: bool = False, patience: float = PATIENCE) -> int:
     """
     with open_store(url, create=False, patience=patience):
         pass  # it is there, whole, and up to date
-    with engine_prompt(url, write=write, patience=patience) as program:
+    with open_native_shell(url, write=write, patience=patience) as program:
         if program is not None:
             if write:
                 sys.stderr.write(UNJOURNALLED)
                 sys.stderr.flush()
             return run_program(program)
     if write:
-        raise InvalidValue("write", _explain_refusal(url))
+        raise InvalidValue("write", f"{why_no_native_shell(url)}; Herdbook's own prompt only reads")
     with open_store(url, create=False, patience=patience) as store:
         return run_prompt(store, url)
-
-
-def _explain_refusal(url: str) -> str:
-    scheme = url.partition("://")[0]
-    missing = {
-        "duckdb": f"needs DuckDB's program `duckdb`, version {OLDEST_DUCKDB} or newer, on the PATH",
-        "postgres": "needs the program `psql` on the PATH",
-        "postgresql": "needs the program `psql` on the PATH",
-    }
-    reason = missing.get(scheme, f"cannot be had: a store at {scheme}:// has no SQL of its own")
-    return f"{reason}; Herdbook's own prompt only reads"
 
 
 def run_program(program: Program) -> int:
@@ -61,7 +54,7 @@ def run_program(program: Program) -> int:
     on, and the program's end is waited for.
     """
     with _restore_terminal(), _forward_signals() as children:
-        child = subprocess.Popen(  # noqa: S603 - a program that `engine_prompt` has named
+        child = subprocess.Popen(  # noqa: S603 - a program that `open_native_shell` has named
             program.command,
             env={**os.environ, **program.environment},
             pass_fds=program.inherits,

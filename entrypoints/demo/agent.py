@@ -15,7 +15,7 @@ from typing import Any
 from herdbook.adapters.git.worktree_lock import worktree_lock
 from herdbook.domain.errors import AgentHalted, InvalidValue, NotFound, StaleFence
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.demo import scenario
 from herdbook.entrypoints.demo.sandbox import git
 from herdbook.entrypoints.rpc.methods import methods
@@ -32,10 +32,10 @@ class AgentProcess:
     It sends no heartbeats: every task of the demo ends long before the lease of a claim.
     """
 
-    def __init__(self, here: Here, name: str, pace: str, parent: int) -> None:
-        if here.facts is None:
+    def __init__(self, here: AppContext, name: str, pace: str, parent: int) -> None:
+        if here.workspace.facts is None:
             raise InvalidValue("folder", "an agent of the demo works in its repository")
-        self.here, self.common_dir = here, here.facts.common_dir
+        self.here, self.common_dir = here, here.workspace.facts.common_dir
         self.name, self.pace, self.parent = name, scenario.PACES[pace], parent
         self.methods = methods()
         own = self.call("agent.add", name=name, provider=scenario.PROVIDER, pid=os.getpid())
@@ -101,7 +101,7 @@ class AgentProcess:
 
     def commit(self, task_id: str, name: str) -> str:
         """Append to the file of a task and commit it; the hash of the commit."""
-        folder = self.here.folder
+        folder = self.here.workspace.folder
         (file,) = (task.file for task in scenario.TASKS if task.name == name)
         # Two agents share a worktree, and git refuses the second one that writes its index.
         with worktree_lock(self.common_dir, PATIENCE):
@@ -138,8 +138,8 @@ class AgentProcess:
 
 def main(name: str, pace: str, parent: str) -> None:
     """Run one agent with both stores open."""
-    here = Here(Path.cwd(), os.environ)
-    with here.opened(Area.WORK, create=True), here.opened(Area.RECORD, create=True):
+    here = AppContext.at(Path.cwd(), os.environ)
+    with here.open(Area.WORK, create=True), here.open(Area.RECORD, create=True):
         AgentProcess(here, name, pace, int(parent)).run()
 
 

@@ -18,7 +18,7 @@ from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import InitiativeStatus
 from herdbook.domain.record.model import Commit, Standing
 from herdbook.domain.record.standing import EntryContext, commit_entry, tool_entry
-from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.demo import sandbox
 from herdbook.entrypoints.demo.checks import Outcome, problems, read_record, read_work, summary_of
 from herdbook.entrypoints.demo.scenario import (
@@ -58,14 +58,14 @@ class GivenUp(Exception):
     """The demo cannot go on."""
 
 
-def demo(here: Here, *, pace: str, keep: bool) -> Answers:
+def demo(here: AppContext, *, pace: str, keep: bool) -> Answers:
     """Let five agents work on an initiative in a folder of their own; lines, boards, a report."""
     with sandbox.sandbox(keep=keep) as folder:
         folders = sandbox.make_repository(folder)
-        there = Here(folders[MAIN], os.environ, warn=here.warn)
+        there = AppContext.at(folders[MAIN], os.environ, warn=here.warn)
         with (
-            there.opened(Area.WORK, create=True) as work,
-            there.opened(Area.RECORD, create=True) as record,
+            there.open(Area.WORK, create=True) as work,
+            there.open(Area.RECORD, create=True) as record,
         ):
             running = Demo(there, work, record, folder, pace)
             yield {"told": f"{len(AGENTS)} agents come to work in {text_of(folder)}"}
@@ -82,10 +82,12 @@ def demo(here: Here, *, pace: str, keep: bool) -> Answers:
 class Demo:
     """A demo that is running: its processes, and what has been seen in the journal."""
 
-    def __init__(self, here: Here, work: Store, record: Store, folder: Path, pace: str) -> None:
+    def __init__(
+        self, here: AppContext, work: Store, record: Store, folder: Path, pace: str
+    ) -> None:
         self.here, self.folder, self.pace = here, folder, pace
-        self.work = (work, here.space(Area.WORK))
-        self.record = (record, here.space(Area.RECORD))
+        self.work = (work, here.workspace.space(Area.WORK))
+        self.record = (record, here.workspace.space(Area.RECORD))
         self.off: list[str] = []
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.names: dict[str, str] = {}
@@ -184,7 +186,7 @@ class Demo:
 
     def grade(self, agent: str, task_id: str) -> str:
         """Grade a completed task by its commit; the sentence about it."""
-        task, commits = self.names[task_id], sandbox.commits_in(self.here.folder)
+        task, commits = self.names[task_id], sandbox.commits_in(self.here.workspace.folder)
         made = [each.hash for each in commits if (each.task_id, each.author) == (task_id, agent)]
         if not made:
             raise GivenUp(f"{agent} handed in {task!r} without a commit")
@@ -206,7 +208,7 @@ class Demo:
         outcome = Outcome(
             **read(*self.work, read_work),
             **read(*self.record, read_record),
-            git_commits=sandbox.commits_in(self.here.folder),
+            git_commits=sandbox.commits_in(self.here.workspace.folder),
             flaws=[*check(self.work[0]), *check(self.record[0])],
             exit_codes={name: process.poll() for name, process in self.processes.items()},
         )

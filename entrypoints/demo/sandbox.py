@@ -14,7 +14,7 @@ from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state import known_stores
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.demo.scenario import MAIN, TRAILER, WORKTREES
 from herdbook.entrypoints.operations.worktrees import handlers as worktrees_handlers
 
@@ -54,7 +54,7 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
 
 def _register_store(folder: Path, variables: Mapping[str, str]) -> None:
     """Let the store that the demo made in its own home count as made by this user."""
-    place = Here(folder / "app", variables).place(Area.WORK)
+    place = AppContext.at(folder / "app", variables).workspace.place(Area.WORK)
     identity = known_stores.identity_of(place.scheme, path_of(place.url))
     if identity is not None:
         known_stores.add_own(identity, place.url)
@@ -67,7 +67,7 @@ def make_repository(folder: Path) -> dict[str, Path]:
     (app / "README.md").write_text("An app that people sign in to.\n")
     git(app, "add", "README.md")
     git(app, "commit", "--quiet", "--message=begin")
-    here = Here(app, os.environ)
+    here = AppContext.at(app, os.environ)
     folders = {MAIN: app}
     for name in WORKTREES:
         added = worktrees_handlers.add(here, name=name, branch=None, base=MAIN, path=None)

@@ -1,85 +1,107 @@
-"""From the spool into the record: what waits there, found in its place, flushed and confirmed.
-
-A flush that fails leaves the spool as it is and writes down why, for `herdbook doctor`.
-"""
+"""Flush the spool of this user into the record of a context, and when that is due."""
 
 import json
 import time
 from collections.abc import Iterable
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-from herdbook.adapters.user_state import dirs, halt_markers, spool
+from herdbook.adapters.git.event_folders import EventFolders
+from herdbook.adapters.hosts import parse_event
+from herdbook.adapters.stores.registry import is_in_memory
+from herdbook.adapters.user_state import flush_notes, halt_markers, spool
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.events import HookEvent
-from herdbook.entrypoints.bootstrap import Here
-from herdbook.entrypoints.hooks import locate_events
-from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.record import record_ingest
+from herdbook.entrypoints.context import AppContext
+from herdbook.services.record import spool_flush
+from herdbook.services.record.locate_events import locate_events
 from herdbook.services.record.record_ingest import FlushReport
+from herdbook.services.record.spool_flush import EMPTY, Record
 
-REASON = "this agent is halted: it has no skill points left. A person may reinstate it"
+__all__ = ["EMPTY"]
 
 
-def buffered(here: Here) -> list[HookEvent]:
+class _Batch:
+    """The port `EventBatch` over what one reading of the spool found."""
+
+    def __init__(self, taken: spool.SpoolBatch) -> None:
+        self._taken = taken
+        self._lines = {each.id: each for each in taken}
+
+    @property
+    def events(self) -> list[HookEvent]:
+        return [parse_event(*each) for each in self._taken.events]
+
+    def set_aside(self, event_id: str, reason: str) -> None:
+        line = json.dumps(self._lines[event_id]._asdict(), ensure_ascii=False)
+        self._taken.aside.append(spool.RejectedLine(event_id, line, reason))
+
+    def list_aside(self) -> list[tuple[str, str]]:
+        return [(each.place, each.reason) for each in self._taken.aside]
+
+    def confirm(self) -> None:
+        self._taken.confirm()
+
+
+class _Spool:
+    """The port `Spool` over the spool in the state folder."""
+
+    def take(self) -> _Batch:
+        return _Batch(spool.take_batch())
+
+
+def buffered(here: AppContext) -> list[HookEvent]:
     """What waits to be flushed; it stays where it is."""
-    return locate_events.locate(here.variables, spool.read_buffered().events).events
+    batch = _Batch(spool.read_buffered())
+    return locate_events(EventFolders(here.workspace.variables), batch.events).events
 
 
-def flush(here: Here) -> tuple[FlushReport, set[str]]:
+def flush(here: AppContext) -> tuple[FlushReport, set[str]]:
     """Write what waits into the record and let it go; where that fails, it goes on waiting.
 
     Gives what came of it, and the folders of the events whose places are known. Raises InvalidValue
     for a record in memory, which would be gone with the events.
     """
-    if here.place(Area.RECORD).scheme == "memory":
+    if is_in_memory(here.workspace.place(Area.RECORD).url):
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
-    taken = spool.take_batch()
-    located = locate_events.locate(here.variables, taken.events)
-    events = located.events
-    try:
-        report = here.run(Area.RECORD, record_ingest.flush, events) if events else EMPTY
-    except HerdbookError as error:
-        _note_failure(f"{len(events)} events wait: {error}")
-        raise
-    lines = {each.id: each for each in taken}
-    for event_id, reason in report.aside:
-        line = json.dumps(lines[event_id]._asdict(), ensure_ascii=False)
-        taken.aside.append(spool.RejectedLine(event_id, line, reason))
-    mark_halted(here, report.sessions.items())
-    taken.confirm()
-    _note_failure(None)
-    locate_events.note(located)
-    aside = [(each.place, each.reason) for each in taken.aside]
-    return report._replace(aside=aside), located.understood
+    return spool_flush.flush(
+        _record(here),
+        _Spool(),
+        EventFolders(here.workspace.variables),
+        halt_markers,
+        flush_notes,
+        enforce_halt=here.workspace.setting("enforce_halt"),
+    )
 
 
-EMPTY = FlushReport(0, 0, 0, [], {})
+def _record(here: AppContext) -> Record:
+    return Record(partial(here.run, Area.RECORD), partial(here.read, Area.RECORD))
 
 
-def is_due(here: Here) -> bool:
+def is_due(here: AppContext) -> bool:
     """Whether the spool is larger or older than the settings allow."""
     waiting = spool.backlog()
     if waiting.since is None:
         return False
     age = time.time() - waiting.since
-    return bool(age >= here.setting("flush_after") or waiting.size >= here.setting("flush_size"))
+    setting = here.workspace.setting
+    return bool(age >= setting("flush_after") or waiting.size >= setting("flush_size"))
 
 
-def flush_if_due(here: Here) -> None:
+def flush_if_due(here: AppContext) -> None:
     """Flush what has waited for too long; trouble with it is a warning and stops nobody."""
     if is_due(here):
         flush_gently(here)
 
 
-def flush_if_any(here: Here) -> None:
+def flush_if_any(here: AppContext) -> None:
     """Flush whatever waits, for who is about to learn from the whole record."""
     if spool.backlog().since is not None:
         flush_gently(here)
 
 
-def flush_gently(here: Here) -> None:
+def flush_gently(here: AppContext) -> None:
     """Flush; trouble with it is a warning and stops nobody."""
     try:
         flush(here)
@@ -87,30 +109,10 @@ def flush_gently(here: Here) -> None:
         here.warn(f"{error}. What the hooks left is safe and waits in the spool")
 
 
-def mark_halted(here: Here, sessions: Iterable[tuple[str, str]] = ()) -> None:
+def mark_halted(here: AppContext, sessions: Iterable[tuple[str, str]] = ()) -> None:
     """Keep a marker for every halted agent and its sessions, if halts are to be enforced."""
-    enforced = here.setting("enforce_halt")
-
-    def question(uow: UnitOfWork) -> tuple[str, dict[str, str], list[str]]:
-        if not enforced:
-            return uow.node, {}, []
-        agents = [each.agent for each in record_ingest.standings_with(uow) if not each.active]
-        return uow.node, record_ingest.halted_sessions(uow, list(sessions)), agents
-
-    record, found, agents = here.read(Area.RECORD, question)
-    halt_markers.set_halts(
-        record,
-        {session: f"{agent}: {REASON}" for session, agent in found.items()},
-        {agent: f"{agent}: {REASON}" for agent in agents},
-    )
-
-
-def last_failure() -> str | None:
-    """Why the last flush did not work; None if it did."""
-    try:
-        return _failure_file().read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
+    enforce_halt = here.workspace.setting("enforce_halt")
+    spool_flush.mark_halted(_record(here), halt_markers, sessions, enforce_halt=enforce_halt)
 
 
 def as_answer(report: FlushReport) -> dict[str, Any]:
@@ -121,19 +123,3 @@ def as_answer(report: FlushReport) -> dict[str, Any]:
         "uncounted": report.uncounted,
         "aside": [{"event": place, "reason": reason} for place, reason in report.aside],
     }
-
-
-def _failure_file() -> Path:
-    return dirs.state_folder() / "flush-failed"
-
-
-def _note_failure(reason: str | None) -> None:
-    file = _failure_file()
-    if reason is None:
-        file.unlink(missing_ok=True)
-        return
-    try:
-        dirs.make_private(file.parent)
-        dirs.write_private(file, reason)
-    except OSError:  # where the disk is full it cannot be noted either, and must not hide why
-        return

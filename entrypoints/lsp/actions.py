@@ -9,7 +9,7 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.lsp.comment_positions import Mark
 from herdbook.entrypoints.lsp.lenses import SHOW, short
 from herdbook.entrypoints.operations.serialize import to_data
@@ -73,7 +73,7 @@ def _of_thread(remark: PhaseThread, about: list[Any]) -> list[dict[str, Any]]:
     return made
 
 
-def execute(here: Here, command: str, arguments: Any) -> tuple[Any, str | None]:
+def execute(here: AppContext, command: str, arguments: Any) -> tuple[Any, str | None]:
     """Do what a command says; its answer, and a sentence for whoever called it."""
     params = _params(arguments)
     if command == REPLY:
@@ -88,7 +88,7 @@ def execute(here: Here, command: str, arguments: Any) -> tuple[Any, str | None]:
     return answer, None if tell is None else tell(answer)
 
 
-def _operation(name: str) -> Callable[[Here, Any], Any]:
+def _operation(name: str) -> Callable[[AppContext, Any], Any]:
     from herdbook.entrypoints.rpc.methods import methods  # noqa: PLC0415 - brings the table
 
     return methods()[name]
@@ -118,7 +118,7 @@ def _given(params: Any, *names: str) -> list[Any]:
     return [*given, *[None] * (len(names) - len(given))]
 
 
-def _reply(here: Here, params: Any) -> Any:
+def _reply(here: AppContext, params: Any) -> Any:
     """Reply in the name of the agent that acts here, else of the person."""
     comment, body, author = _given(params, "comment_id", "body", "author")
     if not isinstance(comment, str):
@@ -136,8 +136,8 @@ def _reply(here: Here, params: Any) -> Any:
     )
 
 
-def _name(here: Here, uow: UnitOfWork) -> str | None:
-    agent = here.acting(uow)
+def _name(here: AppContext, uow: UnitOfWork) -> str | None:
+    agent = here.identity.agent(uow)
     return None if agent is None else agent.name
 
 
@@ -150,7 +150,7 @@ def _dismissal(params: Any) -> str:
     return "agent.dismiss" if of_agent else "proposal.dismiss"
 
 
-def _about(here: Here, params: Any) -> tuple[Any, str]:
+def _about(here: AppContext, params: Any) -> tuple[Any, str]:
     """An agent and its tasks, to be read."""
     (named,) = _given(params, "agent")
     if not isinstance(named, str):

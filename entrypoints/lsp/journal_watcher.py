@@ -65,11 +65,11 @@ class Follower:
     def _round(self, last: int | None) -> int | None:
         """Follow for a while; the number of the last entry, None where there is no store."""
         here = self._see()
-        if not here.is_there(here.place(Area.WORK)):
+        if not here.workspace.is_there(here.workspace.place(Area.WORK)):
             self._over.wait(MISSING)
             return None
-        space, ends = here.space(Area.WORK), time.monotonic() + ROUND
-        with here.opened(Area.WORK) as store:
+        space, ends = here.workspace.space(Area.WORK), time.monotonic() + ROUND
+        with here.open(Area.WORK) as store:
             now = _last(store, space)
             if now != last:
                 # What came before we looked, or is another store's, may be anything.

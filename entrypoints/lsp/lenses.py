@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from herdbook.adapters.git import changes, folder_for_git, worktrees
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.lsp.workspace import Look
 from herdbook.ports.world.git import GitWorktree
 from herdbook.services.agents import editor_comments
@@ -115,11 +115,13 @@ class Lenses:
                 self._until = time.monotonic() + FRESH
         return found
 
-    def _at_work(self, here: Here) -> list[At]:
+    def _at_work(self, here: AppContext) -> list[At]:
         hands = here.read(Area.WORK, editor_comments.agent_assignments)
-        if here.facts is None or not hands:
+        if here.workspace.facts is None or not hands:
             return []
-        listed = [each for each in worktrees.list_worktrees(here.facts) if each.prunable is None]
+        listed = [
+            each for each in worktrees.list_worktrees(here.workspace.facts) if each.prunable is None
+        ]
         known = [each for each in listed if each.worktree_id is not None]
         trees = {each.worktree_id: each for each in known if each.head and not each.is_bare}
         trunk = _trunk(here, listed)
@@ -131,7 +133,7 @@ class Lenses:
                 continue
             base = _base(here, tree, hand) or trunk
             if (tree.path, base) not in touched:
-                touched[tree.path, base] = self._changed(here.variables, tree, base)
+                touched[tree.path, base] = self._changed(here.workspace.variables, tree, base)
             found.append(At(hand, touched[tree.path, base]))
         return found
 
@@ -165,21 +167,21 @@ class Lenses:
         return found
 
 
-def _base(here: Here, tree: GitWorktree, hand: AgentAssignment) -> str | None:
+def _base(here: AppContext, tree: GitWorktree, hand: AgentAssignment) -> str | None:
     """The commit of the branch that the agent's initiative gathers its work on."""
     branch = None if hand.initiative is None else hand.initiative.branch
     if branch is None or branch == tree.branch:
         return None
-    return changes.commit_of(tree.path, f"refs/heads/{branch}", here.variables)
+    return changes.commit_of(tree.path, f"refs/heads/{branch}", here.workspace.variables)
 
 
-def _trunk(here: Here, listed: list[GitWorktree]) -> str | None:
+def _trunk(here: AppContext, listed: list[GitWorktree]) -> str | None:
     """The commit that branches are compared with: the origin's, else the repository's own."""
-    if here.facts is None:
+    if here.workspace.facts is None:
         return None
-    folder = folder_for_git(here.facts)
+    folder = folder_for_git(here.workspace.facts)
     for name in (*TRUNKS, *(each.head for each in listed[:1] if each.head), "main-worktree/HEAD"):
-        commit = changes.commit_of(folder, name, here.variables)
+        commit = changes.commit_of(folder, name, here.workspace.variables)
         if commit is not None:
             return commit
     return None

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.lsp import actions, initialize, lsp_types
 from herdbook.entrypoints.lsp.background_jobs import Errands
 from herdbook.entrypoints.lsp.buffers import Buffers, version_of
@@ -26,7 +26,7 @@ ERROR, WARNING, INFO = 1, 2, 3
 class Outlet(Protocol):
     """The way to the editor; see `herdbook.entrypoints.rpc.writer`."""
 
-    def here(self) -> Here:
+    def here(self) -> AppContext:
         """What is known of the server's folder now."""
 
     def notify(self, method: str, params: Any) -> None:
@@ -39,7 +39,7 @@ class Outlet(Protocol):
 class Language:
     """What one editor sees of Herdbook."""
 
-    def __init__(self, here: Here, outlet: Outlet) -> None:
+    def __init__(self, here: AppContext, outlet: Outlet) -> None:
         self._here = here
         self._outlet = outlet
         self._buffers = Buffers()
@@ -225,7 +225,7 @@ class Language:
         except (HerdbookError, OSError) as error:
             self._failed(error)
             return None
-        self._roots[os.path.realpath(folder or self._here.folder)] = room.workspace.root
+        self._roots[os.path.realpath(folder or self._here.workspace.folder)] = room.workspace.root
         known = self._rooms.setdefault(room.workspace.root, room)
         if known is not room:
             room.close()
@@ -242,11 +242,11 @@ class Language:
         own = Room(self._outlet.here, self._buffers, self._late)
         if folder is None or os.path.realpath(folder) == own.workspace.root:
             return own
-        from herdbook.entrypoints.rpc.workspace_cache import Premises  # noqa: PLC0415 - other folders only
+        from herdbook.entrypoints.server_context import ServerContext  # noqa: PLC0415 - other folders only
 
-        variables = without_repository_variables(self._here.variables)
-        premises = Premises(Path(folder), variables, self._here.arguments)
-        room = Room(premises.here, self._buffers, self._late, premises.close)
+        variables = without_repository_variables(self._here.workspace.variables)
+        server = ServerContext(Path(folder), variables, self._here.workspace.arguments)
+        room = Room(server.call, self._buffers, self._late, server.close)
         if room.workspace.root != own.workspace.root:
             own.close()
             return room

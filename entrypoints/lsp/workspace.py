@@ -10,7 +10,7 @@ from typing import NamedTuple
 from herdbook.adapters.git import changes
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import LineType
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.lsp.buffers import Buffers, Sheet, carried
 from herdbook.entrypoints.lsp.comment_positions import Mark, moved, rewritten
 from herdbook.entrypoints.lsp.positions import numbered, split
@@ -22,7 +22,7 @@ LARGEST = 4 * 2**20
 ATTEMPTS = 3
 """So often marks are set again because somebody typed meanwhile."""
 
-Look = Callable[[], Here]
+Look = Callable[[], AppContext]
 
 
 class Placed(NamedTuple):
@@ -39,9 +39,9 @@ class Workspace:
 
     def __init__(self, look: Look, buffers: Buffers) -> None:
         here = look()
-        top_level = here.facts.top_level if here.facts is not None else None
+        top_level = here.workspace.facts.top_level if here.workspace.facts is not None else None
         self.look = look
-        self.root = os.path.realpath(top_level or here.folder)
+        self.root = os.path.realpath(top_level or here.workspace.folder)
         self._buffers = buffers
         self._loading = threading.Lock()
         self._known: tuple[str | None, Mapping[str, list[PhaseThread]]] | None = None
@@ -71,7 +71,7 @@ class Workspace:
     def remarks(self) -> Mapping[str, list[PhaseThread]]:
         """All remarks on the initiative at hand, by the names of their files."""
         here = self.look()
-        branch = None if here.facts is None else here.facts.branch
+        branch = None if here.workspace.facts is None else here.workspace.facts.branch
         with self._loading:
             known = self._known
             if known is not None and known[0] == branch:
@@ -81,7 +81,10 @@ class Workspace:
             self._known = marker
             try:
                 found = here.read(
-                    Area.WORK, editor_comments.initiative_comments, branch, here.worktree_id
+                    Area.WORK,
+                    editor_comments.initiative_comments,
+                    branch,
+                    here.workspace.worktree_id,
                 )
             except BaseException:
                 self._known = None
@@ -161,7 +164,7 @@ class Workspace:
         """The lines of a file as a commit has it."""
         key = base, name
         if key not in self._bases:
-            environment = self.look().variables
+            environment = self.look().workspace.variables
             commit = changes.commit_of(self.root, base, environment)
             told = None if commit is None else changes.text_at(self.root, commit, name, environment)
             self._bases[key] = None if told is None else split(told)

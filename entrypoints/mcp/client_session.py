@@ -1,20 +1,18 @@
 """Who is at the other end of the pipe, and where it works."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from random import Random
 from urllib.parse import unquote, urlsplit
 
 from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent, AgentStatus
-from herdbook.domain.agents.names import propose_name
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AGENT, SESSION, AppContext
+from herdbook.entrypoints.server_context import ServerContext, StorePool
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.agents import agent_lifecycle
+from herdbook.services.agents import agent_lifecycle, introduction
 
-AGENT, SESSION = "HERDBOOK_AGENT", "HERDBOOK_SESSION"
 _SESSIONS = (SESSION, "CLAUDE_CODE_SESSION_ID")
 """Where the name of a session may stand, the surest first."""
 
@@ -31,29 +29,38 @@ class Caller:
     agent because that one happens to be alone in the worktree.
     """
 
-    def __init__(self, here: Here, warn: Callable[[str], None]) -> None:
-        self.folder = here.folder
+    def __init__(self, context: AppContext, warn: Callable[[str], None]) -> None:
+        workspace = context.workspace
+        self.folder = workspace.folder
         # Whoever said -C has said where it is.
-        self._is_fixed = self.is_placed = here.folder != Path()
+        self._is_fixed = self.is_placed = workspace.folder != Path()
         self.names: list[str] = []
         self.program = ""
-        self._here = here
+        self._start = workspace
         self._warn = warn
-        named = (here.variables.get(each) for each in _SESSIONS)
+        self._pool = StorePool()
+        self._server = self._server_at(self.folder)
+        named = (workspace.variables.get(each) for each in _SESSIONS)
         self.session = next((each for each in named if each), f"mcp_{random_id()}")
 
     @property
     def pinned(self) -> str | None:
         """The agent that the environment says it is."""
-        return self._here.variables.get(AGENT) or None
+        return self._start.variables.get(AGENT) or None
 
-    def here(self, name: str | None = None) -> Here:
-        """Its place, as the agent of that name sees it."""
-        variables: Mapping[str, str] = {**self._here.variables, SESSION: self.session}
-        name = name or self.known
-        if name:
-            variables = {**variables, AGENT: name}
-        return Here(self.folder, variables, self._here.arguments, warn=self._warn)
+    def here(self, name: str | None = None) -> AppContext:
+        """The context of one call, by the agent of that name; its stores stay open."""
+        return self._server.call(name or self.known, self.session)
+
+    def _server_at(self, folder: Path) -> ServerContext:
+        start = self._start
+        return ServerContext(
+            folder, start.variables, start.arguments, pool=self._pool, warn=self._warn
+        )
+
+    def close(self) -> None:
+        """Close the stores."""
+        self._pool.close()
 
     @property
     def provider(self) -> str | None:
@@ -88,18 +95,16 @@ class Caller:
         """The name to introduce it by: the one that counts, or one that nobody has."""
         if self.pinned and given not in (None, self.pinned):
             raise InvalidValue("name", f"{AGENT} says that you are {self.pinned!r}; leave it out")
-        return given or self.pinned or self.here().read(Area.WORK, self._free)
-
-    def _free(self, uow: UnitOfWork) -> str:
-        found = self._found(uow)
-        if found is not None:
-            return found.name
-        return propose_name(Random(), _Names(uow))  # noqa: S311 - a name is no secret
+        name = given or self.pinned
+        if name is None:
+            name = self.here().read(Area.WORK, introduction.free_name, self.known, self.session)
+        return name
 
     def stand_at(self, uris: list[str]) -> None:
         """Work in the first of these roots that is a folder here; else where it was started."""
         folders = (folder_of(uri) for uri in uris)
-        self.folder = next((each for each in folders if each), self._here.folder)
+        self.folder = next((each for each in folders if each), self._start.folder)
+        self._server = self._server_at(self.folder)
         self.is_placed = True
 
     def roots_changed(self) -> None:
@@ -116,13 +121,3 @@ def folder_of(uri: str) -> Path | None:
         return path if is_here and path.is_absolute() and path.is_dir() else None
     except (ValueError, OSError):
         return None
-
-
-class _Names(Container[str]):
-    """The names that agents have here, each asked for when it is proposed."""
-
-    def __init__(self, uow: UnitOfWork) -> None:
-        self._uow = uow
-
-    def __contains__(self, name: object) -> bool:
-        return self._uow.agents.by_name(str(name)) is not None

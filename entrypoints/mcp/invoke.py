@@ -6,9 +6,9 @@ from datetime import timedelta
 from threading import Event
 from typing import Any
 
-from herdbook.domain.errors import AlreadyExists, InvalidValue
+from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.client_session import Caller
 from herdbook.entrypoints.mcp.schemas import shaped
@@ -16,12 +16,14 @@ from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.operations.agents import handlers as crew_commands
 from herdbook.entrypoints.operations.model import code_of, parameters_of
 from herdbook.entrypoints.operations.parameter_converter import arguments_of
-from herdbook.entrypoints.operations.plan.handlers import refuse_halted
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents import agent_lifecycle
+from herdbook.services.agents.halts import note_if_unknown
 
 LONGEST_WAIT = timedelta(minutes=10)
 """Longer than any client waits for a tool."""
+_CHECK_HALTS = frozenset({"claim"})
+"""The tools whose use cases refuse a halted agent themselves; for all others it is done here."""
 
 
 def call(tool: Tool, caller: Caller, given: Mapping[str, Any], gone: Event) -> dict[str, Any]:
@@ -36,8 +38,9 @@ def call(tool: Tool, caller: Caller, given: Mapping[str, Any], gone: Event) -> d
         return _introduced(tool, caller, values)
     name = caller.agent() if tool.personal else None
     here = caller.here(name)
-    if name is not None and not tool.reads:
-        here = refuse_halted(here, name)
+    here.identity.is_found = name is not None
+    if name is not None and not tool.reads and tool.name not in _CHECK_HALTS:
+        here.note = note_if_unknown(here.halts(), name)
     if tool.acts:
         values[tool.acts] = name
     wait = values.get("wait")
@@ -47,25 +50,21 @@ def call(tool: Tool, caller: Caller, given: Mapping[str, Any], gone: Event) -> d
     return shaped(tool, _done(tool, here, values))
 
 
-def _done(tool: Tool, here: Here, values: Mapping[str, Any]) -> Any:
+def _done(tool: Tool, here: AppContext, values: Mapping[str, Any]) -> Any:
+    return code_of(operation_of(tool).code)(here, **_arguments(tool, values))
+
+
+def _arguments(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any]:
     operation = operation_of(tool)
-    given = arguments_of(operation, parameters_of(operation), values)
-    return code_of(operation.code)(here, **given)
+    return arguments_of(operation, parameters_of(operation), values)
 
 
 def _introduced(tool: Tool, caller: Caller, values: dict[str, Any]) -> dict[str, Any]:
-    """Register the agent; one whose process is gone without a word may come back at once."""
+    """Register the agent, and remember by which name."""
     name = caller.new_name(values["name"])
-    here = caller.here(name)
-    here = refuse_halted(here, name)
     # Its process is this one: it ends when the client does.
     values |= {"name": name, "session": caller.session, "pid": os.getpid()}
-    try:
-        agent = _done(tool, here, values)
-    except AlreadyExists:
-        if all(each.name != name for each in crew_commands.crashed(here)):
-            raise
-        agent = _done(tool, here, values)
+    agent = crew_commands.introduce(caller.here(name), **_arguments(tool, values))
     caller.names = [*(each for each in caller.names if each != name), name]
     return shaped(tool, agent)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.model import code_of
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -13,7 +13,7 @@ from herdbook.services import crud
 
 
 def call(
-    here: Here,
+    here: AppContext,
     *,
     use_case: str,
     area: str,
@@ -36,7 +36,7 @@ def call(
 
 
 def resolve_arguments(
-    here: Here, uow: UnitOfWork, refers: Mapping[str, str], arguments: Mapping[str, Any]
+    here: AppContext, uow: UnitOfWork, refers: Mapping[str, str], arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments with whole ids, without those that are None."""
     found = {}
@@ -62,11 +62,11 @@ ACTING = "acting agent"
 """In place of a kind of rows: an agent, by default the one that acts here."""
 
 
-def agent_id(here: Here, uow: UnitOfWork, named: str | None) -> str:
+def agent_id(here: AppContext, uow: UnitOfWork, named: str | None) -> str:
     """The id of the named agent, else of the one that acts here; InvalidValue if none does."""
     if named is not None:
         return crud.key_of(uow, DICTIONARY.kinds["agents"], named)
-    agent = here.acting(uow)
+    agent = here.identity.agent(uow)
     if agent is None:
         reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
         raise InvalidValue("agent", reason)

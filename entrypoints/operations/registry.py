@@ -4,7 +4,7 @@ The command line, JSON-RPC and MCP are made from this table. A new operation is 
 their handler as `module:function`, so that only the chosen one is imported: the table itself must
 cost nothing.
 
-A handler is called with the context of the folder (`bootstrap.Here`) and its parameters by name,
+A handler is called with the context of the call (`context.AppContext`) and its parameters by name,
 and returns a typed value or data of JSON; the wire serializes it. An answer with `"ok": false`
 makes the command end with 1. A `view` turns the serialized answer into text for people.
 """

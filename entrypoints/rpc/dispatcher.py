@@ -1,13 +1,11 @@
 """Dispatches messages to the methods of the table, the built-in ones, and the editor's."""
 
-import copy
 import threading
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError
-from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.rpc import internal_errors, messages
 from herdbook.entrypoints.rpc.builtin_methods import BUILTIN_METHODS
 from herdbook.entrypoints.rpc.errors import to_rpc_error
@@ -25,8 +23,8 @@ from herdbook.entrypoints.rpc.messages import (
 )
 from herdbook.entrypoints.rpc.methods import Method, describe_unknown, methods
 from herdbook.entrypoints.rpc.subscriptions import Subscription, Subscriptions
-from herdbook.entrypoints.rpc.workspace_cache import Premises
 from herdbook.entrypoints.rpc.writer import MessageWriter
+from herdbook.entrypoints.server_context import ServerContext
 
 LANGUAGE = "herdbook.entrypoints.lsp.server"
 """The module of the language server; imported on `initialize`."""
@@ -35,13 +33,13 @@ LANGUAGE = "herdbook.entrypoints.lsp.server"
 class Dispatcher:
     """Accepts messages in their order and calls their methods."""
 
-    def __init__(self, premises: Premises, writer: MessageWriter) -> None:
+    def __init__(self, server: ServerContext, writer: MessageWriter) -> None:
         self.flight = InFlight()
         self.exit_code = 0
         self.when_over: Callable[[], None] = lambda: None
-        self._premises = premises
+        self._server = server
         self._writer = writer
-        self._subscriptions = Subscriptions(premises.here, writer)
+        self._subscriptions = Subscriptions(server.call, writer)
         self._language: Any = None
         self._is_shut = False
         self._own = {each.name: Method(each) for each in BUILTIN_METHODS}
@@ -99,7 +97,7 @@ class Dispatcher:
             raise RpcError(INVALID_REQUEST, "this server was initialized before")
         if not self._is_shut:
             module = import_module(LANGUAGE)
-            self._language = module.Language(self._premises.here(), self._writer)
+            self._language = module.Language(self._server.call(), self._writer)
 
     def call(self, ticket: InFlightRequest) -> Any:
         """Call the method of a request; returns its result."""
@@ -110,10 +108,11 @@ class Dispatcher:
         if self._is_shut:
             raise RpcError(INVALID_REQUEST, "this server was told to shut down")
         if ticket.method is not None:
-            here = self._premises.here()
+            here = self._server.call()
             if ticket.stop is None:
                 return ticket.method(here, params)
-            answer = ticket.method(_with_stop(here, ticket.stop), params)
+            here.enough, here.pause = ticket.stop.is_set, ticket.stop.wait
+            answer = ticket.method(here, params)
             if answer is None:
                 ticket.refuse_cancelled()
             return answer
@@ -171,24 +170,17 @@ class Dispatcher:
             self._language.close()
         if not self._is_shut:
             self._flush()
-        self._premises.close()
+        self._server.close()
 
     def _flush(self) -> None:
         """Flush the spool into the record if that is due."""
         from herdbook.entrypoints.hooks import spool_flush  # noqa: PLC0415
 
-        here = self._premises.here()
+        here = self._server.call()
         try:
             spool_flush.flush_if_due(here)
         except (HerdbookError, OSError) as error:
             here.warn(f"{error}. What the hooks left is safe and waits in the spool")
-
-
-def _with_stop(here: Here, stop: threading.Event) -> Here:
-    """A context whose waiting ends when `stop` is set."""
-    waiting = copy.copy(here)
-    waiting.enough, waiting.pause = stop.is_set, stop.wait
-    return waiting
 
 
 class AcceptedMessage:

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from itertools import count, islice
 from typing import Any
 
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.model import (
     Operation,
     Parameter,
@@ -98,7 +98,7 @@ class Method:
             raise invalid_params(problems)
         return arguments_of(self.operation, self._all, values)
 
-    def __call__(self, here: Here, params: Any) -> Any:
+    def __call__(self, here: AppContext, params: Any) -> Any:
         """Call the handler; returns the answer as it goes into JSON."""
         arguments = self.arguments(params)
         answer = self._code(here, **arguments)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.rpc import internal_errors
 from herdbook.entrypoints.rpc.errors import to_rpc_error
 from herdbook.entrypoints.rpc.messages import TOO_MANY, RpcError
@@ -40,7 +40,7 @@ class Subscription(TypedDict):
 class Subscriptions:
     """The subscriptions of a client, each with its own thread."""
 
-    def __init__(self, here: Callable[[], Here], writer: MessageWriter) -> None:
+    def __init__(self, here: Callable[[], AppContext], writer: MessageWriter) -> None:
         self._here = here
         self._writer = writer
         self._numbers = count(1)
@@ -138,14 +138,14 @@ class _Follower:
         self.thread: threading.Thread | None = None
 
 
-def _last(here: Here) -> int:
+def _last(here: AppContext) -> int:
     def question(uow: "UnitOfWork") -> int:
         return uow.journal.last()
 
     return here.read(Area.WORK, question)
 
 
-def _next_page(here: Here, since: int) -> "tuple[list[JournalEntry], int]":
+def _next_page(here: AppContext, since: int) -> "tuple[list[JournalEntry], int]":
     """A page of the entries after a number, and the number of the last entry."""
 
     def question(uow: "UnitOfWork") -> "tuple[list[JournalEntry], int]":

@@ -3,7 +3,7 @@
 The contract for the language server, or anything else that lives inside the server:
 
 - On `initialize` the server imports `herdbook.entrypoints.lsp.server` and makes
-  `Language(here, writer)` with a `MessageWriter`. `here` is a `bootstrap.Here` whose stores stay
+  `Language(here, writer)` with a `MessageWriter`. `here` is an `AppContext` whose stores stay
   open: use `here.read` and `here.run` as any command does, from any thread. What it knows of git
   and of settings is from that moment; `writer.here()` gives one that knows what holds now, and
   costs next to nothing.
@@ -36,7 +36,7 @@ from herdbook.entrypoints.rpc.messages import RpcError, encode_or_fail
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from herdbook.entrypoints.bootstrap import Here
+    from herdbook.entrypoints.context import AppContext
 
 
 class MessageWriter:
@@ -45,7 +45,7 @@ class MessageWriter:
     `gone` tells whether the client has stopped reading.
     """
 
-    def __init__(self, descriptor: int, here: "Callable[[], Here]") -> None:
+    def __init__(self, descriptor: int, here: "Callable[[], AppContext]") -> None:
         self.here = here
         self.headers = False
         self._descriptor = descriptor

@@ -30,7 +30,10 @@ def run(
     experience: Experience | None = None,
     **kwargs: Any,
 ) -> R:
-    """Run a use case in a write transaction of its own and commit it.
+    """Run a use case in a write transaction of its own and commit what it changed.
+
+    A use case that changed nothing is not committed, unless it has an `operation_id`: it leaves the
+    journal, the space's clock and the engine's files as they are, and costs no durable write.
 
     It is run again, from the start, when the connection breaks or the engine asks for it, until the
     store's patience has passed since that first happened. With an `operation_id`, written in the
@@ -59,7 +62,8 @@ def run(
                 result = use_case(uow, *args, **kwargs)
                 if operation_id is not None:
                     _save_answer(uow, operation_id, result)
-                uow.commit()
+                if uow.has_changes:
+                    uow.commit()
                 return result
         except TryAgain:
             unsure = begun is not None and begun.commit_started and operation_id is None

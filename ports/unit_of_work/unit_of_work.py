@@ -13,7 +13,7 @@ from herdbook.domain.clock import Stamp
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooNew
 from herdbook.domain.grading import Experience
-from herdbook.domain.journal import NOBODY, Actor
+from herdbook.domain.journal import NOBODY, Actor, join_notes
 from herdbook.domain.location.areas import area_of
 from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.kinds import Dictionary, Kind
@@ -56,6 +56,7 @@ class UnitOfWork(Repositories):
         self.node = store.uuid
         self.changes: list[RowChange] = []
         self._derived = 0
+        self._has_put = False
         self._ids = ids or store.ids
         self._write = write
         if write:
@@ -83,6 +84,11 @@ class UnitOfWork(Repositories):
     def commit_started(self) -> bool:
         """Whether the store was asked to commit, so that the commit may have happened."""
         return self._commit_started
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything was written in it, be it journalled or derived."""
+        return bool(self.changes) or self._has_put
 
     @property
     def tx(self) -> str:
@@ -234,6 +240,7 @@ class UnitOfWork(Repositories):
         pairs = list(zip(rows, current, strict=True))
         new = [row for row, old in pairs if old is None]
         changed = [row for row, old in pairs if old is not None and old != row]
+        self._has_put = self._has_put or bool(gone or new or changed)
         if gone:
             self.session.delete(kind, gone)
         if new:
@@ -268,6 +275,10 @@ class UnitOfWork(Repositories):
     def act_as(self, agent: str) -> None:
         """Record this agent as the actor in the journal."""
         self.actor = evolve(self.actor, agent=agent)
+
+    def add_note(self, note: str) -> None:
+        """Let the journal tell something about who did it."""
+        self.actor = evolve(self.actor, note=join_notes(self.actor.note, note))
 
     def new_id(self, kind: Kind[Any]) -> str:
         """A new id for a row of this kind.

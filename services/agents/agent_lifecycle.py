@@ -164,13 +164,15 @@ def find_acting_agent(
     "The only one here" is the only running agent of the worktree. Returns None for a name that no
     agent has: the next rule is not tried then.
     """
-    session = _agent_of_session(uow, session_id)
-    running = AgentStatus.RUNNING
-    here = [] if worktree_id is None else uow.agents.of_worktree(worktree_id, running)
-    of_session = None if session is None else session.name
-    name = acting_agent(variable, of_session, [agent.name for agent in here])
+    name = acting_agent(variable, None, ())
     if name is None:
-        return None
+        # Only now: a worktree may have a hundred agents, and every call would read them.
+        session = _agent_of_session(uow, session_id)
+        if session is not None:
+            return session
+        running = AgentStatus.RUNNING
+        here = [] if worktree_id is None else uow.agents.of_worktree(worktree_id, running)
+        return here[0] if len(here) == 1 else None
     named = uow.agents.by_name(name)
     if named is None and name.startswith(f"{AGENTS.prefix}_"):
         return uow.agents.find(name)

@@ -8,7 +8,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import Op
 from herdbook.domain.plan.model import ChangeSet, ChangeSetStatus
 from herdbook.domain.plan.phases import reopen
-from herdbook.ports.engine.dictionary import CHANGE_SETS, PHASES, PROPOSALS, TASKS
+from herdbook.ports.engine.dictionary import CHANGE_SETS, PHASES, PROPOSALS, TASKS, WORKTREES
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import Query, find, matches
 from herdbook.ports.repositories.base import PAGE
@@ -64,15 +64,22 @@ def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
 
 
 def _effects_of(uow: UnitOfWork, change_set: ChangeSet) -> list[Effect]:
-    """The effects of the transaction, without the change set itself."""
+    """What the transaction did, but for the change set itself and the sight of a worktree.
+
+    Where somebody worked is written with whatever was done there, and is no part of it.
+    """
     entries = uow.journal.of_tx(change_set.tx)
     if not entries:
         reason = (
             f"the journal of this space does not tell of {change_set.tx!r}. Nothing was written"
         )
         raise InvalidValue("tx", reason)
-    found_effects = effects(uow.dictionary, entries)
-    return [each for each in found_effects if (each.kind, each.key) != (CHANGE_SETS, change_set.id)]
+    told = effects(uow.dictionary, entries)
+    return [
+        each
+        for each in told
+        if each.kind is not WORKTREES and (each.kind, each.key) != (CHANGE_SETS, change_set.id)
+    ]
 
 
 def _changed_rows(

@@ -2,11 +2,15 @@
 
 from datetime import timedelta
 
+from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import LEASE, MAX_RETRIES, Claim
-from herdbook.domain.plan.model import Initiative, Task
+from herdbook.domain.plan.model import Initiative, Task, TaskStatus
 from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState
+from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import Halts
 
 CANDIDATES = 10
 
@@ -26,6 +30,7 @@ def claim(
     uow: UnitOfWork,
     agent_id: str,
     *,
+    halts: Halts,
     initiative_id: str | None = None,
     phase_id: str | None = None,
     ttl: timedelta = LEASE,
@@ -33,10 +38,14 @@ def claim(
 ) -> Claim | None:
     """Claim the most urgent ready task for an agent, with a lease of `ttl`.
 
-    Returns None if there is no task for it. A task whose lease expired too often is set to blocked
-    instead of being claimed once more.
+    None if there is nothing to do for it. A task that was taken over too often is blocked on the
+    way instead of being given out once more. Raises AgentHalted for an agent that `halts` knows to
+    be halted; where they cannot be asked, it may go on, and the journal tells so.
     """
+    from herdbook.services.agents.halts import refuse_halted  # noqa: PLC0415 - `ready` needs none
+
     agent = uow.agents.get(agent_id)
+    refuse_halted(uow, halts, agent.name)
     limit = CANDIDATES
     while True:
         openings = uow.openings.claimable(limit, initiative_id=initiative_id, phase_id=phase_id)
@@ -98,6 +107,32 @@ def release(uow: UnitOfWork, task_id: str, fence: int) -> Task:
 def retry(uow: UnitOfWork, task_id: str) -> Task:
     """Make a blocked task ready again, with no retries counted."""
     return uow.tasks.save(rules.retry(uow.tasks.get(task_id)))
+
+
+def own_task(uow: UnitOfWork, agent_id: str) -> Task:
+    """The only task that an agent works on.
+
+    Raises NotFound if it works on none, and InvalidValue, which names them, if on several.
+    """
+    held = [
+        each
+        for each in uow.select(find(TASKS, {"assignee_id": agent_id}))
+        if each.status is TaskStatus.IN_PROGRESS
+    ]
+    if not held:
+        raise NotFound("task", "held by the agent that acts")
+    if len(held) > 1:
+        ids = ", ".join(task.id for task in held)
+        raise InvalidValue("task", f"must be named: the agent that acts holds {ids}")
+    return held[0]
+
+
+def own_fence(task: Task, agent_id: str | None) -> int:
+    """The fence of a task for the agent that holds it; InvalidValue for anybody else."""
+    if agent_id is None or task.assignee_id != agent_id:
+        reason = "must be given, as `claim` told it: this task is not held by the agent that acts"
+        raise InvalidValue("fence", reason)
+    return task.fence
 
 
 def _initiative(uow: UnitOfWork, task: Task) -> Initiative | None:

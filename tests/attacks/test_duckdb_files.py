@@ -17,7 +17,7 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.adapters.sql_query import ask
-from herdbook.adapters.stores.probe import look
+from herdbook.adapters.stores.probe import probe
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
@@ -43,7 +43,11 @@ def stranger(person: Person, tmp_path: Path) -> Path:
     store = folder / ".herdbook" / "work.duckdb"
     store.parent.mkdir()
     with open_store(f"duckdb://{store}") as made:
-        run(made, person.at(folder).space(Area.WORK), lambda u: u.tasks.add(Task(name="bait")))
+        run(
+            made,
+            person.at(folder).workspace.space(Area.WORK),
+            lambda u: u.tasks.add(Task(name="bait")),
+        )
     return folder
 
 
@@ -127,7 +131,7 @@ def test_the_adapter_opens_no_side_file_that_is_not_its_own(
     plant(beside, victim)
     with pytest.raises(StoreUnavailable, match=rf"{beside.name}\b"):
         open_store(url)
-    look(url)
+    probe(url)
     with suppress(HerdbookError):
         ask(url, "SELECT name FROM tasks", patience=5)
     assert victim.read_bytes() == KEYS
@@ -263,7 +267,7 @@ def test_the_adapter_refuses_a_file_in_which_something_could_run(
         open_store(url)
     with pytest.raises(StoreDamaged):
         ask(url, "SELECT * FROM tasks", patience=30)
-    texts = [str(refusal.value), repr(refusal.value.__cause__), repr(look(url))]
+    texts = [str(refusal.value), repr(refusal.value.__cause__), repr(probe(url))]
     assert SECRET not in " ".join(texts)
     assert store_path.read_bytes() == before
 
@@ -341,5 +345,5 @@ def test_a_store_cannot_reach_files_beside_its_own(store_path: Path, secret: Pat
 @contextmanager
 def cursor_of(store: Any) -> Iterator[duckdb.DuckDBPyConnection]:
     """The connection behind a store's back."""
-    with store._file.attached(write=True) as attachment:
+    with store._file.attach(write=True) as attachment:
         yield attachment.cursor

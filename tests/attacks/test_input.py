@@ -58,9 +58,13 @@ def test_one_writer_with_a_wrong_clock_does_not_spoil_the_times_of_all(
     person.chooses(engine)
     person.runs(app, "task", "add", "one")
     here = person.at(app)
-    with here.opened(Area.WORK) as store:
+    with here.open(Area.WORK) as store:
         store._clock = lambda: datetime.now(UTC) + timedelta(days=3650)  # type: ignore[attr-defined]
-        run(store, here.space(Area.WORK), lambda uow: uow.tasks.add(Task(name="from 2036")))
+        run(
+            store,
+            here.workspace.space(Area.WORK),
+            lambda uow: uow.tasks.add(Task(name="from 2036")),
+        )
     person.runs(app, "task", "add", "three")
     lines = person.runs(app, "journal", "list").splitlines()
     year = str(datetime.now(UTC).year)

@@ -19,7 +19,7 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.adapters.sql_query import ask
-from herdbook.adapters.stores.probe import look
+from herdbook.adapters.stores.probe import probe
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.long_work import long_work
@@ -71,7 +71,7 @@ def _add_and_read(url: str, start: Barrier, number: int) -> list[str]:
             assert name in read(store, SPACE, crowds.names)
             if call % 10 == number:
                 assert store.spaces() == [SPACE]
-                assert look(url).exists
+                assert probe(url).exists
                 rows = ask(url, f"SELECT name FROM tasks WHERE name = '{name}'").rows
                 assert rows == [(name,)]
     return added

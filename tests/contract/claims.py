@@ -10,6 +10,7 @@ from herdbook.domain.plan.model import Initiative, Phase, PhaseStatus, Task
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, OPENINGS, PHASES, TASKS
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.contract.rows import make
 from tests.contract.turns import Begin
@@ -44,7 +45,7 @@ def do(begin: Begin, use_case: Callable[..., object], *args: object, **options: 
 
 def claim_for(begin: Begin, agent_id: str, **options: object) -> Claim | None:
     """Claim whatever is most urgent."""
-    return do(begin, claims.claim, agent_id, **options)
+    return do(begin, claims.claim, agent_id, halts=NO_HALTS, **options)
 
 
 def ready_ids(begin: Begin, **options: object) -> list[str]:

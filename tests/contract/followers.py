@@ -11,6 +11,7 @@ from herdbook.domain.journal import JournalEntry
 from herdbook.domain.plan.model import Task
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services import messaging
 from herdbook.services.agents import logs
 from herdbook.services.journal import watch
@@ -31,7 +32,7 @@ def claim_until_none(
     """Claim tasks, several in a unit of work, until none is left, and keep them."""
 
     def claim(uow: UnitOfWork) -> list[str]:
-        given = (claims.claim(uow, agent_id, ttl=LONG) for _ in range(several))
+        given = (claims.claim(uow, agent_id, halts=NO_HALTS, ttl=LONG) for _ in range(several))
         return [each.task.id for each in given if each is not None]
 
     claimed: list[str] = []

@@ -28,7 +28,7 @@ def sqlite_saver(file: Path) -> Iterator[SqliteSaver]:
         yield SqliteSaver(connection)
 
 
-class Talk(TypedDict):
+class StatementRunner(TypedDict):
     """What is said and what comes of it."""
 
     messages: Annotated[list[Any], operator.add]
@@ -48,7 +48,7 @@ def workflow(saver: Any) -> Any:
     inner = StateGraph(Question)
     inner.add_node("ask", lambda _: {"answer": interrupt("May I?")})
     inner.add_edge(START, "ask")
-    graph = StateGraph(Talk)
+    graph = StateGraph(StatementRunner)
     graph.add_node("begin", lambda state: {"long": state["long"] + "word " * 2_000})
     graph.add_node("part", lambda state: {"parts": [state["name"]]})
     graph.add_node("inner", inner.compile())

@@ -10,6 +10,7 @@ from herdbook.ports.engine.digests import COPY_NOTE
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.contract.rows import ENTITIES, KEPT, make
 from tests.contract.space import everything_in, work_in
@@ -44,7 +45,7 @@ def inhabit(store: Store, space: str) -> None:
 def _hold(uow: UnitOfWork) -> str:
     make(uow, AGENTS, id=AGENT)
     task = uow.tasks.add(Task(name="held", order=-9, priority=Priority.HIGH))
-    claim = claims.claim(uow, AGENT)
+    claim = claims.claim(uow, AGENT, halts=NO_HALTS)
     assert claim is not None
     assert claim.task.id == task.id
     return task.id
@@ -54,7 +55,7 @@ def work_on(store: Store, space: str) -> None:
     """Add a task, claim it and complete it."""
     with work_in(store, space) as uow:
         task = uow.tasks.add(Task(name="new here", order=-99))
-        claim = claims.claim(uow, AGENT)
+        claim = claims.claim(uow, AGENT, halts=NO_HALTS)
         assert claim is not None
         assert claim.task.id == task.id
         claims.complete(uow, task.id, claim.fence, "done")

@@ -20,6 +20,7 @@ from herdbook.ports.engine.query import Query, find
 from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import board as boards
 from herdbook.services.plan import board_lanes, claims, diagram, schedule
 from herdbook.services.plan.board import Board, BoardInitiative
@@ -107,7 +108,7 @@ def test_a_held_task_shows_who_holds_it_and_until_when(begin: Begin) -> None:
     held = []
     for agent, said in ((otter, Actor()), (lynx, Actor(agent="lynx")), (lynx, Actor())):
         with begin(actor=said) as uow:
-            held.append(claims.claim(uow, agent.id, ttl=timedelta(hours=1)))
+            held.append(claims.claim(uow, agent.id, halts=NO_HALTS, ttl=timedelta(hours=1)))
             uow.commit()
     (stage,) = board_of(begin).goals[0].stages
     assert shown(stage.lanes) == {"held": ["work", "review", "review"]}
@@ -122,7 +123,7 @@ def test_a_held_task_whose_agent_is_gone_is_held_by_nobody_known(begin: Begin) -
     with begin() as uow:
         agent = uow.agents.add(Agent(name="otter"))
         uow.tasks.add(Task(name="work"))
-        claims.claim(uow, agent.id)
+        claims.claim(uow, agent.id, halts=NO_HALTS)
         uow.agents.remove(agent.id)
         uow.commit()
     (stage,) = board_of(begin).goals[0].stages
@@ -350,7 +351,7 @@ def test_every_task_is_counted_once_and_in_the_right_lane(begin: Begin, seed: in
         pairs = {tuple(sorted(chance.sample(range(40), 2))) for _ in range(25)}
         uow.tasks.add_dependencies((made[b].id, made[a].id) for a, b in pairs)
         for agent in agents:
-            claims.claim(uow, agent.id)
+            claims.claim(uow, agent.id, halts=NO_HALTS)
         uow.commit()
     with begin(write=False) as uow:
         wanted = slowly(uow)

@@ -31,6 +31,7 @@ from herdbook.ports.engine.dictionary import ACCOUNTS
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.agents import worktrees
 from herdbook.services.journal import journal_effects, undo
 from herdbook.services.plan import claims, proposals
 from tests.contract.claims import add_agents, add_tasks, claim_for, do
@@ -90,6 +91,22 @@ def test_accepted_proposals_are_taken_back_whole(begin: Begin, store: Store, spa
     with begin(write=False) as uow:
         pending = uow.proposals.of_agent(plan.agent.id, ProposalStatus.PENDING)
     assert sorted(each.id for each in pending) == sorted(keys)
+
+
+def test_the_sight_of_a_worktree_is_no_part_of_a_change_set(begin: Begin) -> None:
+    """It is written with whatever is done there, and stays and moves on when that is undone."""
+    plan = add_plan(begin)
+
+    def accept(uow: UnitOfWork) -> None:
+        worktrees.record_worktree(uow, "wkt_a", "/app", branch="main", is_main=True)
+        uow.tasks.add(Task(name="x", initiative_id=plan.initiative.id))
+
+    change_set_id, _ = _changed(begin, plan, accept)
+    do(begin, worktrees.record_worktree, "wkt_a", "/app", branch="other", is_main=True)
+    _reverts(begin, change_set_id)
+    with begin(write=False) as uow:
+        assert uow.worktrees.get("wkt_a").branch == "other"
+        assert uow.tasks.of_initiative(plan.initiative.id) == [plan.task]
 
 
 def test_what_was_taken_back_can_be_accepted_again(begin: Begin) -> None:

@@ -11,6 +11,7 @@ from herdbook.domain.plan.claims import LEASE, Claim
 from herdbook.domain.plan.model import Initiative, Phase, PhaseStatus, Priority, Task, TaskStatus
 from herdbook.domain.plan.readiness import Opening, OpeningState
 from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.contract.claims import (
     BLINK,
@@ -88,7 +89,7 @@ def test_a_claim_puts_the_task_into_the_agents_hands(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     (task,) = add_tasks(begin, Task(name="x", priority=Priority.HIGH, order=7))
     with begin() as uow:
-        claim = claims.claim(uow, agent)
+        claim = claims.claim(uow, agent, halts=NO_HALTS)
         now = uow.now
         uow.commit()
     claimed = evolve(
@@ -114,7 +115,7 @@ def test_a_claim_that_is_not_committed_leaves_no_trace(begin: Begin) -> None:
     (task,) = add_tasks(begin, Task(name="x"))
     with begin() as uow:
         before = everything(uow)
-        assert claims.claim(uow, agent).task.id == task.id
+        assert claims.claim(uow, agent, halts=NO_HALTS).task.id == task.id
     with begin(write=False) as uow:
         assert everything(uow) == before
     assert ready_ids(begin) == [task.id]
@@ -145,7 +146,7 @@ def test_one_unit_of_work_claims_one_task_after_the_other(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     tasks = add_tasks(begin, *(Task(name="x", order=n) for n in range(2)))
     with begin() as uow:
-        given = [claims.claim(uow, agent) for _ in range(3)]
+        given = [claims.claim(uow, agent, halts=NO_HALTS) for _ in range(3)]
         uow.commit()
     assert [claim and claim.task.id for claim in given] == [tasks[0].id, tasks[1].id, None]
 
@@ -155,7 +156,7 @@ def test_nobody_claims_for_an_unknown_agent(begin: Begin) -> None:
     (task,) = add_tasks(begin, Task(name="x"))
     with begin() as uow:
         with pytest.raises(NotFound) as refusal:
-            claims.claim(uow, "agt_missing")
+            claims.claim(uow, "agt_missing", halts=NO_HALTS)
         uow.commit()
     assert (refusal.value.entity, refusal.value.key) == ("agent", "agt_missing")
     assert ready_ids(begin) == [task.id]
@@ -229,14 +230,14 @@ def test_a_unit_of_work_claims_what_it_has_just_made_ready(begin: Begin) -> None
     with begin() as uow:
         first, second = (make(uow, TASKS, order=n) for n in range(2))
         uow.tasks.add_dependency(first.id, second.id)
-        claim = claims.claim(uow, agent)
+        claim = claims.claim(uow, agent, halts=NO_HALTS)
         assert claim.task.id == second.id
-        assert claims.claim(uow, agent) is None
+        assert claims.claim(uow, agent, halts=NO_HALTS) is None
         claims.complete(uow, second.id, claim.fence)
         assert [task.id for task in claims.ready(uow)] == [first.id]
-        claim = claims.claim(uow, agent)
+        claim = claims.claim(uow, agent, halts=NO_HALTS)
         claims.fail(uow, first.id, claim.fence)
-        claim = claims.claim(uow, agent)
+        claim = claims.claim(uow, agent, halts=NO_HALTS)
         assert (claim.task.id, claim.task.retry_count) == (first.id, 1)
         uow.commit()
     assert get_task(begin, first.id) == claim.task
@@ -255,8 +256,8 @@ def test_a_unit_of_work_does_not_claim_what_it_has_just_taken_away(begin: Begin)
         uow.tasks.remove(gone.id)
         uow.tasks.save(evolve(blocked, status=BLOCKED))
         uow.tasks.add_dependency(waits.id, left.id)
-        assert claims.claim(uow, agent).task.id == left.id
-        assert claims.claim(uow, agent) is None
+        assert claims.claim(uow, agent, halts=NO_HALTS).task.id == left.id
+        assert claims.claim(uow, agent, halts=NO_HALTS) is None
         uow.commit()
     assert get_task(begin, done.id).status is COMPLETED
 

@@ -15,6 +15,7 @@ from herdbook.domain.journal import Actor
 from herdbook.domain.plan.claims import MAX_RETRIES
 from herdbook.domain.plan.model import Task, TaskStatus
 from herdbook.domain.plan.readiness import OpeningKind
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan import claims
 from tests.cases import for_each
@@ -215,7 +216,7 @@ def test_the_review_of_a_crashed_agent_is_free_for_others(begin: Begin) -> None:
     reviews = []
     for agent in (crashing, careful):
         with begin(actor=Actor(agent=agent.name)) as uow:
-            reviews.append(claims.claim(uow, agent.id))
+            reviews.append(claims.claim(uow, agent.id, halts=NO_HALTS))
             uow.commit()
     assert [review.task.id for review in reviews] == [first.id, second.id]
     do(begin, agent_lifecycle.find_crashed, HERE, _nobody)

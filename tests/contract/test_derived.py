@@ -33,6 +33,7 @@ from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.cases import for_each
 from tests.contract.rows import make
@@ -357,7 +358,7 @@ def test_a_lease_lives_through_all_that_happens_around_it(begin: Begin) -> None:
         uow.commit()
     _after(begin, _plan(), _add("t", phase_id="p"), _add("o"))
     with begin() as uow:
-        claim = claims.claim(uow, agent.id, phase_id="p")
+        claim = claims.claim(uow, agent.id, halts=NO_HALTS, phase_id="p")
         uow.commit()
     closed = _after(begin, _save_phase("p", status=PhaseStatus.BLOCKED), _needs("t", "o"))
     assert closed == {"t": HELD, "o": READY}

@@ -39,6 +39,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.projections import find_differences, rebuild
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 
 E = TypeVar("E")
@@ -153,7 +154,7 @@ def _remove(kind: Kind[E]) -> Callable[[Step], None]:
 def _claim(step: Step) -> None:
     agents = step.uow.select(find(AGENTS)) or [step.uow.agents.add(Agent(name="otter"))]
     ttl = step.one_of([BLINK, LEASE])
-    claims.claim(step.uow, step.one_of(agents).id, ttl=ttl, max_retries=1)
+    claims.claim(step.uow, step.one_of(agents).id, halts=NO_HALTS, ttl=ttl, max_retries=1)
 
 
 def _end_claim(step: Step) -> None:

@@ -5,6 +5,7 @@ import pytest
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.plan.model import Initiative, LineType, Phase, Task
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.agents import agent_lifecycle, editor_comments
 from herdbook.services.agents.editor_comments import AgentAssignment, InitiativeComments
 from herdbook.services.plan import claims, reviews
@@ -48,7 +49,7 @@ def test_without_one_of_the_branch_it_is_the_one_that_agents_here_are_at(begin: 
         phase = uow.phases.add(Phase(initiative_id=one.id, name="p", status="approved"))
         uow.tasks.add(Task(name="x", phase_id=phase.id))
         agent = uow.agents.add(Agent(name="otter", status="running", worktree_id=HERE))
-        claims.claim(uow, agent.id)
+        claims.claim(uow, agent.id, halts=NO_HALTS)
         at_other = {"status": "running", "initiative_id": other.id}
         uow.agents.add(Agent(name="heron", worktree_id=THERE, **at_other))
 
@@ -100,7 +101,7 @@ def test_hands_are_the_agents_somebody_may_want_to_see(begin: Begin) -> None:
         uow.agents.add(Agent(name="heron", task_id=named.id))
         uow.agents.add(Agent(name="vole", status="stopped"))
         agent_lifecycle.dismiss(uow, uow.agents.add(Agent(name="moth", status="crashed")).id)
-        return goal, claims.claim(uow, otter.id).task, named
+        return goal, claims.claim(uow, otter.id, halts=NO_HALTS).task, named
 
     goal, held, named = do(begin, arrange)
     with begin(write=False) as uow:
@@ -120,7 +121,7 @@ def test_hands_take_as_many_questions_for_many_agents_as_for_few(begin: Begin, n
         agents = uow.agents.add_all([Agent(name=f"a{n}", status="running") for n in range(number)])
         uow.tasks.add_all([Task(name=each.name, phase_id=phase.id) for each in agents])
         for agent in agents:
-            claims.claim(uow, agent.id)
+            claims.claim(uow, agent.id, halts=NO_HALTS)
 
     do(begin, arrange)
     with begin(write=False) as uow:

@@ -289,19 +289,19 @@ def test_two_processes_on_one_thread_lose_nothing(
                 assert each.pending_writes == [(f"{name} {step}", "name", name)]
 
 
-class Talk(TypedDict):
+class StatementRunner(TypedDict):
     messages: Annotated[list[Any], operator.add]
     approved: bool
 
 
 def _graph(saver: HerdbookSaver) -> Any:
-    def ask(_: Talk) -> dict[str, Any]:
+    def ask(_: StatementRunner) -> dict[str, Any]:
         return {"messages": [AIMessage("May I?")]}
 
-    def wait(_: Talk) -> dict[str, Any]:
+    def wait(_: StatementRunner) -> dict[str, Any]:
         return {"approved": interrupt("May it?")}
 
-    graph = StateGraph(Talk)
+    graph = StateGraph(StatementRunner)
     graph.add_node("ask", ask)
     graph.add_node("wait", wait)
     graph.add_edge(START, "ask")
@@ -424,8 +424,10 @@ def test_without_arguments_it_is_the_checkpoints_of_this_worktree(tmp_path: Path
     first, second, again = (each.stdout.split() for each in told)
     assert (first[0], second[0], again[0]) == ("True", "True", "False")
     assert again[1:] == first[1:]
-    assert first[1].startswith(f"lmdb://{main}")
-    assert second[1].startswith(f"lmdb://{other}")
+    kept = f"lmdb://{main}/.git/herdbook/worktrees/"
+    assert first[1].startswith(kept)
+    assert second[1].startswith(kept)
+    assert second[1] != first[1]
     assert first[2].startswith("checkpoints/")
     assert first[2] != second[2]
 

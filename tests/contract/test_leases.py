@@ -8,6 +8,7 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.claims import LEASE, MAX_RETRIES
 from herdbook.domain.plan.model import Task, TaskStatus
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.cases import for_each
 from tests.contract.claims import (
@@ -33,10 +34,10 @@ def test_a_lease_is_over_at_the_moment_it_ends(begin: Begin) -> None:
     with begin() as uow:
         uow.openings.put(evolve(claim.opening, lease_until=uow.now + BLINK))
         assert claims.ready(uow) == []
-        assert claims.claim(uow, agent) is None
+        assert claims.claim(uow, agent, halts=NO_HALTS) is None
         uow.openings.put(evolve(claim.opening, lease_until=uow.now))
         assert claims.ready(uow) == [claim.task]
-        assert claims.claim(uow, agent).task.id == task.id
+        assert claims.claim(uow, agent, halts=NO_HALTS).task.id == task.id
 
 
 def test_an_expired_lease_lets_another_take_over_and_counts_a_retry(begin: Begin) -> None:
@@ -48,7 +49,7 @@ def test_an_expired_lease_lets_another_take_over_and_counts_a_retry(begin: Begin
     assert held.task.id == second.id
     assert ready_ids(begin) == [second.id, third.id]
     with begin() as uow:
-        taken = claims.claim(uow, fast)
+        taken = claims.claim(uow, fast, halts=NO_HALTS)
         now = uow.now
         uow.commit()
     assert taken.task == evolve(
@@ -64,8 +65,8 @@ def test_expired_tasks_stand_in_line_by_urgency(begin: Begin) -> None:
     tasks = add_tasks(begin, *(Task(name="x", order=n) for n in range(5)))
     with begin() as uow:
         for ttl in (3 * BLINK, LEASE, 2 * BLINK, BLINK):
-            claims.claim(uow, agent, ttl=ttl)
-        claim = claims.claim(uow, agent)
+            claims.claim(uow, agent, halts=NO_HALTS, ttl=ttl)
+        claim = claims.claim(uow, agent, halts=NO_HALTS)
         claims.release(uow, claim.task.id, claim.fence)
         uow.commit()
     assert ready_ids(begin) == [tasks[n].id for n in (0, 2, 3, 4)]
@@ -101,7 +102,7 @@ def test_many_tasks_that_were_taken_over_too_often_are_blocked_once_each(begin: 
     (good,) = add_tasks(begin, Task(name="x", order=1))
     with begin() as uow:
         for _ in bad:
-            claims.claim(uow, agent, ttl=BLINK)
+            claims.claim(uow, agent, halts=NO_HALTS, ttl=BLINK)
         uow.commit()
     assert claim_for(begin, agent, max_retries=0).task.id == good.id
     with begin(write=False) as uow:
@@ -190,7 +191,7 @@ def test_a_lease_without_an_end_that_can_come_is_refused(begin: Begin, ttl: time
     with begin() as uow:
         before = everything(uow)
         with pytest.raises(InvalidValue, match="ttl"):
-            claims.claim(uow, agent, ttl=ttl)
+            claims.claim(uow, agent, halts=NO_HALTS, ttl=ttl)
         with pytest.raises(InvalidValue, match="ttl"):
             claims.heartbeat(uow, claim.task.id, claim.fence, ttl=ttl)
         uow.commit()

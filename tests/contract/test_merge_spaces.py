@@ -46,6 +46,7 @@ from herdbook.ports.engine.dictionary import (
 )
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from herdbook.services.stores.copy_spaces import copy
 from herdbook.services.stores.merge_spaces import MergeReport, merge
@@ -163,7 +164,7 @@ def test_a_task_and_its_agent_come_together(source: Store, store: Store, space: 
     """Each names the other; the lease is over, so that somebody can take the task."""
     put(source, space, Agent(id="agt_a", name="a"), Task(id="tsk_t", name="t"))
     with work_in(source, space) as uow:
-        claim = claims.claim(uow, "agt_a")
+        claim = claims.claim(uow, "agt_a", halts=NO_HALTS)
         uow.agents.save(evolve(uow.agents.get("agt_a"), task_id="tsk_t"))
         uow.commit()
     assert claim is not None

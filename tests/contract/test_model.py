@@ -61,6 +61,7 @@ from herdbook.ports.engine.query import Query, Range, any_of, find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.contract.conftest import SHARED, Begin
 from tests.contract.space import everything_in, work_in
@@ -356,8 +357,8 @@ class Lockstep(RuleBasedStateMachine):
         agent, task = self._key(AGENTS, data), self._key(TASKS, data)
         held = next((row.fence for row in self.rows(TASKS) if row.id == task), 0)
         acts: list[Callable[[UnitOfWork], Any]] = [
-            lambda uow: claims.claim(uow, agent),
-            lambda uow: claims.claim(uow, agent),
+            lambda uow: claims.claim(uow, agent, halts=NO_HALTS),
+            lambda uow: claims.claim(uow, agent, halts=NO_HALTS),
             lambda uow: claims.heartbeat(uow, task, held),
             lambda uow: claims.complete(uow, task, held, "done"),
             lambda uow: claims.fail(uow, task, held),

@@ -1,5 +1,6 @@
 """What cannot be opened is refused in one clear sentence, and what lies there is left alone."""
 
+import os
 import re
 import shutil
 import sqlite3
@@ -24,7 +25,7 @@ from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import run
 from tests.cases import for_each
-from tests.contract.children import apart, as_nobody, program
+from tests.contract.children import NOBODY, apart, as_nobody, program
 from tests.contract.conftest import SHARED
 from tests.contract.space import HERE, everything_in
 from tests.contract.visitors import refusal_of
@@ -284,6 +285,11 @@ def test_a_read_only_folder_is_refused(engine: str, public: Path) -> None:
     assert list(public.iterdir()) == []
 
 
+def _give(path: Path, account: int) -> None:
+    if os.geteuid() == 0:
+        os.chown(path, account, account)
+
+
 @in_files
 def test_a_store_that_may_only_be_read_is_refused(engine: str, public: Path) -> None:
     """Who may not write the files hears so, and the store holds what it held."""
@@ -291,12 +297,14 @@ def test_a_store_that_may_only_be_read_is_refused(engine: str, public: Path) -> 
     kept = filled(url)
     for each in (public, *public.rglob("*")):
         each.chmod(0o555 if each.is_dir() else 0o444)
+        _give(each, NOBODY)  # a store of another account is refused for that alone
     before = contents(public)
     kind, text = apart(as_nobody, refusal_of, url)
     assert kind is StoreUnavailable
     assert "Permission denied" in text
     assert contents(public) == before
     for each in (public, *public.rglob("*")):
+        _give(each, os.geteuid())
         each.chmod(0o755 if each.is_dir() else 0o644)
     assert held(url) == kept
 

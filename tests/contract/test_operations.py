@@ -1,12 +1,15 @@
 """Use cases that are run: once, whole, and again if the world got in the way."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import cast
 
 import pytest
 
-from herdbook.adapters.stores.registry import PATIENCE
+from herdbook.adapters.stores.open_store import PATIENCE
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StoreUnavailable
 from herdbook.domain.journal import Actor, OperationResult
@@ -19,8 +22,10 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store, TryAgain
 from herdbook.ports.unit_of_work.run import read, retry, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.cases import for_each
+from tests.contract.counted import CountingStore
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 from tests.contract.wrapped import LosesAnswers, WrappedSession, WrappedStore
@@ -56,6 +61,46 @@ def test_a_use_case_is_run_and_committed(store: Store, space: str, begin: Begin)
     with begin(write=False) as uow:
         (entry,) = uow.journal.of_row(TASKS, task.id)
     assert (entry.person, entry.operation_id) == ("ada", None)
+
+
+def test_a_use_case_that_changes_nothing_is_not_committed(
+    store: Store, space: str, begin: Begin
+) -> None:
+    """The head of the journal stays where it was, and the engine is asked to keep nothing."""
+    run(store, space, _add_task)
+    with begin(write=False) as uow:
+        head = uow.session.head
+    counts: Counter[str] = Counter()
+    counting = cast("Store", CountingStore(store, counts))
+    assert run(counting, space, lambda uow: len(uow.tasks.page())) == 1
+    assert counts == {"writes": 1}
+    with begin(write=False) as uow:
+        assert uow.session.head == head
+    run(counting, space, _add_task)
+    assert counts["commits"] == 1
+
+
+def test_what_is_derived_alone_is_committed(store: Store, space: str, begin: Begin) -> None:
+    """A lease that is held for longer lasts, though no row of the journal tells of it."""
+    agent = run(store, space, lambda uow: uow.agents.add(Agent(name="otter")))
+    run(store, space, _add_task)
+    claim = run(store, space, claims.claim, agent.id, halts=NO_HALTS)
+    assert claim is not None
+    longer = timedelta(hours=9)
+    held = run(store, space, claims.heartbeat, claim.task.id, claim.fence, ttl=longer)
+    with begin(write=False) as uow:
+        assert uow.openings.get(claim.task.id) == held
+    assert held.lease_until > claim.opening.lease_until
+
+
+def test_an_operation_that_changes_nothing_is_remembered(
+    store: Store, space: str, begin: Begin
+) -> None:
+    """So that it answers the second time as it did the first."""
+    assert run(store, space, lambda uow: len(uow.tasks.page()), operation_id="op") == 0
+    run(store, space, _add_task)
+    assert run(store, space, lambda uow: len(uow.tasks.page()), operation_id="op") == 0
+    assert [each.operation_id for each in _operations(begin)] == ["op"]
 
 
 def test_without_an_operation_id_every_call_counts(store: Store, space: str, begin: Begin) -> None:
@@ -160,12 +205,12 @@ def test_a_claim_is_answered_again(store: Store, space: str, begin: Begin) -> No
         uow.tasks.save(evolve(first, status=TaskStatus.COMPLETED, summary="Done"))
         uow.tasks.add_dependency(second.id, first.id)
         uow.commit()
-    claim = run(store, space, claims.claim, agent.id, operation_id="op-1")
+    claim = run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-1")
     assert (claim.task.id, claim.summaries) == (second.id, {first.id: "Done"})
-    assert run(store, space, claims.claim, agent.id, operation_id="op-1") == claim
-    other = run(store, space, claims.claim, agent.id, operation_id="op-2")
+    assert run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-1") == claim
+    other = run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-2")
     assert other.task.id == last.id
-    assert run(store, space, claims.claim, agent.id, operation_id="op-3") is None
+    assert run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-3") is None
 
 
 @for_each(

@@ -15,6 +15,7 @@ from herdbook.domain.plan.model import (
 )
 from herdbook.ports.engine.dictionary import PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services import crud
 from herdbook.services.plan import claims
 from tests.contract.turns import Begin
@@ -96,7 +97,7 @@ def test_what_a_person_set_stays(begin: Begin) -> None:
         uow.commit()
     with begin() as uow:
         agent = uow.agents.page()[0]
-        claim = claims.claim(uow, agent.id, phase_id=first.id)
+        claim = claims.claim(uow, agent.id, halts=NO_HALTS, phase_id=first.id)
         assert claim is not None
         uow.commit()
     with begin() as uow:

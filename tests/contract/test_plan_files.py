@@ -15,6 +15,7 @@ from herdbook.domain.plan_text.tree import PlanText, walk_items
 from herdbook.ports.engine.dictionary import AGENTS, TASKS
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.projections import find_differences
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from herdbook.services.plan_text.import_export import ImportReport, export_plan, import_plan
 from tests.cases import for_each
@@ -31,7 +32,7 @@ PLAN = """\
 branch: feature/login
 execution_mode: yolo
 
-- [ ] Talk about it ^talk {category: discuss}
+- [ ] StatementRunner about it ^talk {category: discuss}
 
 ## Schema ^schema
 
@@ -105,7 +106,7 @@ def test_a_plan_is_exported_as_it_was_imported(begin: Begin) -> None:
     assert [(added.kind, added.name) for added in report.added] == [
         ("task", "Loose"),
         ("initiative", "Login"),
-        ("task", "Talk about it"),
+        ("task", "StatementRunner about it"),
         ("phase", "Schema"),
         ("task", "Write the migration"),
         ("task", "Test it on a copy"),
@@ -195,7 +196,7 @@ EDITS: dict[str, tuple[Callable[[str], str], dict[str, tuple[str, ...]]]] = {
         lambda text: text.replace("category: discuss", "category: plan").replace(
             "branch: ", "branch: my-"
         ),
-        {"Login": ("branch",), "Talk about it": ("category",)},
+        {"Login": ("branch",), "StatementRunner about it": ("category",)},
     ),
     "a dependency less": (
         lambda text: text.replace(", ^test", ""),
@@ -249,7 +250,7 @@ def test_what_is_missing_in_the_text_is_left_alone_and_reported(begin: Begin) ->
     assert {(left.kind, left.name) for left in report.left_alone} == {
         ("phase", "Schema"),
         ("phase", "Form"),
-        ("task", "Talk about it"),
+        ("task", "StatementRunner about it"),
         ("task", "Write the migration"),
         ("task", "Test it on a copy"),
         ("task", "Drop the old column"),
@@ -362,7 +363,7 @@ def test_a_text_takes_no_task_out_of_anybodys_hands(begin: Begin) -> None:
     text = exported(begin)
     with begin() as uow:
         agent = make(uow, AGENTS)
-        held, done = (claims.claim(uow, agent.id) for _ in range(2))
+        held, done = (claims.claim(uow, agent.id, halts=NO_HALTS) for _ in range(2))
         assert held is not None
         assert done is not None
         claims.complete(uow, done.task.id, done.fence)

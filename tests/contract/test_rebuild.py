@@ -13,6 +13,7 @@ from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.unit_of_work.projections import find_differences, rebuild
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.cases import for_each
 from tests.contract.rows import make
@@ -74,7 +75,7 @@ def test_rebuilding_repairs_what_was_spoilt(
     with begin() as uow:
         agent = make(uow, AGENTS)
         uow.tasks.add(Task(id="held", name="x"))
-        claims.claim(uow, agent.id)
+        claims.claim(uow, agent.id, halts=NO_HALTS)
         uow.tasks.add_all([Task(id=name, name="x") for name in ("open", "waits")])
         uow.tasks.add(Task(id="done", name="x", status=TaskStatus.COMPLETED))
         uow.add(TASK_DEPENDENCIES, [TaskDependency(task_id="waits", depends_on_task_id="open")])
@@ -130,7 +131,7 @@ def test_a_held_task_whose_row_was_lost_can_be_kept_and_can_be_taken(
     with begin() as uow:
         agent = make(uow, AGENTS)
         uow.tasks.add(Task(id="t", name="x"))
-        claim = claims.claim(uow, agent.id)
+        claim = claims.claim(uow, agent.id, halts=NO_HALTS)
         uow.commit()
     with store.transaction(space, write=True) as session:
         session.delete(OPENINGS, ["t"])

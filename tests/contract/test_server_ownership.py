@@ -10,7 +10,7 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.adapters.postgres import schema as layout
 from herdbook.adapters.sql_query import ask
-from herdbook.adapters.stores.probe import look
+from herdbook.adapters.stores.probe import probe
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.dictionary import TASKS
@@ -65,20 +65,20 @@ def test_a_schema_that_appears_between_look_and_making_is_refused(
     server: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is made with the tables or not at all, and looked at again if somebody was faster."""
-    make = layout._Making._make_store
+    make = layout._SchemaBuilder._make_store
 
     def be_slow(making: Any, seen: Any) -> None:
         if not as_role(server, "postgres", f"SELECT to_regnamespace('{schema}')")[0][0]:
             as_role(server, "mallory", f"CREATE SCHEMA {schema}")
         make(making, seen)
 
-    monkeypatch.setattr(layout._Making, "_make_store", be_slow)
+    monkeypatch.setattr(layout._SchemaBuilder, "_make_store", be_slow)
     with pytest.raises(StoreUnavailable, match="belongs to the role 'mallory'"):
         open_store(url_of(server, schema))
     assert tables(server, schema) == []
 
 
-@pytest.mark.parametrize("moment", ["_lock", "_look_again"])
+@pytest.mark.parametrize("moment", ["_lock", "_inspect_again"])
 def test_a_table_that_appears_while_others_are_made_is_refused(
     server: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -87,7 +87,7 @@ def test_a_table_that_appears_while_others_are_made_is_refused(
     open_store(url_of(server, like, "mallory")).close()
     as_role(server, "postgres", f"CREATE SCHEMA {schema}")
     as_role(server, "postgres", f"GRANT ALL ON SCHEMA {schema} TO PUBLIC")
-    happens = getattr(layout._Making, moment)
+    happens = getattr(layout._SchemaBuilder, moment)
     done: list[int] = []
 
     def meanwhile(making: Any, *arguments: Any) -> Any:
@@ -97,7 +97,7 @@ def test_a_table_that_appears_while_others_are_made_is_refused(
             as_role(server, "mallory", f"CREATE TABLE {schema}.tasks (LIKE {like}.tasks)")
         return found
 
-    monkeypatch.setattr(layout._Making, moment, meanwhile)
+    monkeypatch.setattr(layout._SchemaBuilder, moment, meanwhile)
     with pytest.raises(StoreUnavailable, match="belongs to the role 'mallory'"):
         open_store(url_of(server, schema))
     assert tables(server, schema) == ["tasks"]
@@ -112,13 +112,13 @@ def test_an_upgrade_looks_again(
     as_role(server, "postgres", f"GRANT ALL ON SCHEMA {schema} TO PUBLIC")
     before = tables(server, schema)
     new = next(name for name in NEW.kinds if name not in OLD.kinds)
-    lock = layout._Making._lock
+    lock = layout._SchemaBuilder._lock
 
     def meanwhile(making: Any) -> Any:
         as_role(server, "mallory", f"CREATE TABLE {schema}.{new} (space text, id text)")
         return lock(making)
 
-    monkeypatch.setattr(layout._Making, "_lock", meanwhile)
+    monkeypatch.setattr(layout._SchemaBuilder, "_lock", meanwhile)
     with pytest.raises(StoreUnavailable, match="belongs to the role 'mallory'"):
         open_store(url, dictionary=NEW)
     assert tables(server, schema) == sorted([*before, new])
@@ -149,7 +149,7 @@ def test_what_a_trusted_role_made_for_us_is_used(server: PostgresServer, schema:
     url = url_of(server, schema, "ann")
     with open_store(url) as store:
         run(store, HERE, lambda uow: uow.tasks.add(Task(name="kept")))
-        assert look(url).exists
+        assert probe(url).exists
         assert ask(url, "SELECT name FROM tasks").rows == [("kept",)]
 
 
@@ -171,7 +171,7 @@ def test_a_look_says_what_is_wrong(server: PostgresServer, schema: str) -> None:
         f"CREATE SCHEMA {schema}",
         f"CREATE VIEW {schema}.store AS SELECT 1/0 AS schema_version",
     )
-    seen = look(url_of(server, schema))
+    seen = probe(url_of(server, schema))
     assert seen.exists is None
     assert "belongs to the role 'mallory'" in str(seen.problem)
 
@@ -213,4 +213,4 @@ def test_no_setting_of_a_role_or_a_database_changes_anything(
         assert moment == task.created_at
         assert text.startswith(f"{task.created_at:%Y-%m-%d %H:%M:%S}")
         assert store.schema_version == straight.schema_version
-    assert look(url) == look(plain)
+    assert probe(url) == probe(plain)

@@ -9,8 +9,9 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.adapters.sql_query import ask
-from herdbook.adapters.sql_query.postgres import ask_server
-from herdbook.adapters.stores.probe import look
+from herdbook.adapters.sql_query.postgres import query_server
+from herdbook.adapters.sql_query.sandbox import Deadline
+from herdbook.adapters.stores.probe import probe
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
 from herdbook.ports.engine.store import Store, TryAgain
 from herdbook.ports.unit_of_work.run import read, run
@@ -136,7 +137,7 @@ def test_a_server_behind_such_a_network_is_not_waited_for(url: str, server: Post
         with does_not_hang(), pytest.raises(StoreUnavailable, match="no answer within 1 s"):
             open_store(through(between, url), patience=PATIENCE)
         with does_not_hang():
-            problem = look(through(between, url), patience=PATIENCE).problem
+            problem = probe(through(between, url), patience=PATIENCE).problem
         assert problem is not None
         assert "no answer within 1 s" in problem
         with does_not_hang(), pytest.raises(StoreUnavailable, match="no answer within 1 s"):
@@ -150,7 +151,9 @@ def test_a_question_in_sql_is_not_waited_for(url: str, server: PostgresServer, w
     """Whichever of its statements it is that gets no answer."""
     with open_store(url) as store, network(server.port) as between:
         there = through(between, url)
-        question = partial(ask_server, store, there, "SELECT name FROM tasks", patience=1, limit=9)
+        question = partial(
+            query_server, store, there, "SELECT name FROM tasks", deadline=Deadline(1), limit=9
+        )
         if word == b"WITH RECURSIVE":
             question = partial(ask, there, "SELECT name FROM tasks", patience=1)
         between.drop_behind(word)
@@ -163,7 +166,7 @@ def test_a_look_is_not_waited_for(url: str, server: PostgresServer) -> None:
     with network(server.port) as between:
         between.drop_behind(b"WITH RECURSIVE")
         with does_not_hang():
-            problem = look(through(between, url), patience=PATIENCE).problem
+            problem = probe(through(between, url), patience=PATIENCE).problem
         assert problem is not None
         assert "no answer" in problem
 

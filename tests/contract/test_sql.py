@@ -15,7 +15,7 @@ from attrs import frozen
 
 from herdbook.adapters import open_store
 from herdbook.adapters.sql_query import Answer, ask
-from herdbook.adapters.sql_query.duckdb_syntax import tables_in, tree_of
+from herdbook.adapters.sql_query.duckdb_syntax import find_tables, parse_query
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.entity import evolve
@@ -505,9 +505,9 @@ def test_every_macro_that_asks_duckdbs_own_views_is_known() -> None:
         names = {name for (name,) in macros}
         assert "pg_get_viewdef" in names
         for name in names:
-            tree = tree_of(connection, f"SELECT {name}(1)")
+            tree = parse_query(connection, f"SELECT {name}(1)")
             with pytest.raises(InvalidValue, match="may not use"):
-                tables_in(tree, ())
+                find_tables(tree, ())
 
 
 HEAVY = [

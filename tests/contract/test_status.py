@@ -9,6 +9,7 @@ from herdbook.domain.conversation import Conversation, Message
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import Actor
 from herdbook.domain.plan.model import Task
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.agents.worktrees import REFRESH_AFTER, record_worktree, worktree_occupants
 from herdbook.services.plan import claims
 from herdbook.services.plan.status import YOU, StatusRow, status
@@ -29,7 +30,7 @@ def test_an_agent_stands_with_its_task_and_its_lease(begin: Begin) -> None:
     with begin(actor=HERE) as uow:
         agent = uow.agents.add(Agent(name="otter", status="running"))
         uow.tasks.add(Task(name="parse"))
-        held = claims.claim(uow, agent.id, ttl=timedelta(hours=1))
+        held = claims.claim(uow, agent.id, halts=NO_HALTS, ttl=timedelta(hours=1))
         uow.commit()
     (row,) = rows_of(begin).values()
     assert row.agent == agent
@@ -44,8 +45,8 @@ def test_an_agent_with_two_tasks_stands_twice(begin: Begin) -> None:
     with begin() as uow:
         busy, idle = uow.agents.add_all([Agent(name="busy", status="running"), Agent(name="idle")])
         uow.tasks.add_all([Task(name="one"), Task(name="two")])
-        claims.claim(uow, busy.id)
-        claims.claim(uow, busy.id)
+        claims.claim(uow, busy.id, halts=NO_HALTS)
+        claims.claim(uow, busy.id, halts=NO_HALTS)
         uow.commit()
     with begin(write=False) as uow:
         found = [(row.agent.name, row.task and row.task.name) for row in status(uow).rows]
@@ -58,7 +59,7 @@ def test_a_held_task_without_an_agent_is_shown(begin: Begin) -> None:
     with begin(actor=THERE) as uow:
         agent = uow.agents.add(Agent(name="otter"))
         uow.tasks.add(Task(name="parse"))
-        claims.claim(uow, agent.id)
+        claims.claim(uow, agent.id, halts=NO_HALTS)
         uow.commit()
     with begin() as uow:
         uow.agents.remove(agent.id)
@@ -178,9 +179,9 @@ def test_who_is_in_a_worktree_and_at_what(begin: Begin) -> None:
             [Agent(name="otter", status="running"), Agent(name="lynx", status="stopped")]
         )
         uow.tasks.add_all([Task(name="one"), Task(name="two")])
-        done = claims.claim(uow, otter.id)
+        done = claims.claim(uow, otter.id, halts=NO_HALTS)
         claims.complete(uow, done.task.id, done.fence)
-        held = claims.claim(uow, otter.id)
+        held = claims.claim(uow, otter.id, halts=NO_HALTS)
         uow.commit()
     with begin(actor=THERE) as uow:
         uow.agents.add(Agent(name="elsewhere", status="running"))

@@ -43,6 +43,7 @@ from herdbook.ports.engine.dictionary import CHECKPOINTS as KEPT
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan_text import import_export
 from tests.contract.claims import BLINK
 from tests.contract.rows import STAMPED, build, value_for
@@ -66,6 +67,7 @@ MODULES = {
     "plan.errands": WORK,
     "record.grading": RECORD,
     "crud": (*WORK, *WORK, *RECORD),
+    "agents.introduction": WORK,
     "agents.logs": WORK,
     "agents.editor_comments": WORK,
     "plan.schedule": WORK,
@@ -76,10 +78,11 @@ MODULES = {
     "plan.status": WORK,
     "messaging": WORK,
     "record.record_ingest": RECORD,
+    "agents.worktree_changes": WORK,
     "agents.worktrees": WORK,
 }
 """The modules of use cases, and in which areas they are at home."""
-PARTS = {"plan_text.matching", "plan_text.render"}
+PARTS = {"agents.halts", "plan_text.matching", "plan_text.render"}
 """The modules that use cases are made of and nobody calls by themselves."""
 HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
@@ -247,6 +250,7 @@ BY_NAME: dict[str, Choose] = {
     "events": _events,
     "fence": _fence,
     "from_agent_id": _key(AGENTS),
+    "halts": lambda _: NO_HALTS,
     "initiative_id": _key(INITIATIVES),
     "kind": _kind,
     "limit": lambda call: call.number() + 1,

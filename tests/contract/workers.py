@@ -17,6 +17,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.contract.children import Place, opened
 
@@ -118,7 +119,7 @@ def claim_all(place: Place, space: str, start: Barrier, agent_id: str) -> Ids:
     claimed: Ids = []
     with opened(place) as store:
         start.wait()
-        while claim := run(store, space, claims.claim, agent_id):
+        while claim := run(store, space, claims.claim, agent_id, halts=NO_HALTS):
             claimed.append(claim.task.id)
             run(store, space, claims.complete, claim.task.id, claim.fence)
     return claimed

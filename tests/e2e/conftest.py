@@ -15,9 +15,10 @@ from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan.claims import claim
 from tests.e2e.warm_program import AT_START, PROGRAM, WarmProgram, warm_program
 
@@ -81,9 +82,9 @@ class Person:
         self.config.parent.mkdir(parents=True)
         self.config.write_text("\n".join([f'backend = "{backend}"', *more, ""]))
 
-    def at(self, folder: Path) -> Here:
+    def at(self, folder: Path) -> AppContext:
         """A folder as a program of this person sees it."""
-        return Here(folder, self.variables)
+        return AppContext.at(folder, self.variables)
 
     def git(self, folder: Path, *words: str) -> str:
         """Run git in a folder."""
@@ -151,13 +152,13 @@ def at_work(person: Person, folder: Path, name: str) -> str:
     def begin(uow: UnitOfWork) -> str:
         agent = uow.agents.add(Agent(name=name, status="running"))
         uow.tasks.add(Task(name=f"the task of {name}"))
-        held = claim(uow, agent.id)
+        held = claim(uow, agent.id, halts=NO_HALTS)
         assert held is not None
         return held.task.name
 
-    with here.opened(Area.WORK, create=True) as store:
-        here.see(store)
-        return run(store, here.space(Area.WORK), begin, actor=here.actor)
+    with here.open(Area.WORK, create=True) as store:
+        run(store, here.workspace.space(Area.WORK), here.see, actor=here.actor)
+        return run(store, here.workspace.space(Area.WORK), begin, actor=here.actor)
 
 
 Files = dict[str, bytes | str]

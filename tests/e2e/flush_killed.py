@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from herdbook.adapters.user_state.dirs import data_folder, state_folder
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.hooks.spool_flush import flush
 
 TOUCHES = {"open", "os.rename", "os.remove", "os.mkdir", "os.listdir", "os.scandir", "os.truncate"}
@@ -30,7 +30,7 @@ def main(folder: str, steps: int) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(count)
-    flush(Here(Path(folder), os.environ))
+    flush(AppContext.at(Path(folder), os.environ))
 
 
 if __name__ == "__main__":

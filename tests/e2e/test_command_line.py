@@ -190,7 +190,7 @@ def test_where_loads_neither_attrs_nor_an_entity(person: Person, app: Path) -> N
     assert not modules & (HEAVY | {"attr", "attrs", "herdbook.ports.engine.dictionary"})
     assert not modules & {
         "herdbook.domain.plan.model",
-        "herdbook.adapters.stores.registry",
+        "herdbook.adapters.stores.open_store",
         "tomllib",
     }
 

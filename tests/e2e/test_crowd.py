@@ -84,8 +84,8 @@ def crowd(person: Person, places: list[Path], processes: int, rounds: int) -> To
     kept = []
     for app in places[::WORKTREES]:
         here = person.at(app)
-        with here.opened(Area.WORK) as store:
-            space = here.space(Area.WORK)
+        with here.open(Area.WORK) as store:
+            space = here.workspace.space(Area.WORK)
             tasks = read(store, space, tasks_of)
             assert {task.status for task in tasks} == {TaskStatus.COMPLETED}
             kept += [task.id for task in tasks]

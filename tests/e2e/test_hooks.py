@@ -20,7 +20,7 @@ HEAVY = {"re", "json", "argparse", "pathlib", "attr", "herdbook.entrypoints.cli.
 READER = """
 import os, signal, sys
 from herdbook.adapters.user_state import spool
-spool.QUIET = float(sys.argv[1])
+spool.QUIET_SECONDS = float(sys.argv[1])
 while True:
     taken = spool.take_batch()
     with open(sys.argv[2], "a") as store:

@@ -97,7 +97,7 @@ def crowd(person: Person, app: Path, number: int) -> None:
     places = [app.parent / f"app-{at}" for at in range(number)]
     for place in places:
         person.git(app, "worktree", "add", "--quiet", "--detach", str(place))
-    with person.at(person.home).opened(Area.CHECKPOINTS, create=True) as everybodys:
+    with person.at(person.home).open(Area.CHECKPOINTS, create=True) as everybodys:
         uuid = everybodys.uuid
     before = files_in(person.data)
     running = started(person, app, "crowd", "issue", *map(str, places))
@@ -114,13 +114,13 @@ def crowd(person: Person, app: Path, number: int) -> None:
         assert answer["told"][str(place)]["done"] == list(NODES)
         assert Counter((place / "effects.txt").read_text().split()) == Counter(NODES)
         here = person.at(place)
-        space = here.space(Area.CHECKPOINTS)
-        with here.opened(Area.CHECKPOINTS) as store:
+        space = here.workspace.space(Area.CHECKPOINTS)
+        with here.open(Area.CHECKPOINTS) as store:
             held = read(store, space, checkpoints_threads.show_checkpoint, "issue")
             assert json.loads(held.metadata.data)["step"] == 4
             assert [each.thread.sizes[:2] for each in read(store, space, _threads)] == [(6, 21)]
             assert check(store, [space]) == []
-            assert space == f"checkpoints/{here.worktree_id}"
+            assert space == f"checkpoints/{here.workspace.worktree_id}"
             kept.append((store.uuid, store.spaces()))
     stores = {uuid for uuid, _ in kept}
     if stores == {uuid}:

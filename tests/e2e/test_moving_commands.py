@@ -46,7 +46,7 @@ def test_a_target_with_a_history_of_its_own_is_refused(
     at_work(person, app, "otter")
     here = person.at(app)
     with open_store(f"lmdb://{tmp_path}/other") as store:
-        run(store, here.space(Area.WORK), lambda uow: uow.tasks.add(Task(name="theirs")))
+        run(store, here.workspace.space(Area.WORK), lambda uow: uow.tasks.add(Task(name="theirs")))
     told = person.tries(app, "copy", "work", str(tmp_path / "other"))
     assert told.returncode == 4
     assert "`merge` adds what it lacks" in told.stderr
@@ -60,7 +60,7 @@ def test_merging_adds_what_is_missing_and_says_what_cannot_come(
     at_work(person, app, "otter")
     here = person.at(app)
     with open_store(f"lmdb://{tmp_path}/other") as store:
-        space = here.space(Area.WORK)
+        space = here.workspace.space(Area.WORK)
         run(store, space, lambda uow: uow.tasks.add(Task(name="theirs")))
     answer = person.asks(app, "merge", str(tmp_path / "other"), "work")
     assert (answer["added"], answer["kept"], answer["failed"]) == (1, 0, [])
@@ -91,8 +91,8 @@ def harmed(person: Person, app: Path) -> Any:
     """A store in which a derived row is missing and a task is not what the journal says."""
     at_work(person, app, "otter")
     here = person.at(app)
-    with here.opened(Area.WORK) as store:
-        space = here.space(Area.WORK)
+    with here.open(Area.WORK) as store:
+        space = here.workspace.space(Area.WORK)
         (task,) = read(store, space, lambda uow: uow.tasks.page())
         with store.transaction(space, write=True) as session:
             session.delete(store.dictionary.kinds["openings"], [task.id])
@@ -116,8 +116,8 @@ def test_repair_leaves_alone_what_it_cannot_know(person: Person, app: Path) -> N
     """A row that the journal tells otherwise is listed before and after."""
     at_work(person, app, "otter")
     here = person.at(app)
-    with here.opened(Area.WORK) as store:
-        space = here.space(Area.WORK)
+    with here.open(Area.WORK) as store:
+        space = here.workspace.space(Area.WORK)
         with store.transaction(space, write=True) as session:
             (task,) = session.select(find(TASKS))
             session.replace(TASKS, [evolve(task, name="forged")])

@@ -217,7 +217,7 @@ def test_a_record_that_others_hold_keeps_nobody_waiting_for_ever(person: Person,
     person.chooses("duckdb", "patience = 0.2")
     hooked(person, app, "PostToolUse")
     person.runs(app, "flush")
-    with person.at(app).opened(Area.RECORD) as store, store.transaction("record/x", write=True):
+    with person.at(app).open(Area.RECORD) as store, store.transaction("record/x", write=True):
         hooked(person, app, "PostToolUse")
         gently = person.tries(app, "flush", "--gently")
         assert gently.returncode == 0

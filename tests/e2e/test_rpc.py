@@ -94,8 +94,8 @@ def test_a_slow_request_holds_up_no_other(person: Person, app: Path) -> None:
     with Pipes(person, app) as pipes:
         assert len(pipes.call("task.list")) == 1
         with (
-            here.opened(Area.WORK) as store,
-            unit_of_work(store, here.space(Area.WORK)),
+            here.open(Area.WORK) as store,
+            unit_of_work(store, here.workspace.space(Area.WORK)),
         ):
             pipes.send(*(request("task.add", number, name="slow") for number in range(20)))
             for number in range(100, 120):

@@ -241,8 +241,8 @@ def many_tasks(person: Person, app: Path, count: int) -> None:
     """Let another process add tasks, all at once."""
     here = person.at(app)
     tasks = [Task(name="x", description="y" * 500) for _ in range(count)]
-    with here.opened(Area.WORK) as store:
-        run(store, here.space(Area.WORK), lambda uow: uow.tasks.add_all(tasks))
+    with here.open(Area.WORK) as store:
+        run(store, here.workspace.space(Area.WORK), lambda uow: uow.tasks.add_all(tasks))
 
 
 def test_a_slow_client_is_told_that_it_fell_behind(person: Person, app: Path) -> None:

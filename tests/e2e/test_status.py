@@ -71,7 +71,7 @@ def test_all_shows_every_repository_of_the_user(person: Person, app: Path, tmp_p
     other = person.repository(tmp_path / "other", origin="https://example.com/team/other.git")
     at_work(person, other, "there-agent")
     here = person.at(app)
-    with here.opened(Area.WORK) as store:
+    with here.open(Area.WORK) as store:
         run(store, "work/third", lambda uow: uow.agents.add(Agent(name="third-agent")))
     assert len(person.asks(app, "status")["spaces"]) == 1
     spaces = person.asks(app, "status", "--all")["spaces"]

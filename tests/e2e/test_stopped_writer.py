@@ -19,11 +19,11 @@ from pathlib import Path
 
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 
-here = Here(Path.cwd(), os.environ)
-with here.opened(Area.WORK) as store, unit_of_work(store, here.space(Area.WORK)) as uow:
+here = AppContext.at(Path.cwd(), os.environ)
+with here.open(Area.WORK) as store, unit_of_work(store, here.workspace.space(Area.WORK)) as uow:
     uow.tasks.add(Task(name="of the one that was stopped"))
     os.kill(os.getpid(), signal.SIGSTOP)
     uow.commit()

@@ -32,8 +32,8 @@ def test_a_worktree_is_a_real_one_and_is_written_down(person: Person, app: Path)
     assert main["is_main"]
     assert (login["worktree_id"], login["branch"]) == (answer["worktree_id"], "feature/login")
     place = person.at(app)
-    with place.opened(Area.WORK) as store:
-        known = read(store, place.space(Area.WORK), lambda uow: uow.worktrees.page())
+    with place.open(Area.WORK) as store:
+        known = read(store, place.workspace.space(Area.WORK), lambda uow: uow.worktrees.page())
     assert {each.id for each in known} == {main["worktree_id"], login["worktree_id"]}
 
 
@@ -50,9 +50,9 @@ def test_a_store_opened_through_the_link_is_the_same_store(
     assert Path(link["link"]).is_symlink()
     assert Path(link["link"]).resolve() == app / ".git" / "herdbook" / f"work.{backend}"
     place = person.at(app)
-    linked = place.place(Area.WORK)._replace(url=f"{backend}://{link['link']}")
-    space = place.space(Area.WORK)
-    with place.opened(Area.WORK) as store, place.opened_at(linked) as through:
+    linked = place.workspace.place(Area.WORK)._replace(url=f"{backend}://{link['link']}")
+    space = place.workspace.space(Area.WORK)
+    with place.open(Area.WORK) as store, place.stores.open_at(linked) as through:
         assert (store.uuid, store.url) == (through.uuid, through.url)
         for number, (one, other) in enumerate([(store, through), (through, store)]):
             added = run(one, space, lambda uow: uow.tasks.add(Task(name="x")))
@@ -72,10 +72,10 @@ def test_a_link_may_come_before_its_store(person: Person, app: Path) -> None:
     person.runs(app, "worktree", "add", "login")
     login = app.parent / "app.worktrees" / "login"
     place = person.at(login)
-    through = place.place(Area.CHECKPOINTS)._replace(
+    through = place.workspace.place(Area.CHECKPOINTS)._replace(
         url=f"lmdb://{login}/.herdbook/checkpoints.lmdb"
     )
-    with place.opened_at(through, create=True):
+    with place.stores.open_at(through, create=True):
         assert (app / ".git" / "herdbook" / "checkpoints.lmdb" / "data.mdb").exists()
 
 
@@ -128,8 +128,8 @@ def test_removing_archives_checkpoints_and_says_who_was_there(person: Person, ap
     kept = OperationResult(
         operation_id="step 1", result={"state": [1, 2]}, at=datetime(2026, 1, 1, tzinfo=UTC)
     )
-    with place.opened(Area.CHECKPOINTS, create=True) as store:
-        run(store, place.space(Area.CHECKPOINTS), lambda uow: uow.operations.add(kept))
+    with place.open(Area.CHECKPOINTS, create=True) as store:
+        run(store, place.workspace.space(Area.CHECKPOINTS), lambda uow: uow.operations.add(kept))
     refused = person.tries(app, "worktree", "remove", "login")
     assert refused.returncode == 1
     assert "brisk-otter" in refused.stderr

@@ -13,9 +13,10 @@ from pathlib import Path
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 
 
@@ -35,22 +36,22 @@ def follow(store: Store, space: str, seen: int, task_id: str) -> int:
 
 def main(folder: str, rounds: int) -> None:
     """Work, and tell."""
-    here = Here(Path(folder), os.environ)
+    here = AppContext.at(Path(folder), os.environ)
     told: dict[str, list[object]] = {"added": [], "completed": [], "seconds": []}
     name = f"agent-{os.getpid()}"
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     sys.stdin.readline()
-    with here.opened(Area.WORK, create=True) as store:
-        space, actor = here.space(Area.WORK), here.actor
-        here.see(store)
+    with here.open(Area.WORK, create=True) as store:
+        space, actor = here.workspace.space(Area.WORK), here.actor
+        run(store, space, here.see, actor=actor)
         agent = run(store, space, lambda uow: uow.agents.add(Agent(name=name)), actor=actor)
         seen = 0
         for number in range(rounds):
             start = time.perf_counter()
             task = Task(name=f"{name} {number}")
             added = run(store, space, lambda uow, task: uow.tasks.add(task), task, actor=actor)
-            claim = run(store, space, claims.claim, agent.id, actor=actor)
+            claim = run(store, space, claims.claim, agent.id, halts=NO_HALTS, actor=actor)
             assert claim is not None, "whoever adds first finds something to claim"
             run(store, space, claims.complete, claim.task.id, claim.fence, actor=actor)
             told["seconds"].append(time.perf_counter() - start)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.languages import LANGUAGES, find_language, main_language
-from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.services.record import prior_art as recalling
 from herdbook.services.record import setup_advice as advising
@@ -35,7 +35,7 @@ class RecallAnswer(NamedTuple):
     unjudged: tuple[recalling.Hit, ...]
 
 
-def recall(here: Here, *, text: str, project: str | None, limit: int) -> RecallAnswer:
+def recall(here: AppContext, *, text: str, project: str | None, limit: int) -> RecallAnswer:
     """What in the record resembles a task: what went well, mistakes, and what nobody judged."""
     names = (project,) if project is not None else names_of(here)
     spool_flush.flush_if_any(here)
@@ -45,7 +45,7 @@ def recall(here: Here, *, text: str, project: str | None, limit: int) -> RecallA
     return RecallAnswer(text, names[0], *found)
 
 
-def advise(here: Here, *, goal: str | None) -> dict[str, Any]:
+def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
     """Rank the setups for the next project, for a folder or a language."""
     wanted = _wanted(here, goal)
     spool_flush.flush_if_any(here)
@@ -69,14 +69,16 @@ def advise(here: Here, *, goal: str | None) -> dict[str, Any]:
     }
 
 
-def names_of(here: Here) -> tuple[str, ...]:
+def names_of(here: AppContext) -> tuple[str, ...]:
     """Under which names the record may know the project of a folder, the surest first."""
-    ground = here.ground
-    paths = [ground.repository, ground.worktree, str(here.folder.resolve())]
-    return tuple(dict.fromkeys(text_of(each) for each in (here.repository_id, *paths) if each))
+    ground = here.workspace.ground
+    paths = [ground.repository, ground.worktree, str(here.workspace.folder.resolve())]
+    return tuple(
+        dict.fromkeys(text_of(each) for each in (here.workspace.repository_id, *paths) if each)
+    )
 
 
-def _wanted(here: Here, text: str | None) -> Wanted:
+def _wanted(here: AppContext, text: str | None) -> Wanted:
     if text is None:
         return Wanted()
     # A language is meant even where a folder has its name; `./go` is always the folder.
@@ -85,8 +87,12 @@ def _wanted(here: Here, text: str | None) -> Wanted:
         spoken = _language(here)
         return Wanted((), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken))
     try:
-        path = (here.folder / text).resolve(strict=True)
-        there = Here(path if path.is_dir() else path.parent, here.variables, here.arguments)
+        path = (here.workspace.folder / text).resolve(strict=True)
+        there = AppContext.at(
+            path if path.is_dir() else path.parent,
+            here.workspace.variables,
+            here.workspace.arguments,
+        )
         return Wanted(names_of(there), _language(there))
     except (OSError, ValueError) as error:
         if isinstance(error, HerdbookError):
@@ -96,10 +102,10 @@ def _wanted(here: Here, text: str | None) -> Wanted:
         raise InvalidValue("for", reason) from error
 
 
-def _language(here: Here) -> str | None:
+def _language(here: AppContext) -> str | None:
     """In which language most files of a folder are: those git keeps, if it is in a repository."""
-    if here.facts is None or here.facts.top_level is None:
-        return main_language(text_of(each.name) for each in here.folder.iterdir())
+    if here.workspace.facts is None or here.workspace.facts.top_level is None:
+        return main_language(text_of(each.name) for each in here.workspace.folder.iterdir())
     from herdbook.adapters.git import folder_for_git  # noqa: PLC0415
     from herdbook.adapters.git.git_process import (  # noqa: PLC0415
         ask_git,
@@ -107,10 +113,19 @@ def _language(here: Here) -> str | None:
         without_repository_variables,
     )
 
-    folder = here.folder.resolve()
-    below = ["--", str(folder)] if folder.is_relative_to(here.facts.top_level) else []
-    command = ["--literal-pathspecs", "-C", folder_for_git(here.facts), "ls-files", "-z", *below]
-    status, listed, complaint = ask_git(command, without_repository_variables(here.variables))
+    folder = here.workspace.folder.resolve()
+    below = ["--", str(folder)] if folder.is_relative_to(here.workspace.facts.top_level) else []
+    command = [
+        "--literal-pathspecs",
+        "-C",
+        folder_for_git(here.workspace.facts),
+        "ls-files",
+        "-z",
+        *below,
+    ]
+    status, listed, complaint = ask_git(
+        command, without_repository_variables(here.workspace.variables)
+    )
     if status:
         raise_complaint("for", status, complaint)
     return main_language(listed.decode("utf-8", "backslashreplace").split("\0"))

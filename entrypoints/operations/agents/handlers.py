@@ -10,14 +10,15 @@ from herdbook.domain.conversation import LogChunk
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
-from herdbook.services.agents import agent_lifecycle, logs
+from herdbook.services.agents import agent_lifecycle, introduction, logs
+from herdbook.services.agents.halts import note_if_unknown
 from herdbook.services.journal import watch
 
 SHOWN = 100
@@ -25,7 +26,7 @@ SHOWN = 100
 
 
 def register(
-    here: Here,
+    here: AppContext,
     *,
     name: str | None,
     provider: str,
@@ -38,7 +39,11 @@ def register(
     """Let an agent come to work in this worktree; with its pid it can be told when it crashed."""
     process: dict[str, Any] = {}
     if pid is not None:
-        process = {"host": here.host, "pid": pid, "process_started_at": process_start(pid)}
+        process = {
+            "host": here.workspace.host,
+            "pid": pid,
+            "process_started_at": process_start(pid),
+        }
     return here.run(
         Area.WORK,
         agent_lifecycle.register,
@@ -46,18 +51,49 @@ def register(
         provider=provider,
         model=model,
         mode=mode,
-        session_id=session or here.variables.get("HERDBOOK_SESSION") or None,
+        session_id=session or here.identity.session,
         prompt=prompt,
         **process,
     )
 
 
-def crashed(here: Here) -> list[Agent]:
+def introduce(
+    here: AppContext,
+    *,
+    name: str,
+    provider: str,
+    model: str | None,
+    mode: str,
+    session: str | None,
+    pid: int,
+    prompt: str | None,
+) -> Agent:
+    """Register an agent that is not halted; one whose process is gone may come back at once."""
+    halts = here.halts()
+    # Asked before the transaction: nobody waits for it while another store is read.
+    note_if_unknown(halts, name)
+    return here.run(
+        Area.WORK,
+        introduction.introduce,
+        name,
+        halts=halts,
+        host=here.workspace.host,
+        started_at_of=process_start,
+        provider=provider,
+        model=model,
+        mode=mode,
+        session_id=session or here.identity.session,
+        prompt=prompt,
+        pid=pid,
+    )
+
+
+def crashed(here: AppContext) -> list[Agent]:
     """Find the agents of this host whose processes are gone; what they held is free again."""
-    return here.run(Area.WORK, agent_lifecycle.find_crashed, here.host, process_start)
+    return here.run(Area.WORK, agent_lifecycle.find_crashed, here.workspace.host, process_start)
 
 
-def waiting(here: Here) -> Annotated[list[dict[str, Any]], list[Agent]]:
+def waiting(here: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
     """The agents that wait for a person, each with what it asks and what it is at."""
     found = here.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
     return [
@@ -72,13 +108,13 @@ def waiting(here: Here) -> Annotated[list[dict[str, Any]], list[Agent]]:
 
 
 def log(
-    here: Here, *, agent: str, follow: bool, after: str | None, limit: int | None
+    here: AppContext, *, agent: str, follow: bool, after: str | None, limit: int | None
 ) -> Iterator[LogChunk]:
     """An agent's log, piece by piece; also of an agent that is gone, by its whole id."""
     agent_id = here.read(Area.WORK, _known_id, agent)
     if follow:
-        with here.opened(Area.WORK) as store:
-            pieces = watch.follow_log(store, here.space(Area.WORK), agent_id, after)
+        with here.open(Area.WORK) as store:
+            pieces = watch.follow_log(store, here.workspace.space(Area.WORK), agent_id, after)
             yield from islice(pieces, limit)
         return
     while limit is None or limit > 0:
@@ -98,16 +134,16 @@ def _known_id(uow: UnitOfWork, text: str) -> str:
 
 
 def journal(
-    here: Here, *, since: int | None, follow: bool, limit: int | None
+    here: AppContext, *, since: int | None, follow: bool, limit: int | None
 ) -> Iterator[JournalEntry]:
     """The journal after a number, or its last page: to its end or `limit`, or on and on."""
-    place = here.place(Area.WORK)
-    if not follow and not here.is_there(place):
+    place = here.workspace.place(Area.WORK)
+    if not follow and not here.workspace.is_there(place):
         return
     if not follow and limit is None:
         limit = SHOWN
-    with here.opened(Area.WORK, create=follow) as store:
-        space = here.space(Area.WORK)
+    with here.open(Area.WORK, create=follow) as store:
+        space = here.workspace.space(Area.WORK)
         if since is None:
             last = read(store, space, lambda uow: uow.journal.last())
             since = max(0, last - (SHOWN if limit is None else limit))
@@ -117,7 +153,7 @@ def journal(
         yield from islice(entries, limit)
 
 
-def since(here: Here, *, seq: int, limit: int) -> list[JournalEntry]:
+def since(here: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
     """A page of the journal, behind a number."""
     if limit < 1:
         raise InvalidValue("limit", f"must be 1 or more, is {limit}")
@@ -127,7 +163,7 @@ def since(here: Here, *, seq: int, limit: int) -> list[JournalEntry]:
     return found
 
 
-def follow(here: Here, *, since: int | None) -> Iterator[JournalEntry]:
+def follow(here: AppContext, *, since: int | None) -> Iterator[JournalEntry]:
     """What changes from now on, or from a number on."""
     if since is None:
         since = here.read(Area.WORK, lambda uow: uow.journal.last())

@@ -6,7 +6,7 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
@@ -21,7 +21,7 @@ LOOKS_AGAIN = 0.5
 
 
 def board(
-    here: Here, *, initiative: str | None, watch: bool
+    here: AppContext, *, initiative: str | None, watch: bool
 ) -> dict[str, Any] | Iterator[dict[str, Any]]:
     """The plan by state; watched, once now and again after every change."""
     if watch:
@@ -30,20 +30,20 @@ def board(
     return answer
 
 
-def _watched(here: Here, initiative: str | None) -> Iterator[dict[str, Any]]:
+def _watched(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
     import gc  # noqa: PLC0415
     import time  # noqa: PLC0415
 
     from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
 
     gc.enable()  # unlike other commands this one goes on
-    place, space = here.place(Area.WORK), here.space(Area.WORK)
-    if not here.is_there(place):
+    place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
+    if not here.workspace.is_there(place):
         yield here.read(Area.WORK, _board, initiative)
-        while not here.is_there(place):
+        while not here.workspace.is_there(place):
             time.sleep(LOOKS_AGAIN)
     seen = None
-    with here.opened(Area.WORK) as store:
+    with here.open(Area.WORK) as store:
         while True:
             if seen != read(store, space, boards.last_change):
                 answer = read(store, space, _board, initiative)
@@ -130,7 +130,7 @@ def _card(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
 
 
 def plan(
-    here: Here, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
+    here: AppContext, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
 ) -> dict[str, Any]:
     """What is left to do, in waves, with what waits for what; as a text where one is asked for."""
     if mermaid and dot:

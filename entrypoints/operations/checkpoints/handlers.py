@@ -12,7 +12,7 @@ from herdbook.domain.checkpoints.model import Checkpoint, TaggedBytes, decode_ch
 from herdbook.domain.checkpoints.preview import Difference, differences, preview_bytes
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.checkpoints.preview import as_json
 from herdbook.ports.checkpoint_storage.thread_operations import ThreadSizes
 from herdbook.ports.checkpoint_storage.value_store import decode_value_table, decompress
@@ -23,7 +23,7 @@ from herdbook.services.checkpoints import threads as checkpoints_threads
 AREA = Area.CHECKPOINTS
 
 
-def threads(here: Here, *, limit: int, after: str | None) -> list[dict[str, Any]]:
+def threads(here: AppContext, *, limit: int, after: str | None) -> list[dict[str, Any]]:
     """A page of the threads of this worktree, the youngest first."""
     found = here.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
     return [
@@ -39,7 +39,7 @@ def threads(here: Here, *, limit: int, after: str | None) -> list[dict[str, Any]
 
 
 def list_(
-    here: Here, *, thread: str, namespace: str | None, limit: int, after: str | None
+    here: AppContext, *, thread: str, namespace: str | None, limit: int, after: str | None
 ) -> list[dict[str, Any]]:
     """A page of a thread's checkpoints, the newest first."""
     found = here.read(
@@ -70,7 +70,7 @@ def _listed(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
 
 
 def show(
-    here: Here,
+    here: AppContext,
     *,
     thread: str,
     checkpoint: str | None,
@@ -119,7 +119,7 @@ def _told(value: TaggedBytes) -> dict[str, Any]:
 
 
 def diff(
-    here: Here,
+    here: AppContext,
     *,
     thread: str,
     checkpoint: str | None,
@@ -194,25 +194,25 @@ def _limited(found: Any, limit: int) -> dict[str, Any]:
     }
 
 
-def copy(here: Here, *, source: str, target: str) -> dict[str, Any]:
+def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy a thread to another one."""
     here.read(AREA, checkpoints_threads.require_threads, [source])  # no store is made for nothing
     done = here.run(AREA, checkpoints_threads.copy, source, target)
     return {"source": source, "target": target, **done._asdict()}
 
 
-def prune(here: Here, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
+def prune(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
     """Keep the newest checkpoint of each namespace of some threads."""
     return _tidied(here, checkpoints_threads.prune, threads, preview=preview)
 
 
-def rm(here: Here, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
+def rm(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
     """Remove threads with all that is in them."""
     return _tidied(here, checkpoints_threads.remove, threads, preview=preview)
 
 
 def _tidied(
-    here: Here,
+    here: AppContext,
     use_case: Callable[[UnitOfWork, Sequence[str]], list[checkpoints_threads.FreedSpace]],
     names: Sequence[str],
     *,
@@ -221,7 +221,7 @@ def _tidied(
     """Do it, or find out what it would do in a transaction that is then given up."""
     here.read(AREA, checkpoints_threads.require_threads, names)
     if preview:
-        with here.opened(AREA) as store, unit_of_work(store, here.space(AREA)) as uow:
+        with here.open(AREA) as store, unit_of_work(store, here.workspace.space(AREA)) as uow:
             freed = use_case(uow, names)
     else:
         freed = here.run(AREA, use_case, names)

@@ -5,22 +5,22 @@ from typing import Any
 
 from herdbook.adapters.langgraph.sqlite_reader import open_database
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.services.checkpoints.import_foreign import import_checkpoints
 
 
-def read(here: Here, *, file: str) -> dict[str, Any]:
+def read(here: AppContext, *, file: str) -> dict[str, Any]:
     """Add to this worktree's checkpoints what they lack of a database, which is only looked at."""
-    database = here.folder / Path(file).expanduser()
+    database = here.workspace.folder / Path(file).expanduser()
     area = Area.CHECKPOINTS
-    with open_database(database) as source, here.opened(area, create=True) as store:
+    with open_database(database) as source, here.open(area, create=True) as store:
         taken = import_checkpoints(
-            source, store, here.space(area), actor=here.actor, progress=here.progress
+            source, store, here.workspace.space(area), actor=here.actor, progress=here.progress
         )
         return {
             "source": str(database),
             "target": store.url,
-            "space": here.space(area),
+            "space": here.workspace.space(area),
             "threads": len(taken.threads),
             **taken.counted._asdict(),
             "writes_left_out": source.left_out,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 
 SCRIPTS = {
     "bash": """\
@@ -29,7 +29,7 @@ complete --command herdbook --no-files \\
 }
 
 
-def script(here: Here, *, shell: str) -> dict[str, Any]:
+def script(here: AppContext, *, shell: str) -> dict[str, Any]:
     """What a shell has to read so that it completes the commands of Herdbook."""
     del here  # it is the same everywhere
     return {"shell": shell, "script": SCRIPTS[shell]}

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from herdbook.domain.conversation import Conversation
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import agent_id
 from herdbook.ports.engine.dictionary import AGENTS, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def ask(
-    here: Here,
+    here: AppContext,
     *,
     question: str,
     to: str,
@@ -43,18 +43,20 @@ def ask(
     return asked
 
 
-def listen(here: Here, *, agent: str | None, wait: timedelta | None) -> Conversation | None:
+def listen(here: AppContext, *, agent: str | None, wait: timedelta | None) -> Conversation | None:
     """The oldest question an agent has not answered; with `wait`, the next one that comes."""
     own = here.read(Area.WORK, lambda uow: agent_id(here, uow, agent))
     return _awaited(here, wait or timedelta(0), messaging.listen, own)
 
 
-def _awaited(here: Here, wait: timedelta, question: Callable[..., R | None], key: str) -> R | None:
+def _awaited(
+    here: AppContext, wait: timedelta, question: Callable[..., R | None], key: str
+) -> R | None:
     end = time.monotonic() + wait.total_seconds()
-    with here.opened(Area.WORK) as store:
+    with here.open(Area.WORK) as store:
         return watch.wait_until(
             store,
-            here.space(Area.WORK),
+            here.workspace.space(Area.WORK),
             question,
             key,
             stop=lambda: here.enough() or time.monotonic() >= end,

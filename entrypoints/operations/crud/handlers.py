@@ -4,33 +4,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.services import crud
 
 
-def add(here: Here, *, entity: str, values: Mapping[str, Any]) -> Any:
+def add(here: AppContext, *, entity: str, values: Mapping[str, Any]) -> Any:
     """Add a row."""
     kind = DICTIONARY.kinds[entity]
     return here.run(kind.area, crud.add, kind, values)
 
 
 def list_(
-    here: Here, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
+    here: AppContext, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
 ) -> list[Any]:
     """List rows, a page at a time."""
     kind = DICTIONARY.kinds[entity]
     return here.read(kind.area, crud.list_rows, kind, values, limit=limit, after=after)
 
 
-def show(here: Here, *, id: str, entity: str) -> Any:  # noqa: A002 - the parameter's name
+def show(here: AppContext, *, id: str, entity: str) -> Any:  # noqa: A002 - the parameter's name
     """Show one row."""
     kind = DICTIONARY.kinds[entity]
     return here.read(kind.area, crud.find_row, kind, id)
 
 
 def set_(
-    here: Here,
+    here: AppContext,
     *,
     id: str,  # noqa: A002 - the parameter's name
     clear: str | None,
@@ -45,7 +45,7 @@ def set_(
     return here.run(kind.area, crud.change, kind, id, {**values, **emptied})
 
 
-def rm(here: Here, *, ids: Sequence[str], entity: str) -> list[Any]:
+def rm(here: AppContext, *, ids: Sequence[str], entity: str) -> list[Any]:
     """Remove rows and what goes with them; returns the removed rows."""
     kind = DICTIONARY.kinds[entity]
     return here.run(kind.area, crud.remove, kind, ids)

@@ -6,25 +6,27 @@ from typing import Any
 
 from herdbook.adapters.git.git_process import ask_git, without_repository_variables
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.cli.text import plain
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.hooks import git_hooks, hook, hosts
 from herdbook.entrypoints.hooks.file_changes import Plan, difference, make
 
 
-def install(here: Here, *, target: str, project: bool, user: bool, preview: bool) -> dict[str, Any]:
+def install(
+    here: AppContext, *, target: str, project: bool, user: bool, preview: bool
+) -> dict[str, Any]:
     """Let a coding agent or git call the hook; on a terminal the difference is shown first."""
     return _done(here, target, project=project, user=user, preview=preview, uninstall=False)
 
 
 def uninstall(
-    here: Here, *, target: str, project: bool, user: bool, preview: bool
+    here: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     """Take the hook out again."""
     return _done(here, target, project=project, user=user, preview=preview, uninstall=True)
 
 
-def spool(here: Here, *, event: str | None) -> dict[str, Any]:
+def spool(here: AppContext, *, event: str | None) -> dict[str, Any]:
     """Spool one event; `main` does this before anything is imported, where the event is named."""
     if event is None:
         raise InvalidValue(
@@ -36,7 +38,7 @@ def spool(here: Here, *, event: str | None) -> dict[str, Any]:
 
 
 def _done(
-    here: Here, target: str, *, project: bool, user: bool, preview: bool, uninstall: bool
+    here: AppContext, target: str, *, project: bool, user: bool, preview: bool, uninstall: bool
 ) -> dict[str, Any]:
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
@@ -62,14 +64,16 @@ def carried_out(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
     }
 
 
-def _plan(here: Here, target: str, *, user: bool, uninstall: bool) -> Plan:
+def _plan(here: AppContext, target: str, *, user: bool, uninstall: bool) -> Plan:
     if target == "git":
         if user:
             raise InvalidValue("user", "git's hooks belong to a repository: leave --user out")
         done = git_hooks.uninstall if uninstall else git_hooks.install
-        return done(Path(here.folder), here.variables)
-    root = here.facts.top_level if here.facts else None
-    there = hosts.site(target, Path(root or here.folder), here.variables, user=user)
+        return done(Path(here.workspace.folder), here.workspace.variables)
+    root = here.workspace.facts.top_level if here.workspace.facts else None
+    there = hosts.site(
+        target, Path(root or here.workspace.folder), here.workspace.variables, user=user
+    )
     if uninstall:
         return hosts.uninstall(target, there)
     plan = hosts.install(target, there)
@@ -78,9 +82,9 @@ def _plan(here: Here, target: str, *, user: bool, uninstall: bool) -> Plan:
     return plan
 
 
-def _is_seen_by_git(here: Here, root: str, path: Path) -> bool:
+def _is_seen_by_git(here: AppContext, root: str, path: Path) -> bool:
     words = ["-C", root, "check-ignore", "--quiet", "--", str(path)]
-    return ask_git(words, without_repository_variables(here.variables))[0] == 1
+    return ask_git(words, without_repository_variables(here.workspace.variables))[0] == 1
 
 
 def _agrees(shown: list[str]) -> bool:

@@ -2,37 +2,31 @@
 
 from typing import Any
 
+from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import known_stores
 from herdbook.adapters.user_state import trust as trusting
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
-from herdbook.domain.location.settings import (
-    BACKENDS,
-    DEFAULT,
-    DEFAULTS,
-    KEYS,
-    effective_setting,
-    is_url,
-)
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.domain.location.settings import DEFAULT, DEFAULTS, KEYS, effective_setting, is_url
+from herdbook.entrypoints.context import AppContext
 
 
-def where(here: Here) -> dict[str, Any]:
+def where(here: AppContext) -> dict[str, Any]:
     """Tell for each area where it is, and which rule decided it; nothing is made."""
     return {
-        "repository_id": here.repository_id,
-        "worktree_id": here.worktree_id,
-        "branch": here.facts.branch if here.facts else None,
-        "doubt": here.doubt,
+        "repository_id": here.workspace.repository_id,
+        "worktree_id": here.workspace.worktree_id,
+        "branch": here.workspace.facts.branch if here.workspace.facts else None,
+        "doubt": here.workspace.doubt,
         "areas": {str(area): _area(here, area) for area in Area},
     }
 
 
-def _area(here: Here, area: Area) -> dict[str, Any]:
-    place = here.place(area)
-    sight = here.probe(place)
+def _area(here: AppContext, area: Area) -> dict[str, Any]:
+    place = here.workspace.place(area)
+    sight = here.workspace.probe(place)
     notes = list(place.notes)
     if place.backend_by is not None:
         notes.append(f"its engine was chosen by {place.backend_by}")
@@ -45,16 +39,16 @@ def _area(here: Here, area: Area) -> dict[str, Any]:
         "exists": sight.exists,
         "bytes": sight.bytes,
         "schema_version": sight.schema_version,
-        "space": here.space(area),
+        "space": here.workspace.space(area),
         "notes": notes,
     }
 
 
-def config(here: Here) -> dict[str, Any]:
+def config(here: AppContext) -> dict[str, Any]:
     """Tell the value of every setting that counts, and where it was made."""
     answer = {}
     for key in KEYS:
-        found = effective_setting(here.layers, key)
+        found = effective_setting(here.workspace.layers, key)
         value = DEFAULTS.get(key) if found is None else found.value
         answer[key] = {
             "value": shown_url(value) if isinstance(value, str) and is_url(value) else value,
@@ -64,24 +58,24 @@ def config(here: Here) -> dict[str, Any]:
     return answer
 
 
-def trust(here: Here, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:
+def trust(here: AppContext, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:
     """Remember what the user trusts: the repository's settings file as it is now, or a store.
 
     `new` is for a store that is gone and was meant to go: an empty one may take its place.
     """
     for name in ("HERDBOOK_AGENT", "HERDBOOK_SESSION"):
-        if here.variables.get(name):
+        if here.workspace.variables.get(name):
             raise InvalidValue("trust", f"is for a person to give, and {name} is set: ask yours")
     if store is not None:
-        return _trust_store(here, here.place_of(store), new=new, revoke=revoke)
+        return _trust_store(here, here.workspace.place_of(store), new=new, revoke=revoke)
     if new:
         raise InvalidValue("new", "name the store that is gone")
-    file, facts = here.settings_file, here.facts
+    file, facts = here.workspace.settings_file, here.workspace.facts
     if file is None or facts is None:
         raise NotFound("settings file", "herdbook.toml or [tool.herdbook] of a repository")
     reaching = {
         key: shown_url(each.value) if is_url(str(each.value)) else each.value
-        for layer in here.layers
+        for layer in here.workspace.layers
         for key, each in layer.items()
         if each.of_repository
     }
@@ -89,12 +83,14 @@ def trust(here: Here, *, store: str | None, new: bool, revoke: bool) -> dict[str
     return {"file": str(file), "trusted": not revoke, "settings": reaching}
 
 
-def _trust_store(here: Here, place: StoreLocation, *, new: bool, revoke: bool) -> dict[str, Any]:
+def _trust_store(
+    here: AppContext, place: StoreLocation, *, new: bool, revoke: bool
+) -> dict[str, Any]:
     if new:
-        if here.probe(place).exists:
+        if here.workspace.probe(place).exists:
             raise InvalidValue("new", f"there is a store at {shown_url(place.url)}")
-        here.forget_use(place)
-    elif place.scheme not in BACKENDS:
+        here.workspace.forget_use(place)
+    elif not is_in_files(place.url):
         raise InvalidValue("store", "only stores in files are trusted; a server says who may enter")
     else:
         path = path_of(place.url)

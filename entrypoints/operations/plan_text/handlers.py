@@ -7,8 +7,8 @@ from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
-from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.cli.parser import read_input_bytes
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.parameter_converter import STANDARD_INPUT
 from herdbook.ports.engine.dictionary import INITIATIVES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -20,14 +20,14 @@ WRITERS = {"markdown": write_markdown, "lines": write_json_lines}
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".jsonl": "lines", ".ndjson": "lines"}
 
 
-def read(here: Here, *, file: str, format: str | None) -> ImportReport:  # noqa: A002 - the option's name
+def read(here: AppContext, *, file: str, format: str | None) -> ImportReport:  # noqa: A002 - the option's name
     """Make the plan what a file says, all of it or nothing."""
-    text = read_input_bytes() if file == STANDARD_INPUT else _content(here.folder / file)
+    text = read_input_bytes() if file == STANDARD_INPUT else _content(here.workspace.folder / file)
     plan = READERS[format or _format(file, text)](text)
     return here.run(Area.WORK, import_plan, plan)
 
 
-def write(here: Here, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name
+def write(here: AppContext, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name
     """The whole plan, or one initiative of it, as text that can be edited and imported again."""
 
     def asked(uow: UnitOfWork) -> Any:

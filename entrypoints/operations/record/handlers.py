@@ -5,17 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.git import folder_for_git, history
+from herdbook.adapters.git.event_folders import TROUBLE
 from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.stores.urls import shown_url
-from herdbook.adapters.user_state import dirs, spool
+from herdbook.adapters.user_state import dirs, flush_notes, spool
 from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.model import Activity, Retrospective, Standing
 from herdbook.entrypoints import tracker_automerge
-from herdbook.entrypoints.bootstrap import Here, text_of
-from herdbook.entrypoints.hooks import locate_events, spool_flush
+from herdbook.entrypoints.context import AppContext, text_of
+from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.operations.record import export_files
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.record import grading, record_ingest
@@ -25,7 +26,7 @@ LAST_LINES = 5
 
 
 def grade(
-    here: Here,
+    here: AppContext,
     *,
     agent: str,
     commit: str,
@@ -59,15 +60,17 @@ def grade(
     )
 
 
-def bug(here: Here, *, agent: str, note: str | None) -> Standing:
+def bug(here: AppContext, *, agent: str, note: str | None) -> Standing:
     """Write down a bug in an agent's work, at once, and keep it from tools if that halts it."""
     spool_flush.flush_if_due(here)
-    standing = here.run(Area.RECORD, grading.report_bug, agent, note, project=here.repository_id)
+    standing = here.run(
+        Area.RECORD, grading.report_bug, agent, note, project=here.workspace.repository_id
+    )
     spool_flush.mark_halted(here, _sessions_waiting(here))
     return standing
 
 
-def reinstate(here: Here, *, agent: str, skill_points: int) -> Standing:
+def reinstate(here: AppContext, *, agent: str, skill_points: int) -> Standing:
     """Let a halted agent go on."""
     spool_flush.flush_if_due(here)
     standing = here.run(Area.RECORD, grading.reinstate, agent, skill_points)
@@ -75,14 +78,14 @@ def reinstate(here: Here, *, agent: str, skill_points: int) -> Standing:
     return standing
 
 
-def standing(here: Here, *, agent: str | None) -> list[Standing]:
+def standing(here: AppContext, *, agent: str | None) -> list[Standing]:
     """Where agents stand, counting what waits in the spool."""
     events = spool_flush.buffered(here)
     return here.read(Area.RECORD, record_ingest.standings_with, events, agent)
 
 
 def add_activity(
-    here: Here,
+    here: AppContext,
     *,
     task: str,
     agent: str | None,
@@ -100,25 +103,25 @@ def add_activity(
         actions=actions or "",
         outcome=outcome or "",
         decisions=decisions or "",
-        project=here.repository_id,
+        project=here.workspace.repository_id,
     )
 
 
 def list_activities(
-    here: Here, *, agent: str | None, limit: int, after: str | None
+    here: AppContext, *, agent: str | None, limit: int, after: str | None
 ) -> list[Activity]:
     """What agents did, the latest first."""
     return here.read(Area.RECORD, grading.activities, agent, limit, after=after)
 
 
 def list_retrospectives(
-    here: Here, *, agent: str | None, limit: int, after: str | None
+    here: AppContext, *, agent: str | None, limit: int, after: str | None
 ) -> list[Retrospective]:
     """What was thought of commits, the latest first."""
     return here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
 
 
-def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
+def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
     """Write what the hooks have left into the record, and the exports where they are wanted.
 
     `gently` ends well also where the store cannot be written: what waits goes on waiting.
@@ -129,7 +132,7 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
     try:
         report, places = spool_flush.flush(here)
         written = [str(path) for path in _export(here, here)]
-        for folder in places - {here.ground.worktree}:
+        for folder in places - {here.workspace.ground.worktree}:
             written += [str(path) for path in _export_of(here, folder)]
     except HerdbookError as error:
         if not gently:
@@ -139,20 +142,20 @@ def flush(here: Here, *, if_due: bool, gently: bool) -> dict[str, Any]:
     return {**spool_flush.as_answer(report), "exported": sorted(set(written))}
 
 
-def doctor(here: Here) -> dict[str, Any]:
+def doctor(here: AppContext) -> dict[str, Any]:
     """What waits in the spool and why, what was set aside, and whether the record is in reach."""
     _settle(here)
     waiting = spool.backlog()
-    place = here.place(Area.RECORD)
+    place = here.workspace.place(Area.RECORD)
     reason = None
     halted: list[str] = []
     try:
         halted = here.read(Area.RECORD, _halted)
     except HerdbookError as error:
         reason = str(error)
-    failure = spool_flush.last_failure()
+    failure = flush_notes.last_failure()
     ahead = _clocks_ahead(here)
-    unplaced = locate_events.notes()
+    unplaced = flush_notes.unlocated()
     return {
         "ok": reason is None and failure is None and not ahead and not unplaced,
         "spool": str(spool.folder()),
@@ -168,14 +171,14 @@ def doctor(here: Here) -> dict[str, Any]:
             {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
         ],
         "halted": halted,
-        "enforce_halt": here.setting("enforce_halt"),
+        "enforce_halt": here.workspace.setting("enforce_halt"),
         "merged": [{**each._asdict(), "told": str(each)} for each in tracker_automerge.outcomes()],
         "log": _log(),
         "clocks_ahead": ahead,
     }
 
 
-def _clocks_ahead(here: Here) -> list[dict[str, Any]]:
+def _clocks_ahead(here: AppContext) -> list[dict[str, Any]]:
     """The spaces whose journal has seen a time that this machine's clock has not reached."""
     found = []
     for area in (Area.WORK, Area.RECORD):
@@ -185,16 +188,16 @@ def _clocks_ahead(here: Here) -> list[dict[str, Any]]:
             continue  # which is told elsewhere
         if head is not None and is_ahead(head.clock, now):
             seconds = (head.clock.wall - now).total_seconds()
-            found.append({"space": here.space(area), "seconds": seconds})
+            found.append({"space": here.workspace.space(area), "seconds": seconds})
     return found
 
 
-def _settle(here: Here) -> None:
+def _settle(here: AppContext) -> None:
     """Go on where git can make no sense of this folder: what waits has nothing to do with it."""
     try:
-        _ = here.facts
+        _ = here.workspace.facts
     except HerdbookError as error:
-        here.disregard_repository(str(error))
+        here.workspace.disregard_repository(str(error))
 
 
 def _halted(uow: UnitOfWork) -> list[str]:
@@ -209,34 +212,37 @@ def _log() -> list[str]:
     return text.splitlines()[-LAST_LINES:]
 
 
-def _export(here: Here, there: Here) -> list[Path]:
+def _export(here: AppContext, there: AppContext) -> list[Path]:
     """Write into a worktree, if it wants that, what the record here tells of it; what changed."""
-    project, root = there.repository_id, there.ground.worktree
-    if project is None or root is None or not there.setting("exports"):
+    project, root = there.workspace.repository_id, there.workspace.ground.worktree
+    if project is None or root is None or not there.workspace.setting("exports"):
         return []
     return export_files.write(Path(root), here.read(Area.RECORD, export_files.exported, project))
 
 
-def _export_of(here: Here, folder: str) -> list[Path]:
+def _export_of(here: AppContext, folder: str) -> list[Path]:
     """Write the exports of another folder's worktree; trouble with it is a warning."""
     try:
-        return _export(here, Here(Path(folder), without_repository_variables(here.variables)))
-    except locate_events.TROUBLE as error:
+        return _export(
+            here,
+            AppContext.at(Path(folder), without_repository_variables(here.workspace.variables)),
+        )
+    except TROUBLE as error:
         here.warn(f"{text_of(folder)} gets no exports: {error}")
         return []
 
 
-def _sessions_waiting(here: Here) -> list[tuple[str, str]]:
+def _sessions_waiting(here: AppContext) -> list[tuple[str, str]]:
     def question(uow: UnitOfWork) -> dict[str, str]:
         return record_ingest.sessions(uow, spool_flush.buffered(here))
 
     return list(here.read(Area.RECORD, question).items())
 
 
-def _acting(here: Here) -> str:
-    agent = here.read(Area.WORK, here.acting)
+def _acting(here: AppContext) -> str:
+    agent = here.read(Area.WORK, here.identity.agent)
     if agent is None:
-        named = here.variables.get("HERDBOOK_AGENT")
+        named = here.identity.agent_name
         if not named:
             reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
             raise InvalidValue("agent", reason)
@@ -244,16 +250,20 @@ def _acting(here: Here) -> str:
     return agent.name
 
 
-def _project(here: Here) -> str:
-    if here.repository_id is None:
+def _project(here: AppContext) -> str:
+    if here.workspace.repository_id is None:
         raise InvalidValue("commit", "is to be graded inside its repository, and this is none")
-    return here.repository_id
+    return here.workspace.repository_id
 
 
-def _revision(here: Here, commit: str) -> history.Revision:
+def _revision(here: AppContext, commit: str) -> history.Revision:
     _project(here)
-    folder = str(here.folder) if here.facts is None else folder_for_git(here.facts)
-    found = history.find_revision(folder, commit, here.variables)
+    folder = (
+        str(here.workspace.folder)
+        if here.workspace.facts is None
+        else folder_for_git(here.workspace.facts)
+    )
+    found = history.find_revision(folder, commit, here.workspace.variables)
     if found is None:
         raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
     return found

@@ -10,21 +10,21 @@ from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.ports.world.agent_tracker import TrackerContents, TrackerRecord
 from herdbook.services.agent_tracker.fields import project_of
 from herdbook.services.agent_tracker.import_records import import_tracker
 
 
-def read(here: Here, *, file: str, words: str | None = None) -> dict[str, Any]:
+def read(here: AppContext, *, file: str, words: str | None = None) -> dict[str, Any]:
     """Add to the record what it lacks of an agent-tracker's database, which is only looked at."""
-    database = here.folder / Path(file).expanduser()
-    named = None if words is None else here.folder / Path(words).expanduser()
+    database = here.workspace.folder / Path(file).expanduser()
+    named = None if words is None else here.workspace.folder / Path(words).expanduser()
     tracker, projects = told(here, database, named)
     report = here.run(Area.RECORD, import_tracker, tracker, projects)
     return {
         "source": str(database),
-        "target": shown_url(here.place(Area.RECORD).url),
+        "target": shown_url(here.workspace.place(Area.RECORD).url),
         "added": report.added,
         "kept": report.kept,
         "failed": [asdict(each) for each in report.failed],
@@ -33,25 +33,25 @@ def read(here: Here, *, file: str, words: str | None = None) -> dict[str, Any]:
 
 
 def told(
-    here: Here, database: Path, words: Path | None = None
+    here: AppContext, database: Path, words: Path | None = None
 ) -> tuple[TrackerContents, dict[str, str]]:
     """What a database tells, and which repositories its projects are."""
     if words is None:
-        dictionary = locate.find_word_list(database, Path.home(), here.variables)
+        dictionary = locate.find_word_list(database, Path.home(), here.workspace.variables)
     else:
         dictionary = locate.read_word_list(words)
     tracker = reader.read(database, dictionary)
     return tracker, _projects(here, tracker)
 
 
-def _projects(here: Here, tracker: TrackerContents) -> dict[str, str]:
+def _projects(here: AppContext, tracker: TrackerContents) -> dict[str, str]:
     """The repositories that the paths of projects lead to, where they still do."""
-    variables = without_repository_variables(here.variables)
+    variables = without_repository_variables(here.workspace.variables)
     found = {}
     for path in {_path(record) for record in tracker.records}:
         try:
             if Path(path).is_absolute() and Path(path).is_dir():
-                repository = Here(Path(path), variables).repository_id
+                repository = AppContext.at(Path(path), variables).workspace.repository_id
                 found[path] = repository or path
         except (HerdbookError, OSError, ValueError) as error:
             here.warn(f"{path} goes by its path: {error}")

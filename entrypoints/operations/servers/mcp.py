@@ -6,14 +6,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 
 if TYPE_CHECKING:
     from herdbook.entrypoints.mcp.client_session import Caller
 
 
 def mcp(
-    here: Here, *, action: str | None, target: str | None, project: bool, user: bool, preview: bool
+    here: AppContext,
+    *,
+    action: str | None,
+    target: str | None,
+    project: bool,
+    user: bool,
+    preview: bool,
 ) -> dict[str, Any]:
     """Serve the client at the other end of standard input; or install, or uninstall."""
     if action is not None:
@@ -32,7 +38,7 @@ def mcp(
     return {}
 
 
-def _serve(here: Here) -> None:
+def _serve(here: AppContext) -> None:
     """Answer until the client closes the pipe; nothing but protocol goes to standard output."""
     import gc  # noqa: PLC0415
 
@@ -54,9 +60,10 @@ def _serve(here: Here) -> None:
         _away()
         os.close(wire)
     _farewell(here, caller)
+    caller.close()
 
 
-def _end_well(here: Here, caller: "Caller") -> None:
+def _end_well(here: AppContext, caller: "Caller") -> None:
     """Write down the end also where a signal brings it.
 
     Whoever waits for the next line of a pipe cannot be woken, so there is no other way out.
@@ -92,7 +99,7 @@ def _server(caller: "Caller", version: str) -> Any:
     return create_server(caller, version)
 
 
-def _farewell(here: Here, caller: "Caller") -> None:
+def _farewell(here: AppContext, caller: "Caller") -> None:
     from herdbook.entrypoints.mcp.invoke import farewell  # noqa: PLC0415
 
     try:
@@ -102,14 +109,16 @@ def _farewell(here: Here, caller: "Caller") -> None:
 
 
 def _changed(
-    here: Here, action: str, target: str, *, project: bool, user: bool, preview: bool
+    here: AppContext, action: str, target: str, *, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     from herdbook.entrypoints.mcp import clients  # noqa: PLC0415
     from herdbook.entrypoints.operations.hooks.handlers import carried_out  # noqa: PLC0415
 
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
-    root = here.facts.top_level if here.facts else None
-    there = clients.site(target, Path(root or here.folder), here.variables, user=user)
+    root = here.workspace.facts.top_level if here.workspace.facts else None
+    there = clients.site(
+        target, Path(root or here.workspace.folder), here.workspace.variables, user=user
+    )
     plan = (clients.install if action == "install" else clients.uninstall)(target, there)
     return carried_out(target, plan, preview=preview)

@@ -9,14 +9,14 @@ from typing import NoReturn
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import MIB
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.rpc.dispatcher import Dispatcher
 from herdbook.entrypoints.rpc.server import Server
-from herdbook.entrypoints.rpc.workspace_cache import Premises
 from herdbook.entrypoints.rpc.writer import MessageWriter
+from herdbook.entrypoints.server_context import ServerContext
 
 
-def serve(here: Here) -> NoReturn:
+def serve(here: AppContext) -> NoReturn:
     """Serve the program at the other end of standard input and output until it has had enough.
 
     Then all is answered, written and closed, and the process ends as it stands: to take it apart,
@@ -25,7 +25,13 @@ def serve(here: Here) -> NoReturn:
     incoming, outgoing = private_streams()
     gc.enable()  # unlike a command, this goes on
     gc.freeze()
-    server = server_at(here.folder, here.variables, incoming, outgoing, here.arguments)
+    server = server_at(
+        here.workspace.folder,
+        here.workspace.variables,
+        incoming,
+        outgoing,
+        here.workspace.arguments,
+    )
     code = server.run()
     sys.stderr.flush()
     os._exit(code)
@@ -39,15 +45,15 @@ def server_at(
     arguments: Mapping[str, str | None] | None = None,
 ) -> Server:
     """A server that works for a folder, for the client behind two descriptors."""
-    premises = Premises(folder.absolute(), dict(variables), arguments)
-    writer = MessageWriter(outgoing, premises.here)
-    return Server(Dispatcher(premises, writer), writer, incoming, limit=_limit(premises))
+    context = ServerContext(folder.absolute(), dict(variables), arguments)
+    writer = MessageWriter(outgoing, context.call)
+    return Server(Dispatcher(context, writer), writer, incoming, limit=_limit(context))
 
 
-def _limit(premises: Premises) -> int:
+def _limit(context: ServerContext) -> int:
     """How large a message may be; settings that make no sense are told with every answer."""
     try:
-        limit: int = premises.here().setting("message_limit")
+        limit: int = context.call().workspace.setting("message_limit")
     except HerdbookError:
         return 16 * MIB
     return limit

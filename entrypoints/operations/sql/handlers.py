@@ -5,15 +5,15 @@ from typing import Any
 
 from herdbook.adapters.sql_query import ask
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.cli import sql_shell as prompt
 from herdbook.entrypoints.cli.tabular import number_duplicates, to_json_value
+from herdbook.entrypoints.context import AppContext
 
 
-def sql(here: Here, *, query: str, area: str, format: str, limit: int) -> dict[str, Any]:  # noqa: A002 - the option's name
+def sql(here: AppContext, *, query: str, area: str, format: str, limit: int) -> dict[str, Any]:  # noqa: A002 - the option's name
     """Run one read-only query over the store of an area."""
     text = sys.stdin.read() if query == "-" else query
-    answer = ask(_url(here, area), text, limit=limit, patience=here.setting("patience"))
+    answer = ask(_url(here, area), text, limit=limit, patience=here.workspace.setting("patience"))
     return {
         "columns": number_duplicates(answer.columns),
         "rows": [[to_json_value(each) for each in row] for row in answer.rows],
@@ -22,15 +22,15 @@ def sql(here: Here, *, query: str, area: str, format: str, limit: int) -> dict[s
     }
 
 
-def shell(here: Here, *, area: str, write: bool) -> dict[str, Any]:
+def shell(here: AppContext, *, area: str, write: bool) -> dict[str, Any]:
     """Hand the terminal to the SQL prompt of an area's store until it is left."""
-    code = prompt.shell(_url(here, area), write=write, patience=here.setting("patience"))
+    code = prompt.shell(_url(here, area), write=write, patience=here.workspace.setting("patience"))
     return {"exit_code": code, "ok": code == 0}
 
 
-def _url(here: Here, area: str) -> str:
-    place = here.place(Area(area))
+def _url(here: AppContext, area: str) -> str:
+    place = here.workspace.place(Area(area))
     for note in place.notes:
         here.warn(note)
-    here.is_there(place)  # or refused: engines open whatever lies there
+    here.workspace.is_there(place)  # or refused: engines open whatever lies there
     return place.url

@@ -4,6 +4,7 @@ import os
 from datetime import datetime
 from typing import Any, TypedDict
 
+from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import known_stores
 from herdbook.domain.agents.model import Worktree
@@ -11,8 +12,7 @@ from herdbook.domain.errors import HerdbookError, NotFound
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
-from herdbook.domain.location.settings import BACKENDS
-from herdbook.entrypoints.bootstrap import Here, text_of
+from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
 from herdbook.services.plan.status import Status, StatusRow
@@ -65,25 +65,25 @@ class StatusAnswer(TypedDict):
     notes: list[str]
 
 
-def status(here: Here, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
+def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
     """Tell for every worktree who works on what, since when, and what it waits for."""
-    place, space = here.place(Area.WORK), here.space(Area.WORK)
+    place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
     for note in place.notes:
         here.warn(note)
     spaces = []
-    if not here.is_there(place):
+    if not here.workspace.is_there(place):
         if worktree is not None:
             _matching(here, worktree, ())
         spaces.append(_nothing(place, space))
     else:
-        with here.opened_at(place) as store:
+        with here.stores.open_at(place) as store:
             spaces.append(_space(here, store, space, worktree))
             if all:
                 others = [each for each in store.spaces() if each.startswith("work/")]
                 spaces += [_space(here, store, each, None) for each in others if each != space]
     if all:
         spaces += _elsewhere(here, {(each["url"], each["space"]) for each in spaces})
-    return {"spaces": spaces, "notes": list(here.overrides)}
+    return {"spaces": spaces, "notes": list(here.workspace.overrides)}
 
 
 def _nothing(place: StoreLocation, space: str) -> SpaceAnswer:
@@ -98,17 +98,17 @@ def _nothing(place: StoreLocation, space: str) -> SpaceAnswer:
     }
 
 
-def _elsewhere(here: Here, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
+def _elsewhere(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
     """The other spaces this user has written to; one that is out of reach is said, not fatal."""
     found = []
     for url, space in known_stores.list_uses():
         if (url, space) in seen or not space.startswith(f"{Area.WORK}/"):
             continue
         try:
-            place = here.place_of(url)
+            place = here.workspace.place_of(url)
             if not _is_own(place):
                 continue
-            with here.opened_at(place) as store:
+            with here.stores.open_at(place) as store:
                 found.append(_space(here, store, space, None))
         except HerdbookError as error:
             here.warn(str(error))
@@ -117,12 +117,12 @@ def _elsewhere(here: Here, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
 
 def _is_own(place: StoreLocation) -> bool:
     """Whether what lies there now is what this user made or trusted."""
-    if place.scheme not in BACKENDS:
+    if not is_in_files(place.url):
         return True
     return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
 
 
-def _space(here: Here, store: Store, space: str, worktree: str | None) -> SpaceAnswer:
+def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> SpaceAnswer:
     found: Status = read(store, space, status_of)
     worktrees = {each.id: each for each in found.worktrees}
     rows: tuple[StatusRow, ...] = found.rows
@@ -149,7 +149,7 @@ def _space(here: Here, store: Store, space: str, worktree: str | None) -> SpaceA
     }
 
 
-def _matching(here: Here, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
+def _matching(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
     """The ids of the worktrees somebody means by an id, a path or a branch."""
     path = _real(here, asked)
     found = {
@@ -157,20 +157,20 @@ def _matching(here: Here, asked: str, worktrees: tuple[Worktree, ...]) -> set[st
         for each in worktrees
         if asked in (each.id, each.branch) or each.path in (asked, path)
     }
-    own = here.worktree_id
-    if own is not None and here.facts is not None:
-        top = text_of(here.facts.top_level or "")
-        if asked in (own, here.facts.branch, top) or path == top:
+    own = here.workspace.worktree_id
+    if own is not None and here.workspace.facts is not None:
+        top = text_of(here.workspace.facts.top_level or "")
+        if asked in (own, here.workspace.facts.branch, top) or path == top:
             found.add(own)
     if not found:
         raise NotFound("worktree", asked)
     return found
 
 
-def _real(here: Here, asked: str) -> str | None:
+def _real(here: AppContext, asked: str) -> str | None:
     """The path that somebody means; None for what no path can say."""
     try:
-        return text_of(os.path.realpath(here.folder / asked))
+        return text_of(os.path.realpath(here.workspace.folder / asked))
     except ValueError:  # a NUL, or half a character
         return None
 

@@ -8,25 +8,35 @@ from herdbook.adapters.stores.urls import shown_url
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
 
-def copy(here: Here, *, source: str, target: str) -> dict[str, Any]:
+def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy a store with its journal; both are the same in the end, or it is an error."""
     to = _writable(here, target)
-    with here.opened_at(here.place_of(source)) as one, here.opened_at(to, create=True) as other:
+    with (
+        here.stores.open_at(here.workspace.place_of(source)) as one,
+        here.stores.open_at(to, create=True) as other,
+    ):
         report = copy_spaces.copy(one, other, progress=here.progress)
         spaces = [asdict(each) for each in report.spaces]
         return {"source": one.url, "target": other.url, "spaces": spaces}
 
 
-def merge(here: Here, *, source: str, target: str) -> dict[str, Any]:
+def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Add to a store what another one has and it lacks; nothing there is changed."""
     to = _writable(here, target)
-    with here.opened_at(here.place_of(source)) as one, here.opened_at(to, create=True) as other:
+    with (
+        here.stores.open_at(here.workspace.place_of(source)) as one,
+        here.stores.open_at(to, create=True) as other,
+    ):
         report = merge_spaces.merge(
-            one, other, actor=here.actor, experience=here.experience, progress=here.progress
+            one,
+            other,
+            actor=here.actor,
+            experience=here.workspace.experience,
+            progress=here.progress,
         )
         return {
             "source": one.url,
@@ -38,25 +48,29 @@ def merge(here: Here, *, source: str, target: str) -> dict[str, Any]:
         }
 
 
-def check(here: Here, *, area: str | None, repair: bool) -> dict[str, Any]:
+def check(here: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]:
     """Read everything in the stores and tell what does not fit; `repair` mends what follows."""
     areas = [Area(area)] if area is not None else list(Area)
     stores = []
-    for url, place in {here.place(each).url: here.place(each) for each in areas}.items():
-        if not here.is_there(place):
+    for url, place in {
+        here.workspace.place(each).url: here.workspace.place(each) for each in areas
+    }.items():
+        if not here.workspace.is_there(place):
             stores.append({"url": shown_url(url), "exists": False, "repaired": None, "flaws": []})
         else:
             stores.append(_checked(here, place, repair=repair))
     return {"stores": stores, "ok": not any(each["flaws"] for each in stores)}
 
 
-def _checked(here: Here, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
-    with here.opened_at(place, verify=True) as store:
+def _checked(here: AppContext, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
+    with here.stores.open_at(place, verify=True) as store:
         repaired = None
         if repair:
-            mended = store_check.repair(store, experience=here.experience)
+            mended = store_check.repair(store, experience=here.workspace.experience)
             repaired = {"derived": mended.derived, "lookups": mended.lookups}
-        flaws = store_check.check(store, experience=here.experience, progress=here.progress)
+        flaws = store_check.check(
+            store, experience=here.workspace.experience, progress=here.progress
+        )
         return {
             "url": store.url,
             "exists": True,
@@ -65,8 +79,8 @@ def _checked(here: Here, place: StoreLocation, *, repair: bool) -> dict[str, Any
         }
 
 
-def _writable(here: Here, value: str) -> StoreLocation:
-    place = here.place_of(value)
+def _writable(here: AppContext, value: str) -> StoreLocation:
+    place = here.workspace.place_of(value)
     if place.scheme == "memory":
         raise InvalidValue("target", "a store in memory would be gone with this command")
     return place

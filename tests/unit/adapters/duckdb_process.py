@@ -1,4 +1,4 @@
-"""Another process that shares a DuckDB file: the program that test_duckdb_sharing.py starts.
+"""Another process that shares a DuckDB file: the program that test_duckdb_file_access.py starts.
 
 `python duckdb_process.py ROLE PATH …` plays one of the roles below. It says how far it is in words
 on its standard output, and waits for lines on its standard input.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from herdbook.adapters.duckdb.errors import translating
+from herdbook.adapters.duckdb.errors import translate_errors
 from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
 from herdbook.domain.errors import HerdbookError
 
@@ -35,7 +35,7 @@ def tables(attachment: Attachment) -> duckdb.DuckDBPyConnection:
 
 def add(attachment: Attachment, row: int) -> None:
     """Commit a row, as a session would."""
-    with translating("the file"):
+    with translate_errors("the file"):
         cursor = tables(attachment).execute("BEGIN")
         cursor.execute("INSERT INTO rows VALUES (?)", [row])
         cursor.execute("COMMIT")
@@ -44,7 +44,7 @@ def add(attachment: Attachment, row: int) -> None:
 
 def rows(attachment: Attachment) -> list[int]:
     """The rows that are there."""
-    with translating("the file"):
+    with translate_errors("the file"):
         found = tables(attachment).execute("SELECT i FROM rows ORDER BY i")
         return [row for (row,) in found.fetchall()]
 
@@ -55,7 +55,7 @@ def count(path: Path, threads: str, times: str) -> None:
 
     def work() -> None:
         for _ in range(int(times)):
-            with file.attached(write=True) as attachment:
+            with file.attach(write=True) as attachment:
                 ((n,),) = tables(attachment).execute("SELECT n FROM counter").fetchall()
                 attachment.cursor.execute("UPDATE counter SET n = ?", [n + 1])
 
@@ -72,7 +72,7 @@ def add_for_ever(path: Path, first: str) -> None:
     file = SharedFile(path)
     row = int(first)
     while True:
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             add(attachment, row)
         say(row)
         row += 1
@@ -83,14 +83,14 @@ def read_for_ever(path: Path) -> None:
     file = SharedFile(path)
     say("reading")
     while True:
-        with file.attached(write=False) as attachment:
+        with file.attach(write=False) as attachment:
             rows(attachment)
 
 
 def hold(path: Path, mode: str) -> None:
     """Be in the middle of a use until told to end it."""
     file = SharedFile(path)
-    with file.attached(write=mode == "write") as attachment:
+    with file.attach(write=mode == "write") as attachment:
         if mode == "write":
             tables(attachment).execute("BEGIN")
             attachment.cursor.execute("INSERT INTO rows VALUES (-1)")
@@ -102,7 +102,7 @@ def hold(path: Path, mode: str) -> None:
 def linger(path: Path, mode: str) -> None:
     """Keep the file after a use as long as nobody else wants it."""
     file = SharedFile(path, linger=FOR_EVER)
-    with file.attached(write=mode == "write") as attachment:
+    with file.attach(write=mode == "write") as attachment:
         rows(attachment)
     say("lingering")
     sys.stdin.readline()
@@ -113,7 +113,7 @@ def be_busy(path: Path) -> None:
     """Use the file again and again, keeping it in between."""
     file = SharedFile(path, linger=FOR_EVER)
     for turn in range(10**9):
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             rows(attachment)
         if turn == 0:
             say("busy")
@@ -122,7 +122,7 @@ def be_busy(path: Path) -> None:
 def die(path: Path, row: str) -> None:
     """Commit a row and be killed before the file is put down."""
     file = SharedFile(path, linger=FOR_EVER)
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, int(row))
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -158,12 +158,12 @@ def run_out_of_room(path: Path) -> None:
     limit = 2 * path.stat().st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
-        with file.attached(write=True) as attachment, translating(str(path)):
+        with file.attach(write=True) as attachment, translate_errors(str(path)):
             cursor = tables(attachment)
             cursor.execute("INSERT INTO rows SELECT hash(i) // 2 FROM range(1000000) r(i)")
     except HerdbookError as error:
         say(type(error).__name__)
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 7)
     file.close()
 
@@ -175,7 +175,7 @@ def try_as_nobody(path: Path) -> None:
         os.setgid(65_534)
         os.setuid(65_534)
     try:
-        with SharedFile(path).attached(write=True) as attachment:
+        with SharedFile(path).attach(write=True) as attachment:
             add(attachment, 1)
     except HerdbookError as error:
         say(type(error).__name__, error)
@@ -220,7 +220,7 @@ def fork_in_every_way() -> None:
 def fork(path: Path, where: str) -> None:
     """Fork inside a transaction or while the file is kept, and go on using it."""
     file = SharedFile(path, linger=FOR_EVER)
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
         attachment.cursor.execute("BEGIN")
         attachment.cursor.execute("INSERT INTO rows VALUES (2)")
@@ -233,7 +233,7 @@ def fork(path: Path, where: str) -> None:
         attachment.cursor.execute("COMMIT")
     if where == "lingering":
         fork_in_every_way()
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 3)
         say(*rows(attachment))
     file.close()
@@ -242,15 +242,15 @@ def fork(path: Path, where: str) -> None:
 def fork_and_both_write(path: Path) -> None:
     """After a fork, parent and child each write for themselves."""
     file = SharedFile(path)
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
 
     def in_child() -> None:
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             add(attachment, 2)
 
     forked(in_child)
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 3)
         say(*rows(attachment))
     file.close()
@@ -261,16 +261,16 @@ def fork_inside_and_use(path: Path) -> None:
     file = SharedFile(path, patience=0.2)
 
     def in_child(attachment: Attachment) -> None:
-        for use in (lambda: attachment.cursor, file.attached(write=True).__enter__):
+        for use in (lambda: attachment.cursor, file.attach(write=True).__enter__):
             try:
                 use()
             except HerdbookError as error:
                 say(type(error).__name__, error)
 
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         forked(lambda: in_child(attachment))
         add(attachment, 1)
-    with file.attached(write=False) as attachment:
+    with file.attach(write=False) as attachment:
         say(*rows(attachment))
     file.close()
 
@@ -281,7 +281,7 @@ def fork_beside_a_thread(path: Path) -> None:
     inside, over = threading.Event(), threading.Event()
 
     def work() -> None:
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             inside.set()
             threading.Timer(0.2, over.set).start()
             over.wait()
@@ -292,7 +292,7 @@ def fork_beside_a_thread(path: Path) -> None:
     inside.wait()
     forked(lambda: say("forked after" if over.is_set() else "forked before"))
     worker.join()
-    with file.attached(write=False) as attachment:
+    with file.attach(write=False) as attachment:
         say(*rows(attachment))
     file.close()
 
@@ -300,7 +300,7 @@ def fork_beside_a_thread(path: Path) -> None:
 def fork_and_die(path: Path) -> None:
     """Be killed inside a transaction, leaving a child behind that lives on."""
     file = SharedFile(path)
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
         if os.fork() == 0:
             say(os.getpid())

@@ -8,7 +8,7 @@ been mended and our lock may be thought over. The second shows that nothing is l
 To hold a process at that very place, its DuckDB module is made to call a `fcntl` of ours: the
 address in the module's table of imported functions is replaced, which takes no compiler. This file
 is also the program that does so, in a process of its own. The table is that of Linux; elsewhere
-there is nothing to run here, and what the lock does is in test_duckdb_sharing.py.
+there is nothing to run here, and what the lock does is in test_duckdb_file_access.py.
 """
 
 import ctypes
@@ -94,7 +94,7 @@ def write_shared(path: Path, rows: list[int], patience: float = 30.0) -> None:
     """The same through our lock."""
     file = SharedFile(path, patience=patience)
     try:
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             cursor = attachment.cursor.execute(f"USE {attachment.catalog}")
             cursor.executemany("INSERT INTO t VALUES (?)", [[row] for row in rows])
     finally:

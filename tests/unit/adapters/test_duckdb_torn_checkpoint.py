@@ -20,6 +20,7 @@ from attrs import frozen
 from herdbook.adapters import open_store
 from herdbook.adapters.duckdb import file_checks, instance, rollback_journal
 from herdbook.adapters.duckdb.file_access import SharedFile
+from herdbook.adapters.duckdb.spec import SPEC
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import StoreDamaged
 from herdbook.domain.plan.model import Task
@@ -28,6 +29,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan.claims import claim
 from herdbook.services.stores.store_check import check
 
@@ -46,7 +48,7 @@ def take(uow: UnitOfWork) -> None:
     """Claim a task."""
     agent = uow.agents.by_name("brisk-otter")
     assert agent is not None
-    assert claim(uow, agent.id) is not None
+    assert claim(uow, agent.id, halts=NO_HALTS) is not None
 
 
 def add_many(uow: UnitOfWork) -> None:
@@ -126,7 +128,7 @@ def read_copy(content: bytes) -> rollback_journal.BlockCopy:
 
 def seen(store: Store) -> list[tuple[object, ...]]:
     """What the store's file holds."""
-    with store._file.attached(write=False) as attachment:  # type: ignore[attr-defined]
+    with store._file.attach(write=False) as attachment:  # type: ignore[attr-defined]
         return everything(attachment.cursor)
 
 
@@ -155,12 +157,14 @@ def stop_checkpoint(path: Path, work: Callable[[UnitOfWork], object]) -> Cut:
     """Let the checkpoint after some work stop after its last write."""
     before = path.read_bytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(instance._SETTINGS, "debug_checkpoint_abort", "before_truncate")
+        stops = {**SPEC.safe_configuration, "debug_checkpoint_abort": "before_truncate"}
+        patch.setattr(instance, "SPEC", SPEC._replace(safe_configuration=stops))
         with open_store(f"duckdb://{path}") as store:
             run(store, SPACE, work)
             rows = seen(store)
     found = [
-        each.read_bytes() for each in (path, file_checks.wal(path), file_checks.rollback(path))
+        each.read_bytes()
+        for each in (path, file_checks.wal_path(path), file_checks.rollback_path(path))
     ]
     return Cut(before, *found, rows)
 
@@ -169,8 +173,8 @@ def leave(cut: Cut, path: Path, file: bytes, copy: bytes | None = None) -> None:
     """Leave a file as a crash would have, with its log and the copy of its blocks beside it."""
     for at, content in (
         (path, file),
-        (file_checks.wal(path), cut.log),
-        (file_checks.rollback(path), cut.copy if copy is None else copy),
+        (file_checks.wal_path(path), cut.log),
+        (file_checks.rollback_path(path), cut.copy if copy is None else copy),
     ):
         at.write_bytes(content)
 
@@ -179,12 +183,12 @@ def found_in(path: Path, *, write: bool = False) -> list[tuple[object, ...]]:
     """What whoever comes next finds in a file that was left, and after the log has gone into it."""
     file = SharedFile(path, linger=0.0)
     try:
-        with file.attached(write=write) as attachment:
+        with file.attach(write=write) as attachment:
             rows = everything(attachment.cursor)
-        with file.attached(write=True):
+        with file.attach(write=True):
             pass
-        assert not file_checks.wal(path).exists()
-        with file.attached(write=False) as attachment:
+        assert not file_checks.wal_path(path).exists()
+        with file.attach(write=False) as attachment:
             assert everything(attachment.cursor) == rows
     finally:
         file.close()
@@ -208,7 +212,7 @@ def test_a_checkpoint_copies_what_it_rewrites(cut: Cut) -> None:
     assert cut.metadata
     for start, block in copy.blocks.items():
         assert block == cut.before[start : start + rollback_journal.BLOCK]
-        assert rollback_journal.is_whole(block)
+        assert rollback_journal.has_valid_checksum(block)
 
 
 @pytest.fixture
@@ -230,7 +234,7 @@ def test_a_write_torn_at_any_page_loses_nothing(
         caplog.clear()
         with (
             caplog.at_level(logging.WARNING),
-            file.attached(write=bool(number % 3)) as attachment,
+            file.attach(write=bool(number % 3)) as attachment,
         ):
             assert everything(attachment.cursor) == cut.rows
         (aside,) = kept_aside(path)
@@ -247,7 +251,7 @@ def test_pages_written_in_any_order_lose_nothing(cut: Cut, file: SharedFile) -> 
     for at in cut.metadata[::3]:
         for written in ([at], [each for each in cut.metadata if each != at]):
             leave(cut, file.real_path, cut.file(written))
-            with file.attached(write=False) as attachment:
+            with file.attach(write=False) as attachment:
                 assert everything(attachment.cursor) == cut.rows
 
 
@@ -301,7 +305,7 @@ def test_a_copy_is_not_put_into_another_database(cut: Cut, tmp_path: Path) -> No
     path = tmp_path / "store.duckdb"
     leave(cut, path, torn(cut))
     path.unlink()
-    file_checks.wal(path).unlink()
+    file_checks.wal_path(path).unlink()
     with open_store(f"duckdb://{path}") as store:
         run(store, SPACE, add)
         assert len(seen(store)) == 2
@@ -314,7 +318,7 @@ def test_a_file_that_is_lent_is_repaired_first(cut: Cut, tmp_path: Path, write: 
     path = tmp_path / "store.duckdb"
     leave(cut, path, torn(cut))
     file = SharedFile(path)
-    with file.lent(write=write):
+    with file.hold_lock(write=write):
         assert path.read_bytes() == cut.data
     file.close()
     assert len(kept_aside(path)) == 1
@@ -335,7 +339,7 @@ def test_without_room_for_the_copy_the_log_stays(tmp_path: Path) -> None:
     path = tmp_path / "store.duckdb"
     with open_store(f"duckdb://{path}") as store:
         run(store, SPACE, add)
-    file_checks.rollback(path).unlink()
+    file_checks.rollback_path(path).unlink()
     heard = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
@@ -345,7 +349,7 @@ def test_without_room_for_the_copy_the_log_stays(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, heard)
-    assert file_checks.wal(path).stat().st_size > 0
+    assert file_checks.wal_path(path).stat().st_size > 0
     assert len(found_in(path, write=True)) == 3
 
 
@@ -375,14 +379,14 @@ def test_a_long_log_is_written_into_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A busy process that never lets go for itself does not let it grow for ever."""
-    monkeypatch.setattr("herdbook.adapters.duckdb.shared_file._LONG_LOG", 50_000)
+    monkeypatch.setattr("herdbook.adapters.duckdb.process_file._LONG_LOG", 50_000)
     path = tmp_path / "store.duckdb"
     with open_store(f"duckdb://{path}") as store:
         store._file.linger = 60.0  # type: ignore[attr-defined]
         run(store, SPACE, add)
-        assert file_checks.wal(path).exists()
+        assert file_checks.wal_path(path).exists()
         run(store, SPACE, add_many)
-        assert not file_checks.wal(path).exists()
+        assert not file_checks.wal_path(path).exists()
 
 
 @pytest.mark.soak
@@ -408,6 +412,6 @@ def test_no_state_of_a_long_history_loses_anything(tmp_path: Path, seed: int) ->
                     size = random.choice([PAGE, PAGE, PAGE // 2])
                     file[at : at + size] = cut.after[at : at + size]
             leave(cut, left.real_path, bytes(file))
-            with left.attached(write=bool(random.getrandbits(1))) as attachment:
+            with left.attach(write=bool(random.getrandbits(1))) as attachment:
                 assert everything(attachment.cursor) == cut.rows
     left.close()

@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from herdbook.adapters import open_store
@@ -40,7 +41,7 @@ def url(tmp_path: Path) -> str:
 def is_writable(store: Store) -> bool:
     """Whether this process has the folder open for writing."""
     assert isinstance(store, LmdbStore)
-    return store._environment().loaded.writable
+    return store._environment().open_databases.writable
 
 
 def test_who_only_reads_never_takes_the_writers_place(url: str, tmp_path: Path) -> None:
@@ -108,3 +109,21 @@ def test_many_threads_begin_at_once(url: str, _: int) -> None:
         assert sorted(pool.map(work, range(12))) == list(range(12))
     with open_store(url) as store:
         assert len(names_in(store)) == 1 + 4 * 5
+
+
+def test_a_use_case_that_changes_nothing_leaves_the_files_own_counter_alone(
+    url: str, tmp_path: Path
+) -> None:
+    """LMDB counts the transactions that it has committed, and none is added."""
+
+    def committed() -> int:
+        with lmdb.open(str(tmp_path / "store"), readonly=True, lock=False) as raw:
+            return int(raw.info()["last_txnid"])
+
+    before = committed()
+    with open_store(url) as store:
+        assert run(store, HERE, lambda uow: len(uow.tasks.page())) == 1
+    assert committed() == before
+    with open_store(url) as store:
+        add(store, "another")
+    assert committed() > before

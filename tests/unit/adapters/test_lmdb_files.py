@@ -20,7 +20,7 @@ from herdbook.adapters.lmdb.files import (
     is_free,
 )
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
-from herdbook.adapters.stores.probe import is_missing, look
+from herdbook.adapters.stores.probe import is_missing, probe
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 from herdbook.domain.location.resolve import NO_STORE
 from herdbook.domain.plan.model import Task
@@ -55,7 +55,7 @@ def test_a_store_that_was_cut_off_while_it_was_made_is_made_again(
     (folder / DATA).write_bytes(bytes(length) if zeros else fresh[:length])
     assert is_unfinished(folder / DATA)
     url = f"lmdb://{folder}"
-    assert look(url) == NO_STORE
+    assert probe(url) == NO_STORE
     assert is_missing(url)
     with pytest.raises(StoreUnavailable, match="there is no store here"):
         open_store(url, create=False)
@@ -160,7 +160,7 @@ def test_what_is_no_file_of_its_own_is_refused(
             open_store(f"lmdb://{folder}", create=create)
         assert name in str(refusal.value)
         assert str(refusal.value).endswith("Nothing was opened")
-    sight = look(f"lmdb://{folder}")
+    sight = probe(f"lmdb://{folder}")
     assert sight.problem is not None
     assert name in sight.problem
     assert (victim.read_bytes(), victim.stat().st_mtime_ns) == before
@@ -174,7 +174,7 @@ def test_a_link_that_leads_nowhere_makes_nothing(name: str, tmp_path: Path) -> N
     (folder / name).symlink_to(victim)
     with pytest.raises(StoreUnavailable):
         open_store(f"lmdb://{folder}")
-    look(f"lmdb://{folder}")
+    probe(f"lmdb://{folder}")
     assert not victim.exists()
     assert [each.name for each in folder.iterdir()] == [name]
 
@@ -223,7 +223,7 @@ def test_a_look_makes_no_file(tmp_path: Path) -> None:
     fill(f"lmdb://{folder}")
     for name in (LOCK, WRITER_LOCK, WRITER_TURN):
         (folder / name).unlink()
-    assert look(f"lmdb://{folder}").exists
+    assert probe(f"lmdb://{folder}").exists
     assert sorted(each.name for each in folder.iterdir()) == [DATA, SENTINEL]
     assert not is_free(folder)
     fill(f"lmdb://{folder}")

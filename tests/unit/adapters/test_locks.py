@@ -243,11 +243,11 @@ def test_a_lock_file_of_somebody_else_names_nobody(tmp_path: Path) -> None:
         {"pid": 10**30, "command": "x", "since": 1, "bell": None, "doing": 3},
         {"pid": 1, "command": "\x1b[31m; rm -rf ~", "since": 1, "bell": 1, "doing": "\x07\n"},
     ):
-        lines.make_room()
+        lines.preallocate()
         lines.write(LockFile.writer, fields)
         holder = holder_of(path)
         assert holder is None or re.fullmatch(
-            r"process \d+ \([\w.?-]+\)(, which [\w ?]*)?", holder.described()
+            r"process \d+ \([\w.?-]+\)(, which [\w ?]*)?", holder.describe()
         )
     for _ in range(50):
         path.write_bytes(chance.randbytes(chance.randrange(2_000)))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from herdbook.adapters.stores.registry import engine_schemes
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
@@ -45,7 +46,7 @@ def of_repository(*, trusted: bool, **values: str) -> Layer:
 
 def found(area: Area, *layers: Layer, ground: RepositoryPaths = LINKED) -> StoreLocation:
     """The place of an area."""
-    return locate_store(area, layers, ground, real)
+    return locate_store(area, layers, ground, real, engine_schemes())
 
 
 @for_each(
@@ -220,7 +221,7 @@ def test_a_link_out_of_the_repository_is_refused() -> None:
         return real(base, path).replace("/src/app/.git/herdbook", "/elsewhere/elsewhere")
 
     with pytest.raises(InvalidValue, match="/elsewhere/elsewhere/work.lmdb"):
-        locate_store(Area.WORK, [], LINKED, linked)
+        locate_store(Area.WORK, [], LINKED, linked, engine_schemes())
 
 
 @given(st.binary(min_size=1).filter(lambda name: b"\0" not in name).map(os.fsdecode))

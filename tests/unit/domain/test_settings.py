@@ -5,18 +5,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
+from herdbook.domain.location import settings
 from herdbook.domain.location.areas import GIB, KIB, MIB, TIB
 from herdbook.domain.location.settings import (
     DEFAULTS,
     KEYS,
     USER_ONLY_KEYS,
+    EngineSchemes,
     Origin,
-    check_setting,
+    Setting,
     effective_setting,
+    setting_checks,
 )
 from tests.cases import for_each
 
 FILE = Origin("herdbook.toml", 3)
+ENGINES = EngineSchemes(
+    files=("lmdb", "duckdb"), servers=("postgresql", "postgres"), memory=("memory",)
+)
+
+
+def check_setting(key: str, value: object, origin: Origin) -> Setting:
+    """A checked setting, where there are these engines."""
+    return settings.check_setting(key, value, origin, engines=ENGINES)
 
 
 @for_each(
@@ -92,7 +103,10 @@ def test_a_bad_value_names_the_file_the_key_and_what_is_allowed(key: str, value:
     """Whoever reads the error knows where to look and what to write."""
     with pytest.raises(InvalidValue) as caught:
         check_setting(key, value, FILE)
-    assert str(caught.value) == f"herdbook.toml, line 3: {key}: must be {KEYS[key][1]}"
+    assert (
+        str(caught.value)
+        == f"herdbook.toml, line 3: {key}: must be {setting_checks(ENGINES)[key][1]}"
+    )
 
 
 def test_an_unknown_key_names_the_file_and_the_keys_there_are() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Initiative, LineType, Phase, ReviewComment
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.lsp.server import Language
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import reviews
@@ -36,7 +36,7 @@ def repository(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
     return root
 
 
-def phase_of(here: Here, **more: Any) -> Phase:
+def phase_of(here: AppContext, **more: Any) -> Phase:
     """A phase of a new initiative."""
 
     def add(uow: UnitOfWork) -> Phase:
@@ -47,7 +47,7 @@ def phase_of(here: Here, **more: Any) -> Phase:
 
 
 def remarked(
-    here: Here,
+    here: AppContext,
     phase: Phase,
     line: int,
     body: str = "why?",
@@ -79,9 +79,9 @@ class Editor:
         self._versions: dict[str, int] = {}
         self.language = Language(self.here(), self)
 
-    def here(self) -> Here:
+    def here(self) -> AppContext:
         """What is known of the folder now."""
-        return Here(self.folder, self.variables)
+        return AppContext.at(self.folder, self.variables)
 
     def notify(self, method: str, params: Any) -> None:
         with self._news:

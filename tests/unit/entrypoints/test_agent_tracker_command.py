@@ -8,7 +8,7 @@ import pytest
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.record.import_agent_tracker import _projects, read
 from herdbook.ports.world.agent_tracker import TrackedKind, TrackerContents, TrackerRecord
 from tests.unit.adapters.git_repositories import ORIGIN, git, settle
@@ -17,17 +17,17 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "agent-tracker"
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Here:
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AppContext:
     settle(monkeypatch, tmp_path / "home")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    return Here(tmp_path, dict(os.environ))
+    return AppContext.at(tmp_path, dict(os.environ))
 
 
-def _ask(here: Here) -> list[Any]:
+def _ask(here: AppContext) -> list[Any]:
     return here.read(Area.RECORD, lambda uow: uow.standings.page())
 
 
-def test_a_file_is_imported_once(here: Here) -> None:
+def test_a_file_is_imported_once(here: AppContext) -> None:
     """The second time all is kept, and what could not come is told both times."""
     first = read(here, file=str(FIXTURES / "tracker.lmdb"))
     again = read(here, file=str(FIXTURES / "tracker.lmdb"))
@@ -36,7 +36,7 @@ def test_a_file_is_imported_once(here: Here) -> None:
     assert sorted(each.agent for each in _ask(here)) == ["brisk-otter", "grey-heron"]
 
 
-def test_a_word_list_can_be_named(here: Here) -> None:
+def test_a_word_list_can_be_named(here: AppContext) -> None:
     """Long values come with it that did not come without."""
     source = str(FIXTURES / "dictionary.lmdb")
     assert len(read(here, file=source)["failed"]) == 2
@@ -44,7 +44,7 @@ def test_a_word_list_can_be_named(here: Here) -> None:
     assert (found["added"], found["ok"]) == (2, True)
 
 
-def test_a_file_that_cannot_be_read_changes_nothing(here: Here, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_changes_nothing(here: AppContext, tmp_path: Path) -> None:
     """No store is made for it."""
     (tmp_path / "broken").write_bytes(b"nothing of the kind")
     with pytest.raises(InvalidValue):
@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_changes_nothing(here: Here, tmp_path: Path) 
     assert not (tmp_path / "data").exists()
 
 
-def test_projects_go_by_their_repositories(here: Here, tmp_path: Path) -> None:
+def test_projects_go_by_their_repositories(here: AppContext, tmp_path: Path) -> None:
     """Where the path still leads to one; a hook's own repository is not taken for it."""
     shop, plain = tmp_path / "shop", tmp_path / "plain"
     plain.mkdir()
@@ -62,7 +62,12 @@ def test_projects_go_by_their_repositories(here: Here, tmp_path: Path) -> None:
     tracker = TrackerContents(
         tuple(TrackerRecord(TrackedKind.COMMIT, "x", {"project_path": path}) for path in paths)
     )
-    inside = Here(tmp_path, {**here.variables, "GIT_DIR": str(tmp_path / "elsewhere")})
+    inside = AppContext.at(
+        tmp_path, {**here.workspace.variables, "GIT_DIR": str(tmp_path / "elsewhere")}
+    )
     found = _projects(inside, tracker)
-    assert found == {str(shop): Here(shop, here.variables).repository_id, str(plain): str(plain)}
+    assert found == {
+        str(shop): AppContext.at(shop, here.workspace.variables).workspace.repository_id,
+        str(plain): str(plain),
+    }
     assert found[str(shop)] != str(shop)

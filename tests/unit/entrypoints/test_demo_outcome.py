@@ -34,6 +34,7 @@ from herdbook.entrypoints.demo.scenario import (
 )
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services import messaging
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan import claims
@@ -84,7 +85,7 @@ class Play:
 
     def begins(self, member: DemoAgent) -> None:
         """Claim a task, ask something, and hand the task in unless it is the one to be killed."""
-        claim = self.does(member, claims.claim, self.ids[member.name])
+        claim = self.does(member, claims.claim, self.ids[member.name], halts=NO_HALTS)
         whom, (question, reply) = BY_NAME[member.asks], QUESTIONS[member.name]
         ids = self.ids[member.name], self.ids[whom.name]
         asked = self.does(member, messaging.ask, *ids, question)
@@ -94,7 +95,7 @@ class Play:
 
     def finishes(self, member: DemoAgent) -> bool:
         """Do one more task; False if there is none."""
-        claim = self.does(member, claims.claim, self.ids[member.name])
+        claim = self.does(member, claims.claim, self.ids[member.name], halts=NO_HALTS)
         if claim is not None:
             self.hands_in(member, claim)
         return claim is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.hooks.handlers import install
 from herdbook.entrypoints.operations.hooks.views import changed
 from tests.unit.entrypoints.terminals import Terminal
@@ -18,10 +18,10 @@ from tests.unit.entrypoints.terminals import Terminal
 ASK = """
 import os, sys
 from pathlib import Path
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.hooks.handlers import install
 from herdbook.entrypoints.operations.hooks.views import changed
-here = Here(Path(sys.argv[1]), os.environ)
+here = AppContext.at(Path(sys.argv[1]), os.environ)
 print(changed(install(here, target="codex", project=True, user=False, preview=False)))
 """
 
@@ -66,7 +66,7 @@ def test_a_program_is_told_the_difference_it_made(root: Path) -> None:
     """In an answer that goes into JSON, and on a screen that shows no control characters."""
     (root / ".codex").mkdir()
     (root / ".codex" / "hooks.json").write_text('{"a": "\x1b[31m"}')
-    here = Here(root, os.environ)
+    here = AppContext.at(root, os.environ)
     answer = install(here, target="codex", project=False, user=False, preview=False)
     assert json.loads(json.dumps(answer)) == answer
     text = changed(answer)
@@ -85,6 +85,6 @@ def test_a_file_with_paths_that_git_would_commit_is_told(root: Path, ignored: bo
     assert git is not None
     subprocess.run([git, "init", "--quiet", str(root)], check=True)
     (root / ".gitignore").write_text("settings.local.json\n" if ignored else "\n")
-    here = Here(root, os.environ)
+    here = AppContext.at(root, os.environ)
     answer = install(here, target="claude-code", project=True, user=False, preview=True)
     assert bool(answer["notes"]) is not ignored

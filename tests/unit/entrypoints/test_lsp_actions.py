@@ -12,7 +12,7 @@ from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Proposal, ProposalStatus, Task, TaskStatus
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.rpc.messages import RpcError
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import reviews
@@ -35,8 +35,8 @@ def _run(editor: Editor, action: dict[str, Any], *more: Any) -> Any:
     return editor.run(command["command"], *command["arguments"], *more)
 
 
-def _agent(here: Here, name: str = "brisk-otter") -> Agent:
-    agent = Agent(name=name, status="running", worktree_id=here.worktree_id)
+def _agent(here: AppContext, name: str = "brisk-otter") -> Agent:
+    agent = Agent(name=name, status="running", worktree_id=here.workspace.worktree_id)
     return here.run(Area.WORK, lambda uow: uow.agents.add(agent))
 
 
@@ -195,7 +195,7 @@ def test_a_command_that_cannot_be_done_is_refused(
 
 def test_what_another_process_does_to_remarks_is_shown_at_once(editor: Editor, root: Path) -> None:
     """By the journal: a remark that is made, replied to, resolved, taken up again, removed."""
-    here = Here(root, editor.variables)
+    here = AppContext.at(root, editor.variables)
     phase = phase_of(here)
     editor.begin()
     uri = editor.open(root / "a.py")
@@ -216,7 +216,7 @@ def test_a_store_that_comes_later_is_found(editor: Editor, root: Path) -> None:
     editor.begin()
     uri = editor.open(root / "a.py")
     assert editor.lines(uri) == []
-    here = Here(root, editor.variables)
+    here = AppContext.at(root, editor.variables)
     remarked(here, phase_of(here), 2)
     editor.sees(uri, "you: why?")
 
@@ -225,7 +225,7 @@ def test_a_store_in_trouble_is_told_of_once_and_does_not_end_the_server(
     editor: Editor, root: Path
 ) -> None:
     """When it is whole again, what it holds is shown."""
-    here = Here(root, editor.variables)
+    here = AppContext.at(root, editor.variables)
     remarked(here, phase_of(here), 2)
     store = root / ".git" / "herdbook" / "work.lmdb"
     whole = root / ".git" / "herdbook" / "kept"

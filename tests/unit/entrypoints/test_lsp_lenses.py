@@ -10,9 +10,10 @@ import pytest
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Initiative, Task
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.lsp import lenses
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.unit.adapters.git_repositories import git
 from tests.unit.entrypoints.lsp_editor import LONG, Editor, phase_of, remarked, repository
@@ -43,14 +44,14 @@ def _commits(folder: Path, name: str) -> None:
 
 def _agent(folder: Path, variables: dict[str, str], name: str, *tasks: str, **more: Any) -> Agent:
     """An agent at work in a worktree, with tasks that it holds."""
-    there = Here(folder, variables)
+    there = AppContext.at(folder, variables)
 
-    row = Agent(name=name, status="running", worktree_id=there.worktree_id, **more)
+    row = Agent(name=name, status="running", worktree_id=there.workspace.worktree_id, **more)
     agent = there.run(Area.WORK, lambda uow: uow.agents.add(row))
 
     def give(uow: UnitOfWork, task: str) -> None:
         uow.tasks.add(Task(name=task))
-        claims.claim(uow, agent.id)
+        claims.claim(uow, agent.id, halts=NO_HALTS)
 
     for task in tasks:
         there.run(Area.WORK, give, task)

@@ -7,14 +7,14 @@ import pytest
 
 from herdbook.adapters.system.ids import random_id
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp.client_session import Caller, folder_of
 from herdbook.entrypoints.operations.servers import mcp as servers_mcp
 from tests.cases import for_each
 
 
 def caller(folder: Path = Path(), **variables: str) -> Caller:
-    return Caller(Here(folder, variables), print)
+    return Caller(AppContext.at(folder, variables), print)
 
 
 def test_a_root_is_a_folder_of_this_machine(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_session_is_the_one_that_the_environment_names(
     variables: dict[str, str], session: str
 ) -> None:
     """So that the hooks of that session tell of the same agent."""
-    assert caller(**variables).here().variables["HERDBOOK_SESSION"] == session
+    assert caller(**variables).here().identity.session == session
 
 
 def test_a_session_that_nobody_named_is_one_of_its_own() -> None:
@@ -88,11 +88,11 @@ def test_a_session_that_nobody_named_is_one_of_its_own() -> None:
 def test_it_acts_as_whom_it_was_last_introduced_as() -> None:
     """Unless the environment says who it is."""
     free, pinned = caller(), caller(HERDBOOK_AGENT="newt")
-    assert "HERDBOOK_AGENT" not in free.here().variables
+    assert free.here().identity.agent_name is None
     for each in (free, pinned):
         each.names = ["otter", "lynx"]
-    assert free.here().variables["HERDBOOK_AGENT"] == "lynx"
-    assert pinned.here().variables["HERDBOOK_AGENT"] == "newt"
+    assert free.here().identity.agent_name == "lynx"
+    assert pinned.here().identity.agent_name == "newt"
 
 
 def test_an_agent_that_the_environment_names_takes_no_other_name() -> None:
@@ -130,7 +130,7 @@ def test_words_that_make_no_sense_together_are_refused(
     flags = {"project": False, "user": False, "preview": False, **scope}
     with pytest.raises(InvalidValue) as refused:
         servers_mcp.mcp(
-            Here(tmp_path, {"HOME": str(tmp_path)}), action=action, target=target, **flags
+            AppContext.at(tmp_path, {"HOME": str(tmp_path)}), action=action, target=target, **flags
         )
     assert refused.value.field == field
     assert list(tmp_path.iterdir()) == []

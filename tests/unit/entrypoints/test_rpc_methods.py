@@ -11,7 +11,7 @@ from jsonschema import Draft7Validator
 
 from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound
 from herdbook.domain.secret import Secret
-from herdbook.entrypoints.bootstrap import Here
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.error_table import ERRORS
 from herdbook.entrypoints.operations.model import json_name
 from herdbook.entrypoints.operations.registry import OPERATIONS
@@ -144,7 +144,7 @@ def test_a_worktree_that_nobody_can_mean_is_not_found(
     """Also one that no path can say, as any other name that leads nowhere."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "loop").symlink_to("loop")
-    here = Here(tmp_path, {"USER": "somebody"})
+    here = AppContext.at(tmp_path, {"USER": "somebody"})
     with pytest.raises(NotFound) as caught:
         methods()["status"](here, {"worktree": named})
     assert (caught.value.entity, caught.value.key) == ("worktree", named)

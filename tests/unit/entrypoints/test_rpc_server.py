@@ -15,12 +15,12 @@ import pytest
 from herdbook.domain.errors import InvalidValue, NotFound, StoreGone
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
-from herdbook.entrypoints.bootstrap import Here
 from herdbook.entrypoints.client import Client
+from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.rpc import dispatcher
 from herdbook.entrypoints.rpc.messages import RpcError
-from herdbook.entrypoints.rpc.workspace_cache import Premises
 from herdbook.entrypoints.rpc.writer import MessageWriter
+from herdbook.entrypoints.server_context import ServerContext
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.services import crud
 from tests.cases import for_each
@@ -120,7 +120,7 @@ def test_many_may_wait_and_one_is_too_many(herd: Client, monkeypatch: pytest.Mon
 class Language:
     """A stand-in for the language server."""
 
-    def __init__(self, here: Here, outlet: MessageWriter) -> None:
+    def __init__(self, here: AppContext, outlet: MessageWriter) -> None:
         self.here = here
         self.outlet = outlet
         self.seen: list[Any] = []
@@ -218,36 +218,36 @@ def test_what_has_no_parameters_says_nothing_of_them(params: Any, said: dict[str
 
 def test_what_changes_around_a_server_is_seen(folder: Path) -> None:
     """Settings that are changed, and a store that is moved away."""
-    premises = Premises(folder, {"USER": "somebody"})
-    assert premises.here().facts is None
+    server_context = ServerContext(folder, {"USER": "somebody"})
+    assert server_context.call().workspace.facts is None
     config = folder.parent / "home" / ".config" / "herdbook" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text('record = "first.lmdb"\n')
-    assert premises.here().place(Area.RECORD).url.endswith("first.lmdb")
+    assert server_context.call().workspace.place(Area.RECORD).url.endswith("first.lmdb")
     config.write_text('record = "other.lmdb"\n')
-    here = premises.here()
-    assert here.place(Area.RECORD).url.endswith("other.lmdb")
-    with here.opened(Area.RECORD, create=True) as one, here.opened(Area.RECORD) as same:
+    here = server_context.call()
+    assert here.workspace.place(Area.RECORD).url.endswith("other.lmdb")
+    with here.open(Area.RECORD, create=True) as one, here.open(Area.RECORD) as same:
         assert one is same
     store = folder.parent / "home" / "other.lmdb"
     moved = store.with_name("moved.lmdb")
     store.rename(moved)
-    with pytest.raises(StoreGone), premises.here().opened(Area.RECORD, create=True):
+    with pytest.raises(StoreGone), server_context.call().open(Area.RECORD, create=True):
         pass
-    here.forget_use(here.place(Area.RECORD))
-    with premises.here().opened(Area.RECORD, create=True) as another:
+    here.workspace.forget_use(here.workspace.place(Area.RECORD))
+    with server_context.call().open(Area.RECORD, create=True) as another:
         assert another.uuid != one.uuid
-    premises.close()
+    server_context.close()
 
 
 def test_a_store_is_closed_when_the_last_has_left_it(folder: Path) -> None:
     """Not under somebody who reads it."""
-    premises = Premises(folder, {"USER": "somebody"})
+    server_context = ServerContext(folder, {"USER": "somebody"})
     entered, leave = threading.Event(), threading.Event()
     seen: list[list[str]] = []
 
     def reader() -> None:
-        with premises.here().opened(Area.WORK, create=True) as store:
+        with server_context.call().open(Area.WORK, create=True) as store:
             entered.set()
             leave.wait(SECONDS)
             seen.append(store.spaces())
@@ -255,7 +255,7 @@ def test_a_store_is_closed_when_the_last_has_left_it(folder: Path) -> None:
     thread = threading.Thread(target=reader)
     thread.start()
     entered.wait(SECONDS)
-    premises.close()
+    server_context.close()
     leave.set()
     thread.join()
     assert seen == [[]]

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.duckdb.file_lock import Sidecar
-from herdbook.adapters.sql_query.native_shell import engine_prompt
+from herdbook.adapters.duckdb.file_lock import DuckDBFileLock
+from herdbook.adapters.sql_query.native_shell import open_native_shell
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.system.ids import random_id
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreUnavailable
@@ -152,7 +152,7 @@ class TestPsql:
     def test_nobody_sees_the_password(self) -> None:
         """It is in the environment alone, and so is all else that names the server."""
         url = "postgresql://ann:p%40ss@localhost:5433/herd?schema=My_Herd&sslmode=disable"
-        with engine_prompt(url, write=False) as program:
+        with open_native_shell(url, write=False) as program:
             assert program is not None
             assert [Path(each).name for each in program.command] == ["psql"]
             assert program.environment == {
@@ -168,13 +168,13 @@ class TestPsql:
 
     def test_what_has_no_variable_is_an_argument_unless_it_is_secret(self) -> None:
         """Other options go along in the open; a secret one is refused."""
-        with engine_prompt("postgresql:///herd?keepalives_idle=7", write=True) as program:
+        with open_native_shell("postgresql:///herd?keepalives_idle=7", write=True) as program:
             assert program is not None
             assert program.command[1:] == ("keepalives_idle='7'",)
             assert program.environment["PGOPTIONS"] == '-c search_path="herdbook"'
         with (
             pytest.raises(StoreUnavailable, match="psql takes sslpassword only where others"),
-            engine_prompt("postgresql:///herd?sslpassword=s", write=True),
+            open_native_shell("postgresql:///herd?sslpassword=s", write=True),
         ):
             pass
 
@@ -242,7 +242,7 @@ class TestDuckDBsProgram:
             process.kill()
             process.wait()
             with pytest.raises(StoreBusy):
-                Sidecar(path_of(on_duckdb)).take(write=False, patience=0.2)
+                DuckDBFileLock(path_of(on_duckdb)).take(write=False, patience=0.2)
             assert program.is_running()
             process.stdin.write(".quit\n")
             process.stdin.flush()

@@ -75,7 +75,7 @@ def test_a_host_that_nobody_knows_is_no_matter_of_time() -> None:
     """It is told at once and not tried again."""
     with pytest.raises(psycopg.OperationalError, match="nobody: Name or service") as failure:
         connect._resolve({"host": "nobody"}, 9.0)
-    told = errors.translate_connecting(failure.value, "place", 9.0)
+    told = errors.translate_connect_error(failure.value, "place", 9.0)
     assert type(told) is StoreUnavailable
 
 
@@ -141,6 +141,6 @@ def test_what_became_of_a_commit_is_known_or_told_to_be_unknown(
     error: psycopg.Error, unknown: bool
 ) -> None:
     """An error of the server's says that nothing was written; silence says nothing."""
-    told = errors.translate_commit(error, "place", 3.0)
+    told = errors.translate_commit_error(error, "place", 3.0)
     assert ("the answer to a commit was lost" in str(told)) is unknown
     assert isinstance(told, TryAgain) or not unknown

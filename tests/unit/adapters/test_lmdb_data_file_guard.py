@@ -18,8 +18,8 @@ from herdbook.adapters import open_store
 from herdbook.adapters.lmdb import data_file_guard, page_check, writer_lock
 from herdbook.adapters.lmdb.files import DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN
 from herdbook.adapters.lmdb.page_check import VerificationTimedOut, verify_pages
-from herdbook.adapters.lmdb.writer_lock import Trust, WriterLockFile, judge_file
-from herdbook.adapters.stores.probe import look
+from herdbook.adapters.lmdb.writer_lock import FileCondition, WriterLockFile, judge_file
+from herdbook.adapters.stores.probe import probe
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 from herdbook.domain.plan.model import Task, TaskStatus
 from herdbook.ports.engine.store import Store, SupportsVerify
@@ -97,7 +97,7 @@ def leave_as(folder: Path) -> None:
     """Make the lock file say that the data file was left as it is now, as if a disk had rotted."""
     descriptor = os.open(folder / WRITER_LOCK, os.O_RDWR)
     status = (folder / DATA).stat()
-    WriterLockFile(descriptor).note_left((status.st_dev, status.st_ino), time.time_ns())
+    WriterLockFile(descriptor).record_left((status.st_dev, status.st_ino), time.time_ns())
     os.close(descriptor)
 
 
@@ -106,7 +106,7 @@ def test_what_was_left_as_it_is_is_not_verified(folder: Path, verified: list[Pat
     for write in (False, True, False, True):
         visit(folder, write=write)
     assert verified == []
-    assert look(f"lmdb://{folder}").schema_version is not None
+    assert probe(f"lmdb://{folder}").schema_version is not None
 
 
 def touch(folder: Path) -> None:
@@ -134,7 +134,7 @@ def test_what_was_changed_is_verified_once(
 ) -> None:
     """By whoever comes first; the next one finds that it was."""
     change(folder)
-    assert look(f"lmdb://{folder}").schema_version is None
+    assert probe(f"lmdb://{folder}").schema_version is None
     for _ in range(3):
         visit(folder, write=write)
     assert verified == [folder / DATA]
@@ -158,7 +158,7 @@ def test_a_store_is_verified_after_its_writer_was_killed(
         with open_store(url) as store:
             if opened_before:
                 add(store)
-            assert die(url, "after") is Trust.UNCLEAN
+            assert die(url, "after") is FileCondition.UNCLEAN
             verified.clear()
             add(store, "more")
             assert verified == [folder / DATA]
@@ -171,12 +171,12 @@ def test_a_writer_that_was_killed_before_it_wrote_costs_nothing(
 ) -> None:
     """The file is as it was left before."""
     visit(folder, write=True)  # there is room in the file for the next one
-    assert die(f"lmdb://{folder}", "before") is Trust.AS_LEFT
+    assert die(f"lmdb://{folder}", "before") is FileCondition.AS_LEFT
     visit(folder, write=True)
     assert verified == []
 
 
-def die(url: str, when: str) -> Trust:
+def die(url: str, when: str) -> FileCondition:
     """Let a process write and be killed, before or after it committed; what is known then."""
     ended = subprocess.run([sys.executable, "-c", DIES_INSIDE, url, when], check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -213,7 +213,7 @@ def test_a_disk_that_rots_is_noticed_by_check(folder: Path) -> None:
     damage(folder)
     leave_as(folder)
     url = f"lmdb://{folder}"
-    assert judge_file(folder / DATA, writer_lock.writer_lock(folder)) is Trust.AS_LEFT
+    assert judge_file(folder / DATA, writer_lock.writer_lock(folder)) is FileCondition.AS_LEFT
     with pytest.raises(StoreDamaged, match="its pages do not fit together"):
         open_store(url, create=False, verify=True)
 
@@ -255,7 +255,7 @@ def test_a_machine_that_was_started_again_has_its_stores_verified(
     folder: Path, verified: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have lost its power in the midst of a write."""
-    monkeypatch.setattr(writer_lock, "_boot", lambda: b"another-start")
+    monkeypatch.setattr(writer_lock, "_boot_id", lambda: b"another-start")
     visit(folder)
     visit(folder)
     assert verified == [folder / DATA]

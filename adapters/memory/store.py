@@ -1,7 +1,7 @@
-"""A store in this process's memory: the reference every other store must agree with.
+"""A store in this process's memory: the reference that every other store must agree with.
 
-It keeps rows in dictionaries and answers queries by `matches` and `sort_and_page` themselves. A
-real store for tests and for tools that keep nothing; it lasts as long as its process.
+It keeps rows in dictionaries and answers queries by `matches` and `sort_and_page` themselves. It is
+a real store, for tests and for tools that keep nothing, and ends with its process.
 """
 
 import os
@@ -34,8 +34,8 @@ class _Space:
         self.pid = os.getpid()
 
 
-def _own(kind: Kind[E], row: E) -> E:
-    """A copy nobody outside can change through a nested document."""
+def _copy_documents(kind: Kind[E], row: E) -> E:
+    """A copy of a row that nobody outside can change through a nested document."""
     documents = [n for n, column in kind.columns.items() if column.type_name == "document"]
     if not any(getattr(row, name) is not None for name in documents):
         return row
@@ -51,26 +51,26 @@ class MemorySession:
         self.now = now
         self._space = space
         self._tables = dict(space.tables)
-        self._own: set[str] = set()
+        self._changed: set[str] = set()
         self.head: Head | None = self._rows(HEADS).get("head")
 
     def _rows(self, kind: Kind[Any]) -> dict[Any, Any]:
         return self._tables.get(kind.name, {})
 
     def _writable(self, kind: Kind[Any]) -> dict[Any, Any]:
-        if kind.name not in self._own:
+        if kind.name not in self._changed:
             self._tables[kind.name] = dict(self._rows(kind))
-            self._own.add(kind.name)
+            self._changed.add(kind.name)
         return self._tables[kind.name]
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         rows = self._rows(kind)
-        return [_own(kind, rows[key]) if key in rows else None for key in keys]
+        return [_copy_documents(kind, rows[key]) if key in rows else None for key in keys]
 
     def select(self, query: Query[E]) -> list[E]:
         rows = self._rows(query.kind).values()
         admitted = sort_and_page(query, [row for row in rows if matches(query, row)])
-        return [_own(query.kind, row) for row in admitted]
+        return [_copy_documents(query.kind, row) for row in admitted]
 
     def count(self, query: Query[Any]) -> int:
         return sum(matches(query, row) for row in self._rows(query.kind).values())
@@ -82,7 +82,7 @@ class MemorySession:
             key = kind.key_of(row)
             if key in table or key in fresh:
                 raise AlreadyExists(kind.title, str(key))
-            fresh[key] = _own(kind, row)
+            fresh[key] = _copy_documents(kind, row)
         table.update(fresh)
 
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
@@ -90,7 +90,7 @@ class MemorySession:
         for row in rows:
             if kind.key_of(row) not in table:
                 raise NotFound(kind.title, str(kind.key_of(row)))
-        table.update((kind.key_of(row), _own(kind, row)) for row in rows)
+        table.update((kind.key_of(row), _copy_documents(kind, row)) for row in rows)
 
     def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
         table = self._writable(kind)
@@ -122,7 +122,7 @@ class MemoryStore:
     def _space(self, name: str) -> _Space:
         space = self._spaces.get(name) or self._spaces.setdefault(name, _Space())
         if space.pid != os.getpid():
-            # A writer of the parent cannot end in the child, where it does not run.
+            # A writer of the parent never ends in the child, where it does not run.
             space.writer, space.pid = threading.Lock(), os.getpid()
         return space
 

@@ -1,8 +1,8 @@
 """DuckDB itself: an instance in memory to which the database file is attached while it is used.
 
-An instance costs 15 ms and 4 MB, attaching and detaching half a millisecond. Each file has an
-instance of its own, because a fatal error (a failed fsync) makes all that is attached to the same
-instance unusable.
+An instance costs 15 ms and 4 MB, attaching and detaching half a millisecond. Each file has its own
+instance, because a fatal error (a failed fsync) makes everything unusable that is attached to the
+same instance.
 """
 
 import ctypes
@@ -14,8 +14,8 @@ from pathlib import Path
 import duckdb
 
 from herdbook.adapters.duckdb import file_checks, rollback_journal
-from herdbook.adapters.duckdb.errors import translating
-from herdbook.adapters.duckdb.instance import open_instance
+from herdbook.adapters.duckdb.errors import translate_errors
+from herdbook.adapters.duckdb.instance import open_instance, quote_text
 
 CATALOG = "herdbook"
 
@@ -24,8 +24,8 @@ _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOG = logging.getLogger(__name__)
 
 
-class Engine:
-    """The instance of one file. One thread at a time changes it."""
+class DatabaseInstance:
+    """The DuckDB instance of one file. One thread at a time changes it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,51 +35,51 @@ class Engine:
         self.attached = False
 
     def start(self) -> None:
-        """Make the instance, which takes far longer than anybody should hold a lock."""
+        """Create the instance, which takes far longer than anybody should hold a lock."""
         if self._instance is None:
-            with translating(str(self._path)):
+            with translate_errors(str(self._path)):
                 self._instance = open_instance(
-                    file_checks.paths_of(self._path), spill=str(file_checks.spill(self._path))
+                    file_checks.allowed_paths(self._path),
+                    spill=str(file_checks.spill_path(self._path)),
                 )
 
     def attach(self, path: Path, *, write: bool) -> None:
-        """Open the file. With its type stated, DuckDB reads its headers under its own lock."""
+        """Attach the file. With its type given, DuckDB reads its headers under its own lock."""
         if self._instance is None:
             raise RuntimeError("the instance was not started")
-        with translating(str(self._path)):
-            quoted = str(path).replace("'", "''")
+        with translate_errors(str(self._path)):
             options = (
                 f"TYPE duckdb, BLOCK_SIZE {rollback_journal.BLOCK}{'' if write else ', READ_ONLY'}"
             )
-            self.attached = True  # before it is, so that an interrupt does not leave it so unseen
+            self.attached = True  # before it is: an interrupt must not leave it attached unnoticed
             try:
                 if write:
                     self._written = path
                     # Opened before DuckDB opens it and closed after: closing it in between would
                     # drop DuckDB's own lock.
                     self._descriptor = os.open(path, _TO_READ) if path.exists() else None
-                self._instance.execute(f"ATTACH '{quoted}' AS {CATALOG} ({options})")
+                self._instance.execute(f"ATTACH {quote_text(str(path))} AS {CATALOG} ({options})")
             except (duckdb.Error, OSError):
                 self.attached = False
-                self._let_go()
+                self._close_descriptor()
                 raise
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection of its own, with a transaction of its own."""
+        """A new connection with a transaction of its own."""
         if self._instance is None:
             raise RuntimeError("the instance was not started")
-        with translating(str(self._path)):
+        with translate_errors(str(self._path)):
             return self._instance.cursor()
 
     def checkpoint(self) -> None:
-        """Write the log into the file, which is put back as it is now should that be cut off.
+        """Write the log into the file, after saving the blocks that restore it if that is cut off.
 
         No transaction may be open. Raises duckdb.Error, after which only `drop` helps, and OSError,
         after which nothing has happened.
         """
         if self._instance is None or self._written is None:
             raise RuntimeError("nothing is attached to be written")
-        # A new file has nothing to be put back yet; it is moved to its place when it is whole.
+        # A new file has nothing to restore yet; it is moved to its place when it is whole.
         if self._descriptor is not None:
             found = self._instance.execute(
                 f"SELECT block_id FROM pragma_metadata_info('{CATALOG}')"
@@ -91,27 +91,27 @@ class Engine:
             rollback_journal.discard(self._written)
 
     def detach(self) -> duckdb.Error | OSError | None:
-        """Close the file, for certain; why its log was not written into it first, if it was not.
+        """Close the file in any case; returns why its log was not written into it first, if so.
 
-        All cursors must be closed: DuckDB keeps a file open behind a detach as long as any
-        transaction on it is. That the log could not be written in is no loss: it stays beside the
-        file, and whoever attaches next reads it.
+        All cursors must be closed: after a detach DuckDB keeps a file open as long as any
+        transaction on it is. A log that could not be written into the file is no loss: it stays
+        beside the file, and the next process that attaches it reads it.
         """
         if not self.attached or self._instance is None:
             return None
         try:
-            if self._written is not None and file_checks.wal(self._written).exists():
+            if self._written is not None and file_checks.wal_path(self._written).exists():
                 self.checkpoint()
             self._instance.execute(f"DETACH DATABASE IF EXISTS {CATALOG}")
         except (duckdb.Error, OSError) as error:
             self.drop()
             return error
         self.attached = False
-        self._let_go()
+        self._close_descriptor()
         return None
 
     def drop(self) -> None:
-        """End the instance, whatever state it is in, and with it everything it has open."""
+        """Close the instance, whatever state it is in, and with it everything it has open."""
         instance, self._instance, self.attached = self._instance, None, False
         try:
             if instance is not None:
@@ -119,7 +119,7 @@ class Engine:
         except duckdb.Error as error:
             _LOG.warning("DuckDB complained when %s was closed: %s", self._path, error)
         finally:
-            self._let_go()
+            self._close_descriptor()
 
     def abandon(self, cursors: Iterable[duckdb.DuckDBPyConnection]) -> None:
         """In a forked child: never touch the parent's instance again, not even to destroy it.
@@ -130,10 +130,10 @@ class Engine:
             for each in (self._instance, *cursors):
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
         self._instance, self.attached = None, False
-        self._let_go()
+        self._close_descriptor()
 
-    def _let_go(self) -> None:
-        """Close what was opened beside DuckDB, which has closed the file itself by now."""
+    def _close_descriptor(self) -> None:
+        """Close our own descriptor of the file, which DuckDB has closed by now."""
         descriptor, self._descriptor, self._written = self._descriptor, None, None
         if descriptor is not None:
             os.close(descriptor)

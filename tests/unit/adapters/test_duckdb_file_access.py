@@ -19,9 +19,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from herdbook.adapters.duckdb.errors import translated, translating
+from herdbook.adapters.duckdb.errors import translate_error, translate_errors
 from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
-from herdbook.adapters.duckdb.file_lock import Sidecar
+from herdbook.adapters.duckdb.file_lock import DuckDBFileLock
 from herdbook.adapters.locks.lock_file import holder_of
 from herdbook.domain.errors import (
     HerdbookError,
@@ -98,7 +98,7 @@ def outcome(role: str, path: Path, *arguments: object) -> list[str]:
 
 def stored(file: SharedFile) -> list[int]:
     """The rows of a file."""
-    with file.attached(write=False) as attachment:
+    with file.attach(write=False) as attachment:
         return rows(attachment)
 
 
@@ -111,7 +111,7 @@ def test_no_count_is_lost_between_processes_and_threads(file: SharedFile) -> Non
         playing("count", file.real_path, 2, 4) as d,
     ):
         assert [each.wait(60) for each in (a, b, c, d)] == [0] * 4
-    with file.attached(write=False) as attachment:
+    with file.attach(write=False) as attachment:
         assert tables(attachment).execute("SELECT n FROM counter").fetchall() == [(32,)]
 
 
@@ -155,7 +155,7 @@ def test_readers_do_not_keep_a_writer_out(file: SharedFile) -> None:
     ):
         assert [hear(each) for each in (a, b, c)] == ["reading"] * 3
         for row in range(10):
-            with file.attached(write=True) as attachment:
+            with file.attach(write=True) as attachment:
                 add(attachment, row)
         assert [each.poll() for each in (a, b, c)] == [None] * 3
     assert stored(file) == list(range(10))
@@ -175,7 +175,7 @@ def test_an_impatient_waiter_hears_who_holds_the_file(file: SharedFile, mode: st
     file.patience = 0.2
     with playing("hold", file.real_path, mode) as process:
         assert hear(process) == "holding"
-        with pytest.raises(StoreBusy) as caught, file.attached(write=True):
+        with pytest.raises(StoreBusy) as caught, file.attach(write=True):
             pytest.fail("two had the file at once")
         busy = caught.value
         assert busy.place == str(file.real_path)
@@ -185,7 +185,7 @@ def test_an_impatient_waiter_hears_who_holds_the_file(file: SharedFile, mode: st
         assert busy.waited == pytest.approx(0.2, abs=0.15)
         process.communicate("\n")
     file.patience = 30.0
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
     assert stored(file) == [1]
 
@@ -196,7 +196,7 @@ def test_waiting_again_and_again_does_not_pile_up(file: SharedFile) -> None:
     with playing("hold", file.real_path, "write") as process:
         assert hear(process) == "holding"
         for _ in range(10):
-            with pytest.raises(StoreBusy), file.attached(write=True):
+            with pytest.raises(StoreBusy), file.attach(write=True):
                 pytest.fail("two had the file at once")
         waiting = [each for each in threading.enumerate() if each.name == "herdbook-lock"]
         assert len(waiting) == 1
@@ -216,7 +216,7 @@ def test_a_link_leads_to_the_same_lock(file: SharedFile, tmp_path: Path) -> None
     assert other.real_path == file.real_path
     with playing("hold", file.real_path, "write") as process:
         assert hear(process) == "holding"
-        with pytest.raises(StoreBusy), other.attached(write=True):
+        with pytest.raises(StoreBusy), other.attach(write=True):
             pytest.fail("two had the file at once")
     other.close()
     assert not list(tmp_path.glob("linked.duckdb.*"))
@@ -227,7 +227,7 @@ def test_who_lingers_lets_go_when_somebody_waits(file: SharedFile, mode: str) ->
     """A process that would keep the file for an hour gives it up when it is rung."""
     with playing("linger", file.real_path, mode) as process:
         assert hear(process) == "lingering"
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             add(attachment, 1)
         assert process.poll() is None
 
@@ -237,7 +237,7 @@ def test_all_who_linger_let_go_when_somebody_waits(file: SharedFile) -> None:
     path = file.real_path
     with playing("linger", path, "read") as a, playing("linger", path, "read") as b:
         assert [hear(each) for each in (a, b)] == ["lingering"] * 2
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             add(attachment, 1)
 
 
@@ -246,7 +246,7 @@ def test_a_busy_process_does_not_keep_others_out(file: SharedFile) -> None:
     with playing("be_busy", file.real_path) as process:
         assert hear(process) == "busy"
         for row in range(5):
-            with file.attached(write=True) as attachment:
+            with file.attach(write=True) as attachment:
                 add(attachment, row)
         assert process.poll() is None
 
@@ -254,27 +254,27 @@ def test_a_busy_process_does_not_keep_others_out(file: SharedFile) -> None:
 def test_the_file_is_kept_for_the_next_use(file: SharedFile) -> None:
     """A use within the linger finds the file still attached; a read may use what a write left."""
     file.linger = FOR_EVER
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
-    hold = file._share._hold
+    hold = file._file._hold
     assert hold is not None
-    with file.attached(write=False) as attachment:
+    with file.attach(write=False) as attachment:
         assert rows(attachment) == [1]
-        assert file._share._hold is hold
+        assert file._file._hold is hold
 
 
 def test_the_file_is_put_down_when_the_linger_has_passed(file: SharedFile) -> None:
     """Then its log is written into it, and the lock is free."""
     put_down = threading.Event()
-    share = file._share
-    original = share._put_down
+    share = file._file
+    original = share._detach
 
     def noticed() -> None:
         original()
         put_down.set()
 
-    share._put_down = noticed  # type: ignore[method-assign]
-    with file.attached(write=True) as attachment:
+    share._detach = noticed  # type: ignore[method-assign]
+    with file.attach(write=True) as attachment:
         put_down.clear()
         add(attachment, 1)
         assert Path(f"{file.real_path}.wal").exists()
@@ -290,12 +290,12 @@ def test_threads_write_one_after_the_other(file: SharedFile) -> None:
 
     def intrude() -> None:
         try:
-            with impatient.attached(write=False):
+            with impatient.attach(write=False):
                 pytest.fail("a reader came in while another thread wrote")
         except StoreBusy as error:
             caught.append(error)
 
-    with file.attached(write=True):
+    with file.attach(write=True):
         thread = threading.Thread(target=intrude)
         thread.start()
         thread.join()
@@ -305,19 +305,19 @@ def test_threads_write_one_after_the_other(file: SharedFile) -> None:
 
 def test_a_thread_may_read_while_it_reads_and_nothing_else(file: SharedFile) -> None:
     """What would wait for itself is refused at once."""
-    with file.attached(write=False) as outer, file.attached(write=False) as inner:
+    with file.attach(write=False) as outer, file.attach(write=False) as inner:
         assert rows(outer) == rows(inner) == []
-        with pytest.raises(RuntimeError, match="do not nest"), file.attached(write=True):
+        with pytest.raises(RuntimeError, match="do not nest"), file.attach(write=True):
             pytest.fail("wrote while reading")
-    with file.attached(write=True):
+    with file.attach(write=True):
         for write in (True, False):
-            with pytest.raises(RuntimeError, match="do not nest"), file.attached(write=write):
+            with pytest.raises(RuntimeError, match="do not nest"), file.attach(write=write):
                 pytest.fail("nested")
 
 
 def test_what_is_not_committed_is_rolled_back(file: SharedFile) -> None:
     """The end of a use ends its transaction, and a use that ended cannot be used."""
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         tables(attachment).execute("BEGIN")
         attachment.cursor.execute("INSERT INTO rows VALUES (1)")
     assert stored(file) == []
@@ -327,12 +327,12 @@ def test_what_is_not_committed_is_rolled_back(file: SharedFile) -> None:
 
 def test_no_transaction_keeps_the_file_open_behind_the_lock(file: SharedFile) -> None:
     """DuckDB would detach a file from under a transaction, and keep it open until that ends."""
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         tables(attachment).execute("BEGIN")
         attachment.cursor.execute("INSERT INTO rows SELECT * FROM range(10000)")
         left_open = attachment.cursor.execute("SELECT * FROM rows")
         left_open.fetchone()
-    with file.exclusive():
+    with file.hold_lock(write=True):
         assert not is_open(file.real_path)
     assert stored(file) == []
 
@@ -350,9 +350,9 @@ def is_open(path: Path) -> bool:
 
 def test_only_a_running_writer_acknowledges(file: SharedFile) -> None:
     """A note is taken from whoever holds the file to write; an overlong one fails no commit."""
-    with file.attached(write=False) as attachment, pytest.raises(RuntimeError, match="a reader"):
+    with file.attach(write=False) as attachment, pytest.raises(RuntimeError, match="a reader"):
         attachment.acknowledge("1")
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         attachment.acknowledge("x" * 10_000)
     with pytest.raises(RuntimeError, match="has ended"):
         attachment.acknowledge("1")
@@ -363,7 +363,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     """The path is quoted where it stands in a statement."""
     file = SharedFile(tmp_path / name)
     assert file.create(make)
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
     assert stored(file) == [1]
     file.close()
@@ -373,19 +373,19 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("part", "step"),
     [
-        ("_sidecar", "_pair"),
-        ("_engine", "attach"),
-        ("_engine", "cursor"),
-        ("_keeper", "watch"),
-        ("_engine", "detach"),
+        ("_file_lock", "_pair"),
+        ("_database", "attach"),
+        ("_database", "cursor"),
+        ("_idle_releaser", "watch"),
+        ("_database", "detach"),
     ],
 )
 def test_an_interrupt_leaves_nothing_behind(
     file: SharedFile, monkeypatch: pytest.MonkeyPatch, part: str, step: str
 ) -> None:
     """Ctrl-C at any step of a use ends that use, and the next one finds everything in order."""
-    share = file._share
-    with file.exclusive():
+    share = file._file
+    with file.hold_lock(write=True):
         pass
     original = getattr(getattr(share, part), step)
 
@@ -396,12 +396,12 @@ def test_an_interrupt_leaves_nothing_behind(
 
     monkeypatch.setattr(getattr(share, part), step, interrupted)
     file.linger = 0.0 if step == "detach" else FOR_EVER
-    with pytest.raises(KeyboardInterrupt), file.attached(write=True) as attachment:
+    with pytest.raises(KeyboardInterrupt), file.attach(write=True) as attachment:
         add(attachment, 1)
     assert share._hold is None
     assert not share._uses
     assert share._changer is None
-    other = Sidecar(file.real_path).take(write=True, patience=30.0)
+    other = DuckDBFileLock(file.real_path).take(write=True, patience=30.0)
     other.release()
     assert stored(file) in ([], [1])
 
@@ -409,12 +409,12 @@ def test_an_interrupt_leaves_nothing_behind(
 def test_the_lock_can_be_had_alone(file: SharedFile, tmp_path: Path) -> None:
     """Under the lock alone the file is closed and whole: its copy is a database."""
     file.linger = FOR_EVER
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
-    with file.exclusive():
+    with file.hold_lock(write=True):
         assert not Path(f"{file.real_path}.wal").exists()
         shutil.copy(file.real_path, tmp_path / "copy.duckdb")
-        with pytest.raises(RuntimeError, match="do not nest"), file.attached(write=False):
+        with pytest.raises(RuntimeError, match="do not nest"), file.attach(write=False):
             pytest.fail("nested")
     copy = SharedFile(tmp_path / "copy.duckdb")
     assert stored(copy) == stored(file) == [1]
@@ -426,7 +426,7 @@ def test_a_closed_file_is_refused(file: SharedFile) -> None:
     other = SharedFile(file.real_path)
     other.close()
     other.close()
-    with pytest.raises(StoreUnavailable, match="closed here"), other.attached(write=False):
+    with pytest.raises(StoreUnavailable, match="closed here"), other.attach(write=False):
         pytest.fail("used after close")
     assert stored(file) == []
 
@@ -435,7 +435,7 @@ def test_a_replaced_lock_file_is_noticed(file: SharedFile, monkeypatch: pytest.M
     """Whoever waited for a lock file that is no longer there takes the new one instead."""
     assert stored(file) == []
     path = Path(f"{file.real_path}.lock")
-    sidecar = Sidecar(file.real_path)
+    sidecar = DuckDBFileLock(file.real_path)
     open_files = sidecar._pair
 
     def open_and_lose_it() -> object:
@@ -444,7 +444,7 @@ def test_a_replaced_lock_file_is_noticed(file: SharedFile, monkeypatch: pytest.M
         path.rename(path.with_suffix(".gone"))
         return opened
 
-    with file.exclusive():
+    with file.hold_lock(write=True):
         pass
     monkeypatch.setattr(sidecar, "_pair", open_and_lose_it)
     hold = sidecar.take(write=True, patience=30.0)
@@ -544,7 +544,7 @@ def refused(path: Path) -> HerdbookError:
     """The error of whoever uses what lies at a path."""
     file = SharedFile(path)
     try:
-        with pytest.raises(HerdbookError) as caught, file.attached(write=True):
+        with pytest.raises(HerdbookError) as caught, file.attach(write=True):
             pytest.fail("it was accepted")
         return caught.value
     finally:
@@ -609,7 +609,7 @@ def test_a_damaged_file_is_refused_and_left_alone(
     file: SharedFile, spoil: Callable[[Path], object], reason: str
 ) -> None:
     """It is never taken for an empty one, and no byte of it changes."""
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
     file.close()
     spoil(file.real_path)
@@ -623,20 +623,20 @@ def test_a_damaged_file_is_refused_and_left_alone(
 
 def test_a_damaged_block_is_noticed_when_it_is_read(file: SharedFile) -> None:
     """DuckDB attaches such a file; what reads the block is told that the store is damaged."""
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         tables(attachment).execute("INSERT INTO rows SELECT hash(i) // 2 FROM range(200000) r(i)")
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         found = attachment.cursor.execute(
             "SELECT DISTINCT block_id FROM pragma_storage_info(?) WHERE block_id >= 0",
             [f"{attachment.catalog}.rows"],
         )
         block = max(number for (number,) in found.fetchall())
-    with file.exclusive():
+    with file.hold_lock(write=True):
         flip(file.real_path, 12_288 + 262_144 * block + 5_000)
     with (
         pytest.raises(StoreDamaged, match="checksum"),
-        file.attached(write=False) as attachment,
-        translating(str(file.real_path)),
+        file.attach(write=False) as attachment,
+        translate_errors(str(file.real_path)),
     ):
         rows(attachment)
 
@@ -659,14 +659,14 @@ def test_after_a_crash_the_last_commit_is_asked_for(file: SharedFile) -> None:
     """The log is replayed, the note of the last commit is given, and forgotten when all is well."""
     crash(file, 5)
     for write in (False, True):
-        with file.attached(write=write) as attachment:
+        with file.attach(write=write) as attachment:
             assert attachment.recovered == "5"
             assert rows(attachment) == [5]
-        with file.attached(write=write) as attachment:
+        with file.attach(write=write) as attachment:
             assert attachment.recovered is None
-        with file.exclusive():
+        with file.hold_lock(write=True):
             pass
-    with file.attached(write=False) as attachment:
+    with file.attach(write=False) as attachment:
         assert attachment.recovered is None
 
 
@@ -674,9 +674,9 @@ def test_without_a_crash_nothing_is_asked(file: SharedFile) -> None:
     """A file that was put down whole owes nothing."""
     checked = SharedFile(file.real_path, check=lambda _: pytest.fail("asked without a crash"))
     for row in range(3):
-        with checked.attached(write=True) as attachment:
+        with checked.attach(write=True) as attachment:
             add(attachment, row)
-        with checked.exclusive():
+        with checked.hold_lock(write=True):
             pass
     assert stored(checked) == [0, 1, 2]
     checked.close()
@@ -702,7 +702,7 @@ def test_a_log_that_lost_its_end_is_noticed(
     before = log.read_bytes() if log.exists() else None
     checked = SharedFile(file.real_path, check=lost)
     for write in (True, False, True):
-        with pytest.raises(StoreDamaged, match="commit 5"), checked.attached(write=write):
+        with pytest.raises(StoreDamaged, match="commit 5"), checked.attach(write=write):
             pytest.fail("the lost commit was not missed")
     assert (log.read_bytes() if log.exists() else None) == before
     checked.close()
@@ -713,7 +713,7 @@ def test_doubt_about_a_crash_is_not_forgotten(file: SharedFile) -> None:
     log = crash(file, 5)
     log.unlink()
     for _ in range(2):
-        with pytest.raises(StoreDamaged), file.attached(write=True) as attachment:
+        with pytest.raises(StoreDamaged), file.attach(write=True) as attachment:
             lost(attachment)
 
 
@@ -733,15 +733,15 @@ def test_a_log_of_another_copy_is_refused(file: SharedFile, which: str, tmp_path
     kept = tmp_path / "kept"
     if which == "older":
         shutil.move(crash(file, 1), kept)
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             add(attachment, 2)
-        with file.exclusive():
+        with file.hold_lock(write=True):
             shutil.move(kept, log)
     elif which == "newer":
         shutil.copy(path, kept)
-        with file.attached(write=True) as attachment:
+        with file.attach(write=True) as attachment:
             add(attachment, 1)
-        with file.exclusive():
+        with file.hold_lock(write=True):
             pass
         crash(file, 2)
         shutil.copy(kept, path)
@@ -831,9 +831,9 @@ def test_missing_rights_are_told(folder_mode: int, file_mode: int, about: str) -
 
 def test_a_full_disk_loses_nothing(file: SharedFile) -> None:
     """The change that finds no room is refused whole, and smaller ones still go in."""
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         add(attachment, 1)
-    with file.exclusive():
+    with file.hold_lock(write=True):
         pass
     assert outcome("run_out_of_room", file.real_path) == ["StoreFull"]
     assert stored(file) == [1, 7]
@@ -856,15 +856,15 @@ def test_somebody_who_opened_it_without_us_is_named(file: SharedFile) -> None:
 def test_what_a_user_wrote_is_not_taken_for_a_symptom() -> None:
     """Only errors about the file are read for signs of damage; a constraint quotes the user."""
     quoting = duckdb.ConstraintException("Duplicate key: Corrupt, No space left on device")
-    assert isinstance(translated(quoting, "here"), StoreUnavailable)
-    assert isinstance(translated(OSError(28, "No space left on device"), "here"), StoreFull)
+    assert isinstance(translate_error(quoting, "here"), StoreUnavailable)
+    assert isinstance(translate_error(OSError(28, "No space left on device"), "here"), StoreFull)
     told = StoreBusy("here", 1.0)
-    assert translated(told, "there") is told
+    assert translate_error(told, "there") is told
 
 
 def test_the_optimizer_that_loses_rows_is_off(file: SharedFile) -> None:
     """DuckDB 2.0.0 lost committed rows of ORDER BY … LIMIT in transactions with it."""
-    with file.attached(write=False) as attachment:
+    with file.attach(write=False) as attachment:
         (off,) = attachment.cursor.execute(
             "SELECT current_setting('disabled_optimizers')"
         ).fetchone() or ("",)

@@ -1,6 +1,6 @@
-"""The environments that this process has open, one for each folder, and what a fork does to them.
+"""The environments that this process has open, one per folder, and how they cross a fork.
 
-LMDB refuses to open a folder twice in a process, also for those who only look.
+LMDB refuses to open a folder twice in a process, also for reading.
 """
 
 import os
@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from herdbook.adapters.lmdb.environment import Environment
+from herdbook.adapters.lmdb.environment import LmdbEnvironment
 from herdbook.adapters.lmdb.files import make_folder
 from herdbook.adapters.system.os_errors import translate_os_error
 from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
-_environments: dict[tuple[int, int], Environment] = {}
+_environments: dict[tuple[int, int], LmdbEnvironment] = {}
 _guard = threading.Lock()
 
 
-def acquire(
+def acquire_environment(
     folder: Path, *, size_limit: int, patience: float, create: bool, verify: bool = False
-) -> Environment:
-    """The environment of a folder, shared by all stores this process has open on it.
+) -> LmdbEnvironment:
+    """The environment of a folder, shared by all stores that this process has open on it.
 
-    Where another store lies there now than the one that is open, that one is closed as soon as
-    nobody is in it, and the new one opened.
+    If another store is there now than the one that is open, the open one is closed as soon as no
+    transaction is in it, and the new one is opened. Raises StoreBusy if that takes too long.
     """
     real = Path(os.path.realpath(folder))
     with _guard:
@@ -37,26 +37,29 @@ def acquire(
                 raise StoreBusy(str(real), patience, "a thread of this process")
             shared = None
         if shared is None:
-            shared = _environments[identity] = Environment(real, size_limit, patience)
+            shared = _environments[identity] = LmdbEnvironment(real, size_limit, patience)
         shared.users += 1
     try:
         shared.open(create=create, verify=verify)
     except BaseException:
-        release(shared)
+        release_environment(shared)
         raise
     return shared
 
 
 @contextmanager
-def open_environment(folder: Path) -> Iterator[Environment | None]:
-    """The environment of a folder, if this process has it; it is left as it is meanwhile."""
+def open_environment(folder: Path) -> Iterator[LmdbEnvironment | None]:
+    """The environment of a folder, if this process has it open.
+
+    It is not closed while the block runs.
+    """
     real = Path(os.path.realpath(folder))
     with _guard:
         yield _environments.get(_identity(real))
 
 
-def release(environment: Environment) -> None:
-    """Give an environment back; the last one closes it."""
+def release_environment(environment: LmdbEnvironment) -> None:
+    """Give an environment back; the last release closes it."""
     with _guard:
         environment.users -= 1
         if environment.users == 0:

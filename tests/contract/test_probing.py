@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.stores.probe import is_missing, look
+from herdbook.adapters.stores.probe import is_missing, probe
 from herdbook.domain.location.resolve import NO_STORE
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.dictionary import DICTIONARY
@@ -23,7 +23,7 @@ def test_where_there_is_no_store_nothing_is_seen_and_nothing_is_made(
 ) -> None:
     """However often one looks."""
     url = new_url(engine)
-    assert [look(url), look(url)] == [NO_STORE, NO_STORE]
+    assert [probe(url), probe(url)] == [NO_STORE, NO_STORE]
     if engine != "postgres":
         assert list(Path(url.partition("://")[2]).parent.iterdir()) == []
 
@@ -33,9 +33,9 @@ def test_a_store_shows_its_size_and_its_schema(engine: str, new_url: Callable[[s
     """Also while somebody has it open and writes in it."""
     url = new_url(engine)
     with open_store(url) as store:
-        while_open = look(url)
+        while_open = probe(url)
         assert store.schema_version == DICTIONARY.version
-    closed = look(url)
+    closed = probe(url)
     for sight in (while_open, closed):
         assert (sight.exists, sight.schema_version) == (True, DICTIONARY.version)
         assert sight.bytes
@@ -50,7 +50,7 @@ def test_many_look_and_open_at_once(engine: str, new_url: Callable[[str], str]) 
 
     def visit(number: int) -> str | None:
         if number % 2:
-            return look(url).problem
+            return probe(url).problem
         with open_store(url, create=False) as store:
             return None if store.uuid else "it has no name"
 
@@ -60,7 +60,7 @@ def test_many_look_and_open_at_once(engine: str, new_url: Callable[[str], str]) 
 
 def test_a_server_out_of_reach_is_told_and_not_raised() -> None:
     """Nobody knows then whether there is a store."""
-    sight = look("postgresql://me:S3CRET@127.0.0.1:1/x?connect_timeout=1")
+    sight = probe("postgresql://me:S3CRET@127.0.0.1:1/x?connect_timeout=1")
     assert (sight.exists, sight.bytes, sight.schema_version) == (None, None, None)
     assert sight.problem
     assert "S3CRET" not in sight.problem
@@ -75,7 +75,7 @@ def test_what_is_no_store_is_told_and_not_raised(tmp_path: Path, scheme: str) ->
         (place / "data.mdb").write_bytes(b"no database" * 100)
     else:
         place.write_bytes(b"no database" * 100)
-    sight = look(f"{scheme}://{place}")
+    sight = probe(f"{scheme}://{place}")
     assert sight.exists
     assert sight.schema_version is None
     assert sight.problem
@@ -88,7 +88,7 @@ def test_whether_a_store_is_missing_is_told_without_making_one(
     """It is missing before it is made and there afterwards, also while somebody writes in it."""
     url = new_url(engine)
     assert is_missing(url)
-    assert look(url) == NO_STORE
+    assert probe(url) == NO_STORE
     with open_store(url) as store:
         assert not is_missing(url)
         run(store, "work/here", lambda uow: uow.tasks.add(Task(name="one")))
@@ -107,4 +107,4 @@ def test_a_log_without_its_file_is_not_nothing(tmp_path: Path) -> None:
     url = f"duckdb://{tmp_path / 'store'}"
     (tmp_path / "store.wal").write_bytes(b"a log")
     assert not is_missing(url)
-    assert "write-ahead log is there" in (look(url).problem or "")
+    assert "write-ahead log is there" in (probe(url).problem or "")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from herdbook.adapters.sql_query.postgres_lexer import single
+from herdbook.adapters.sql_query.postgres_lexer import single_statement
 from herdbook.domain.errors import InvalidValue
 from tests.cases import for_each
 
@@ -31,13 +31,13 @@ HARMLESS = [
 @for_each("sql", HARMLESS)
 def test_quoted_text_and_comments_are_no_words(sql: str) -> None:
     """What is quoted or commented out ends no statement and calls nothing."""
-    assert single(sql) == sql
+    assert single_statement(sql) == sql
 
 
 @for_each("behind", ["", " ", ";", "\n-- the end", "/* ; */ ; -- ;"])
 def test_an_end_and_what_is_no_statement_after_it_are_left_out(behind: str) -> None:
     """Only the query itself is passed on."""
-    assert single(f"SELECT ';' ;{behind}") == "SELECT ';' "
+    assert single_statement(f"SELECT ';' ;{behind}") == "SELECT ';' "
 
 
 @for_each(
@@ -61,7 +61,7 @@ def test_an_end_and_what_is_no_statement_after_it_are_left_out(behind: str) -> N
 def test_a_second_statement_is_refused(sql: str) -> None:
     """Anything said after an end is a second statement."""
     with pytest.raises(InvalidValue, match="sql: has more than one statement"):
-        single(sql)
+        single_statement(sql)
 
 
 @for_each(
@@ -89,11 +89,11 @@ def test_a_second_statement_is_refused(sql: str) -> None:
 def test_functions_that_reach_out_are_refused(sql: str) -> None:
     """Quoted, in capitals or with a schema, their names are known."""
     with pytest.raises(InvalidValue, match="sql: may not use"):
-        single(sql)
+        single_statement(sql)
 
 
 @pytest.mark.parametrize("sql", ['SELECT U&"d\\0061ta"', "SELECT u&'d\\0061ta'"])
 def test_names_spelt_by_numbers_are_refused(sql: str) -> None:
     """What could spell any name without its letters is not let through."""
     with pytest.raises(InvalidValue, match="may not write names or text as U&"):
-        single(sql)
+        single_statement(sql)

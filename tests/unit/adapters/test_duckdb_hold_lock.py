@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
-from herdbook.adapters.duckdb.file_lock import Sidecar
+from herdbook.adapters.duckdb.file_lock import DuckDBFileLock
 from herdbook.domain.errors import StoreBusy
 
 COUNT = """
@@ -37,7 +37,7 @@ def file(tmp_path: Path) -> Iterator[SharedFile]:
 
 def rows(file: SharedFile) -> int:
     """How many rows we see."""
-    with file.attached(write=False) as attachment:
+    with file.attach(write=False) as attachment:
         counted = attachment.cursor.execute(f"SELECT count(*) FROM {attachment.catalog}.rows")
         return int(counted.fetchall()[0][0])
 
@@ -54,28 +54,28 @@ def opened_by_another_program(path: Path, mode: str) -> str:
 
 def test_another_program_may_write_a_file_that_is_lent(file: SharedFile) -> None:
     """What we kept for the next use is put down first, and what it writes is there afterwards."""
-    with file.attached(write=True) as attachment:
+    with file.attach(write=True) as attachment:
         attachment.cursor.execute(f"INSERT INTO {attachment.catalog}.rows VALUES (0)")
-    with file.lent(write=True):
+    with file.hold_lock(write=True):
         assert opened_by_another_program(file.real_path, "write") == "2"
     assert rows(file) == 2
 
 
 def test_a_file_lent_to_read_is_read_by_others_and_written_by_none(file: SharedFile) -> None:
     """Other processes get the lock to read, and StoreBusy with our number to write."""
-    with file.lent(write=False):
+    with file.hold_lock(write=False):
         assert opened_by_another_program(file.real_path, "read") == "0"
         with pytest.raises(StoreBusy, match=f"is held by process {os.getpid()} "):
-            Sidecar(file.real_path).take(write=True, patience=0.1)
-    with file.lent(write=False):
-        Sidecar(file.real_path).take(write=False, patience=60).release()
+            DuckDBFileLock(file.real_path).take(write=True, patience=0.1)
+    with file.hold_lock(write=False):
+        DuckDBFileLock(file.real_path).take(write=False, patience=60).release()
 
 
 def test_a_file_lent_to_write_is_nobody_elses(file: SharedFile) -> None:
     """Nobody else gets the lock, not even to read."""
-    with file.lent(write=True), pytest.raises(StoreBusy):
-        Sidecar(file.real_path).take(write=False, patience=0.1)
-    Sidecar(file.real_path).take(write=True, patience=60).release()
+    with file.hold_lock(write=True), pytest.raises(StoreBusy):
+        DuckDBFileLock(file.real_path).take(write=False, patience=0.1)
+    DuckDBFileLock(file.real_path).take(write=True, patience=60).release()
 
 
 @pytest.mark.parametrize("write", [False, True])
@@ -93,7 +93,7 @@ def test_other_threads_wait_for_a_file_that_is_lent(file: SharedFile, write: boo
         except StoreBusy as busy:
             refused.append(busy)
 
-    with file.lent(write=write):
+    with file.hold_lock(write=write):
         brief = threading.Thread(target=try_briefly)
         brief.start()
         brief.join()

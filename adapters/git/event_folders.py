@@ -1,0 +1,77 @@
+"""What git knows of the folders that events tell of: the port `GitHistory`."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from herdbook.adapters.git import folder_for_git, history
+from herdbook.adapters.git.config import NeedsGit
+from herdbook.adapters.git.discovery import repository_above
+from herdbook.adapters.git.git_process import without_repository_variables
+from herdbook.adapters.workspace import Workspace
+from herdbook.domain.errors import HerdbookError
+from herdbook.ports.world.git_history import CommitFacts, FolderFacts, FolderUnusable
+
+R = TypeVar("R")
+
+TROUBLE = (HerdbookError, OSError, ValueError)
+"""What comes of a folder that git, the system or a path's own characters make unusable."""
+
+
+class EventFolders:
+    """The folders of events; a repository that made trouble is not asked again.
+
+    What the environment says of one repository counts for none of them.
+    """
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._variables = without_repository_variables(variables)
+        self._broken: dict[str, str] = {}
+
+    def find_folder(self, folder: str) -> FolderFacts | None:
+        """What is known of a folder; None if there is no such folder."""
+        if not folder or not os.path.isdir(folder):
+            return None
+        holder = _holder(folder)
+        if holder in self._broken:
+            raise FolderUnusable(self._broken[holder])
+        workspace = Workspace(Path(folder), self._variables)
+        try:
+            doubt = workspace.doubt if workspace.repository_id is None else None
+        except TROUBLE as error:
+            if holder is not None:
+                self._broken[holder] = str(error)
+            raise FolderUnusable(str(error)) from error
+        if doubt is not None:
+            raise FolderUnusable(doubt)
+        facts = workspace.facts
+        return FolderFacts(
+            workspace.repository_id, folder if facts is None else folder_for_git(facts)
+        )
+
+    def find_commit(self, git_folder: str, name: str) -> CommitFacts | None:
+        """The commit of that name or hash; None if there is none."""
+        found = _usable(lambda: history.find_revision(git_folder, name, self._variables))
+        return None if found is None else CommitFacts(*found)
+
+    def find_commits_at(self, git_folder: str, seconds: Sequence[int]) -> list[CommitFacts | None]:
+        """The commits that were made at these times; None where none is."""
+        moves = _usable(lambda: history.head_moves(git_folder, self._variables))
+        found = history.match_commits(moves, seconds)
+        return [None if each is None else CommitFacts(*each) for each in found]
+
+
+def _usable(question: Callable[[], R]) -> R:
+    try:
+        return question()
+    except TROUBLE as error:
+        raise FolderUnusable(str(error)) from error
+
+
+def _holder(folder: str) -> str | None:
+    """The folder with the `.git` that a folder lies in."""
+    try:
+        return repository_above(os.path.join(os.path.realpath(folder), "."))
+    except NeedsGit:
+        return None

@@ -1,0 +1,289 @@
+"""The context of a server: its stores stay open, and what changes around it is noticed.
+
+A command looks at git, settings and stores once and is over. A server would look at all of it for
+every request, which costs ten times what most requests do; so it keeps what it saw for as long as
+the files it came from are the same.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from herdbook.adapters.stores.registry import is_in_files
+from herdbook.adapters.stores.urls import path_of
+from herdbook.adapters.user_state import dirs
+from herdbook.adapters.user_state.known_stores import FileIdentity
+from herdbook.adapters.user_state.settings import PROJECT_FILE, REPOSITORY_FILE
+from herdbook.adapters.workspace import Workspace
+from herdbook.domain.location.areas import Area
+from herdbook.domain.location.resolve import StoreLocation
+from herdbook.entrypoints.context import AppContext, Identity
+
+if TYPE_CHECKING:
+    from herdbook.ports.engine.store import Store
+
+Key = tuple[str, str, Any, Any]
+
+AT_ONCE = 0.001
+MOST_SENTENCES = 1_000
+"""So many different warnings are remembered, to say each once."""
+
+
+class PooledStore:
+    """A store that is open, and how many use it."""
+
+    def __init__(self, store: "Store", identity: FileIdentity | None) -> None:
+        self.store = store
+        self.identity = identity
+        self.users = 1
+        self.until = 0.0
+        self.left = False
+
+
+class StorePool:
+    """Stores that stay open, each until another one lies at its place."""
+
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._pooled: dict[Key, PooledStore] = {}
+
+    @contextmanager
+    def use(self, key: Key, open_store: "Callable[[], Store]") -> "Iterator[Store]":
+        """The store of a key, opened if it is not; nobody closes it while it is used."""
+        pooled = self._find(key) or self._open(key, open_store)
+        try:
+            yield pooled.store
+        finally:
+            self._let_go(pooled)
+
+    def find(self, key: Key) -> "AbstractContextManager[Store] | None":
+        """The store of a key for somebody who only reads, if it is open.
+
+        One that was there a moment ago counts as being there still.
+        """
+        now = time.monotonic()
+        with self._mutex:
+            pooled = self._pooled.get(key)
+            if pooled is not None and now < pooled.until:
+                pooled.users += 1
+                return _Lease(self, pooled)
+        pooled = self._find(key)
+        return None if pooled is None else _Lease(self, pooled)
+
+    def _find(self, key: Key) -> PooledStore | None:
+        now = time.monotonic()
+        identity = _file_identity(key[0])
+        with self._mutex:
+            pooled = self._pooled.get(key)
+            if pooled is not None and pooled.identity == identity:
+                pooled.users += 1
+                pooled.until = now + AT_ONCE
+                return pooled
+            if pooled is not None:
+                del self._pooled[key]
+        if pooled is not None:
+            self._leave(pooled)
+        return None
+
+    def _open(self, key: Key, open_store: "Callable[[], Store]") -> PooledStore:
+        store = open_store()
+        pooled = PooledStore(store, _file_identity(key[0]))
+        with self._mutex:
+            known = self._pooled.get(key)
+            if known is None:
+                self._pooled[key] = pooled
+            else:
+                known.users += 1
+        if known is None:
+            return pooled
+        store.close()
+        return known
+
+    def _let_go(self, pooled: PooledStore) -> None:
+        """Use a store no longer."""
+        with self._mutex:
+            pooled.users -= 1
+            over = pooled.left and not pooled.users
+        if over:
+            pooled.store.close()
+
+    def _leave(self, pooled: PooledStore) -> None:
+        """Close a store as soon as nobody is in it."""
+        with self._mutex:
+            over = not pooled.left and not pooled.users
+            pooled.left = True
+        if over:
+            pooled.store.close()
+
+    def close(self) -> None:
+        """Close them all, each as soon as nobody is in it."""
+        with self._mutex:
+            pooled, self._pooled = list(self._pooled.values()), {}
+        for each in pooled:
+            self._leave(each)
+
+
+class _Lease:
+    """The use of a pooled store; a class, because a generator costs a reader more."""
+
+    def __init__(self, pool: StorePool, pooled: PooledStore) -> None:
+        self._pool = pool
+        self._pooled = pooled
+
+    def __enter__(self) -> "Store":
+        return self._pooled.store
+
+    def __exit__(self, *_: object) -> None:
+        self._pool._let_go(self._pooled)  # noqa: SLF001 - the pool's own
+
+
+class PooledStores:
+    """The stores of a workspace, from a pool in which they stay open."""
+
+    def __init__(self, workspace: Workspace, pool: StorePool) -> None:
+        self._workspace = workspace
+        self._pool = pool
+        self._keys: dict[StoreLocation, Key] = {}
+
+    def hold(self) -> AbstractContextManager[None]:
+        """They are held anyway."""
+        return nullcontext()
+
+    def open(self, area: Area, *, create: bool = False) -> "AbstractContextManager[Store]":
+        """Open the store of an area, or use the one that is open."""
+        return self.open_at(self._workspace.place(area), create=create)
+
+    def open_at(
+        self, place: StoreLocation, *, create: bool = False, verify: bool = False
+    ) -> "AbstractContextManager[Store]":
+        """Open the store at a place, or use the one that is open."""
+        return self._pool.use(
+            self._key(place),
+            lambda: self._workspace.open_store(place, create=create, verify=verify),
+        )
+
+    def find(self, area: Area) -> "AbstractContextManager[Store] | None":
+        """The store of an area, if it is open."""
+        return self._pool.find(self._key(self._workspace.place(area)))
+
+    def _key(self, place: StoreLocation) -> Key:
+        key = self._keys.get(place)
+        if key is None:
+            limits = self._workspace.setting("size_limit"), self._workspace.setting("patience")
+            key = self._keys[place] = place.url, str(place.area), *limits
+        return key
+
+
+class ServerContext:
+    """Gives the context of each call to a server that works for a folder.
+
+    All calls share a workspace, which is looked at again when a file it came from has changed, and
+    the stores, which stay open.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        variables: Mapping[str, str],
+        arguments: Mapping[str, str | None] | None = None,
+        *,
+        pool: StorePool | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        self._folder = folder
+        self._variables = variables
+        self._arguments = arguments
+        self._pool = pool or StorePool()
+        self._mutex = threading.Lock()
+        self._seen: tuple[PooledStores, Workspace, list[str], list[Any]] | None = None
+        self._until = 0.0
+        self._said: set[str] = set()
+        self._warn = warn or self._print_once
+
+    def call(self, agent_name: str | None = None, session: str | None = None) -> AppContext:
+        """The context of one call, by the agent and in the session that are named, if any."""
+        stores, workspace = self._look()
+        identity = Identity(workspace, agent_name, session)
+        return AppContext(workspace, stores, identity, warn=self._warn)
+
+    def _look(self) -> tuple[PooledStores, Workspace]:
+        """The folder as it is: as last seen, if nothing that was looked at has changed.
+
+        Calls that come at once share a look.
+        """
+        seen, now = self._seen, time.monotonic()
+        if seen is not None and now < self._until:
+            return seen[:2]
+        if seen is not None and seen[3] == [_mark(path) for path in seen[2]]:
+            self._until = now + AT_ONCE
+            return seen[:2]
+        with self._mutex:
+            watched = _watched(self._workspace())
+            marks = list(map(_mark, watched or ()))
+            # Looked at after the marks, so that what changes in between is seen the next time.
+            workspace = self._workspace()
+            stores = PooledStores(workspace, self._pool)
+            self._seen = None if watched is None else (stores, workspace, watched, marks)
+        return stores, workspace
+
+    def _workspace(self) -> Workspace:
+        return Workspace(self._folder, self._variables, self._arguments)
+
+    def _print_once(self, sentence: str) -> None:
+        """Say something once, where people who start servers look."""
+        if sentence not in self._said and len(self._said) < MOST_SENTENCES:
+            self._said.add(sentence)
+            print(f"herdbook: {sentence}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Close the stores."""
+        self._pool.close()
+
+
+def _watched(workspace: Workspace) -> list[str] | None:
+    """The files by which a change shows; None outside a repository, where one may come to be."""
+    facts = workspace.facts
+    if facts is None:
+        return None
+    own, shared = Path(facts.git_dir), Path(facts.common_dir)
+    found = [
+        own / "HEAD",
+        shared / "config",
+        shared / "reftable" / "tables.list",
+        dirs.config_file(),
+        dirs.state_folder() / "trusted",
+    ]
+    if facts.top_level is not None:
+        found += [Path(facts.top_level, name) for name in (REPOSITORY_FILE, PROJECT_FILE)]
+    return [str(path) for path in found]
+
+
+def _mark(path: str) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)  # noqa: PTH116 - eight of them for every request
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino, status.st_size
+
+
+def _file_identity(url: str) -> FileIdentity | None:
+    """Which file or folder lies there; None for what is none, or not there."""
+    path = _path(url)
+    if path is None:
+        return None
+    try:
+        status = os.stat(path)  # noqa: PTH116 - for every request
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+@lru_cache(maxsize=64)
+def _path(url: str) -> str | None:
+    return str(path_of(url)) if is_in_files(url) else None

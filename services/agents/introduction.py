@@ -1,0 +1,76 @@
+"""How the agent at the other end of a connection gets its name and is registered."""
+
+from collections.abc import Container
+from random import Random
+
+from herdbook.domain.agents.model import Agent, AgentMode
+from herdbook.domain.agents.names import propose_name
+from herdbook.domain.errors import AlreadyExists
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import Halts
+from herdbook.ports.world.processes import Processes
+from herdbook.services.agents import agent_lifecycle
+from herdbook.services.agents.halts import refuse_halted
+
+
+def free_name(uow: UnitOfWork, known_as: str | None, session_id: str | None) -> str:
+    """The name of the agent that goes by it or that the session is, else one that nobody has."""
+    agent = agent_lifecycle.find_acting_agent(uow, known_as, session_id)
+    if agent is not None:
+        return agent.name
+    return propose_name(Random(), _TakenNames(uow))  # noqa: S311 - a name is no secret
+
+
+def introduce(
+    uow: UnitOfWork,
+    name: str,
+    *,
+    halts: Halts,
+    host: str,
+    pid: int,
+    started_at_of: Processes,
+    provider: str | None = None,
+    model: str | None = None,
+    mode: AgentMode | None = None,
+    session_id: str | None = None,
+    prompt: str | None = None,
+) -> Agent:
+    """Register an agent that works in a process of this host by its name.
+
+    One whose process on this host is gone without a word may come back at once: it is found to have
+    crashed first. Raises AgentHalted for a halted agent, and AlreadyExists while the agent of that
+    name is at work elsewhere.
+    """
+
+    def register() -> Agent:
+        return agent_lifecycle.register(
+            uow,
+            name,
+            provider=provider,
+            model=model,
+            mode=mode,
+            session_id=session_id,
+            host=host,
+            pid=pid,
+            process_started_at=started_at_of(pid),
+            prompt=prompt,
+        )
+
+    refuse_halted(uow, halts, name)
+    try:
+        return register()
+    except AlreadyExists:
+        crashed = agent_lifecycle.find_crashed(uow, host, started_at_of)
+        if all(each.name != name for each in crashed):
+            raise
+        return register()
+
+
+class _TakenNames(Container[str]):
+    """The names that agents have here, each asked for when it is proposed."""
+
+    def __init__(self, uow: UnitOfWork) -> None:
+        self._uow = uow
+
+    def __contains__(self, name: object) -> bool:
+        return self._uow.agents.by_name(str(name)) is not None

@@ -1,0 +1,101 @@
+"""Where events happened: the repository and the commit of each, as git tells it, folder by folder.
+
+Trouble with a folder concerns its own events alone: they go without a project.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from herdbook.domain.record.events import HookEvent, Meaning
+from herdbook.ports.world.git_history import (
+    CommitFacts,
+    FolderFacts,
+    FolderUnusable,
+    GitHistory,
+)
+
+
+class LocatedEvents(NamedTuple):
+    """Events with their places; the folders that were understood, and why others were not."""
+
+    events: list[HookEvent]
+    understood: set[str]
+    troubles: dict[str, str]
+
+    def counts(self) -> dict[str, int]:
+        """How many events of each folder went without their project."""
+        found: dict[str, int] = defaultdict(int)
+        for event in self.events:
+            found[event.cwd] += event.cwd in self.troubles
+        return found
+
+
+def locate_events(history: GitHistory, events: Sequence[HookEvent]) -> LocatedEvents:
+    """The events with what git knows of the places where they happened; raises nothing for them."""
+    search = _Search(history)
+    found = [search.place(event) for event in events]
+    waiting: dict[str, list[int]] = defaultdict(list)
+    for number, event in enumerate(found):
+        if event.meaning is Meaning.COMMIT and event.project is not None:
+            known = event.commit_hash
+            if known is None:
+                waiting[search.git_folder(event.cwd)].append(number)
+            else:
+                found[number] = search.name_commit(event, known)
+    for folder, numbers in waiting.items():
+        search.find_commits(folder, found, numbers)
+    understood = {cwd for cwd, facts in search.known.items() if facts is not None}
+    return LocatedEvents(found, understood - search.troubles.keys(), search.troubles)
+
+
+class _Search:
+    """What is known of each folder so far."""
+
+    def __init__(self, history: GitHistory) -> None:
+        self._history = history
+        self.known: dict[str, FolderFacts | None] = {}
+        self.troubles: dict[str, str] = {}
+
+    def place(self, event: HookEvent) -> HookEvent:
+        """The event with its project, where that can be told."""
+        if event.cwd not in self.known:
+            try:
+                self.known[event.cwd] = self._history.find_folder(event.cwd)
+            except FolderUnusable as error:
+                self.known[event.cwd] = None
+                self.troubles[event.cwd] = str(error)
+        facts = self.known[event.cwd]
+        return event if facts is None else event._replace(project=facts.repository_id)
+
+    def git_folder(self, cwd: str) -> str:
+        """Where git is asked about a folder."""
+        facts = self.known[cwd]
+        return cwd if facts is None else facts.git_folder
+
+    def name_commit(self, event: HookEvent, commit_hash: str) -> HookEvent:
+        """The event with the commit that its hook has told of."""
+        try:
+            commit = self._history.find_commit(self.git_folder(event.cwd), commit_hash)
+        except FolderUnusable as error:
+            self.troubles[event.cwd] = str(error)
+            return event
+        return _with_commit(event, commit)
+
+    def find_commits(self, folder: str, events: list[HookEvent], numbers: list[int]) -> None:
+        """Put the commits that hooks told of without naming them to these events of a folder."""
+        numbers.sort(key=lambda number: events[number].at)
+        seconds = [events[number].at // 1_000_000 for number in numbers]
+        try:
+            commits = self._history.find_commits_at(folder, seconds)
+        except FolderUnusable as error:
+            self.troubles.update({events[number].cwd: str(error) for number in numbers})
+            return
+        for number, commit in zip(numbers, commits, strict=True):
+            events[number] = _with_commit(events[number], commit)
+
+
+def _with_commit(event: HookEvent, commit: CommitFacts | None) -> HookEvent:
+    if commit is None:
+        return event
+    return event._replace(commit_hash=commit.commit_hash, subject=commit.subject)

@@ -1,0 +1,81 @@
+"""From the spool into the record: what waits there, found in its place, flushed and confirmed.
+
+A flush that fails leaves the spool as it is, and why is noted.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from herdbook.domain.errors import HerdbookError
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.git_history import GitHistory
+from herdbook.ports.world.halt_markers import HaltMarkers
+from herdbook.ports.world.spool import FlushNotes, Spool
+from herdbook.services.record import record_ingest
+from herdbook.services.record.locate_events import locate_events
+from herdbook.services.record.record_ingest import FlushReport
+
+REASON = "this agent is halted: it has no skill points left. A person may reinstate it"
+EMPTY = FlushReport(0, 0, 0, [], {})
+
+
+class Record(NamedTuple):
+    """The record as a flush needs it: how use cases are run on it, and how it is read."""
+
+    run: Callable[..., Any]
+    read: Callable[..., Any]
+
+
+def flush(
+    record: Record,
+    spool: Spool,
+    history: GitHistory,
+    markers: HaltMarkers,
+    notes: FlushNotes,
+    *,
+    enforce_halt: bool,
+) -> tuple[FlushReport, set[str]]:
+    """Write what waits into the record and let it go; where that fails, it goes on waiting.
+
+    Gives what came of it, and the folders of the events whose places are known. Killed at whatever
+    instant, it leaves events in the spool or in the record, or in both, where the next flush finds
+    that they are doubled.
+    """
+    batch = spool.take()
+    located = locate_events(history, batch.events)
+    events = located.events
+    try:
+        report: FlushReport = record.run(record_ingest.flush, events) if events else EMPTY
+    except HerdbookError as error:
+        notes.note_failure(f"{len(events)} events wait: {error}")
+        raise
+    for event_id, reason in report.aside:
+        batch.set_aside(event_id, reason)
+    mark_halted(record, markers, report.sessions.items(), enforce_halt=enforce_halt)
+    batch.confirm()
+    notes.note_failure(None)
+    notes.note_unlocated(located.counts(), located.troubles, located.understood)
+    return report._replace(aside=batch.list_aside()), located.understood
+
+
+def mark_halted(
+    record: Record,
+    markers: HaltMarkers,
+    sessions: Iterable[tuple[str, str]] = (),
+    *,
+    enforce_halt: bool,
+) -> None:
+    """Keep a marker for every halted agent and its sessions, if halts are to be enforced."""
+
+    def question(uow: UnitOfWork) -> tuple[str, dict[str, str], list[str]]:
+        if not enforce_halt:
+            return uow.node, {}, []
+        agents = [each.agent for each in record_ingest.standings_with(uow) if not each.active]
+        return uow.node, record_ingest.halted_sessions(uow, list(sessions)), agents
+
+    node, found, agents = record.read(question)
+    markers.set_halts(
+        node,
+        {session: f"{agent}: {REASON}" for session, agent in found.items()},
+        {agent: f"{agent}: {REASON}" for agent in agents},
+    )

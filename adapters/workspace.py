@@ -62,11 +62,11 @@ class Workspace:
         self.folder = folder
         self.variables = variables
         self.arguments = arguments or {}
-        self._places: dict[Area, StoreLocation] = {}
+        self._locations: dict[Area, StoreLocation] = {}
         self._spaces: dict[Area, str] = {}
 
     @cached_property
-    def _found(self) -> "GitLookup":
+    def _lookup(self) -> "GitLookup":
         """The facts, and why there are none of a repository that is there."""
         from herdbook.adapters.git import find  # noqa: PLC0415
 
@@ -75,19 +75,19 @@ class Workspace:
     @cached_property
     def facts(self) -> GitFacts | None:
         """What git says about this folder; None outside any repository that may be trusted."""
-        return self._found.facts
+        return self._lookup.facts
 
     @property
-    def doubt(self) -> str | None:
+    def repository_problem(self) -> str | None:
         """Why the repository that is here, or its worktree, is not used; None if it is."""
-        return self._found.doubt
+        return self._lookup.problem
 
     def disregard_repository(self, reason: str) -> None:
         """Go on as outside any repository, for a reason that people are told."""
         from herdbook.ports.world.git import GitLookup  # noqa: PLC0415
 
-        self.__dict__.update(_found=GitLookup(None, reason), facts=None)
-        self._forget_places()
+        self.__dict__.update(_lookup=GitLookup(None, reason), facts=None)
+        self._forget_locations()
 
     @property
     def repository_id(self) -> str | None:
@@ -102,11 +102,11 @@ class Workspace:
         return worktree_id(self.facts)
 
     @cached_property
-    def ground(self) -> RepositoryPaths:
+    def paths(self) -> RepositoryPaths:
         """The folders that scopes stand for."""
         data = str(dirs.data_folder())
         if self.facts is None:
-            return RepositoryPaths(None, None, data, doubt=self.doubt)
+            return RepositoryPaths(None, None, data, problem=self.repository_problem)
         from herdbook.adapters.git import repository_root  # noqa: PLC0415
 
         return RepositoryPaths(
@@ -115,13 +115,13 @@ class Workspace:
             data,
             self.facts.common_dir,
             self.worktree_id,
-            self.doubt,
+            self.repository_problem,
         )
 
     @cached_property
     def settings_file(self) -> Path | None:
         """The repository's settings file, if it has one."""
-        root = self.ground.worktree
+        root = self.paths.worktree
         return None if root is None else settings.repository_file(Path(root))
 
     @cached_property
@@ -134,7 +134,7 @@ class Workspace:
     @cached_property
     def layers(self) -> list[Layer]:
         """All settings, those that count most first."""
-        base = self.ground.repository or os.path.realpath(self.folder)
+        base = self.paths.repository or os.path.realpath(self.folder)
         layers = [
             settings.from_arguments(self.arguments, base),
             *settings.from_environment(self.variables, base),
@@ -154,17 +154,17 @@ class Workspace:
             layers.append(settings.from_file(own, str(home), name))
         return layers
 
-    def place(self, area: Area) -> StoreLocation:
+    def locate(self, area: Area) -> StoreLocation:
         """Where the store of an area is."""
-        place = self._places.get(area)
+        place = self._locations.get(area)
         if place is None:
-            place = self._or_earlier(
-                locate_store(area, self.layers, self.ground, _real, engine_schemes())
+            place = self._prefer_earlier(
+                locate_store(area, self.layers, self.paths, _resolve_path, engine_schemes())
             )
-            self._places[area] = place
+            self._locations[area] = place
         return place
 
-    def _or_earlier(self, place: StoreLocation) -> StoreLocation:
+    def _prefer_earlier(self, place: StoreLocation) -> StoreLocation:
         """The same, or where it lay before it was kept below the git directory, if it still does.
 
         What lies there may also have come with the repository: then a note says that it is not
@@ -186,13 +186,15 @@ class Workspace:
             return place._replace(notes=(*place.notes, str(error)))
         return earlier
 
-    def place_of(self, value: str) -> StoreLocation:
+    def locate_named(self, value: str) -> StoreLocation:
         """Where the store is that somebody named: an area's, or any other."""
         if value in set(Area):
-            return self.place(Area(value))
-        base = self.ground.repository or os.path.realpath(self.folder)
+            return self.locate(Area(value))
+        base = self.paths.repository or os.path.realpath(self.folder)
         named = settings.from_arguments({"store": value}, base)
-        return locate_store(Area.WORK, [named, *self.layers], self.ground, _real, engine_schemes())
+        return locate_store(
+            Area.WORK, [named, *self.layers], self.paths, _resolve_path, engine_schemes()
+        )
 
     def space(self, area: Area) -> str:
         """The space in which an area's rows of this place live."""
@@ -223,7 +225,7 @@ class Workspace:
         """
         return self.variables.get("HERDBOOK_USER") or account_name()
 
-    def is_there(self, place: StoreLocation) -> bool:
+    def store_exists(self, place: StoreLocation) -> bool:
         """Whether a store is at a place; one in files is looked for and not opened.
 
         Raises StoreGone where this user has used one, and StoreUntrusted where one lies that this
@@ -234,13 +236,13 @@ class Workspace:
         from herdbook.adapters.stores.probe import is_missing  # noqa: PLC0415
 
         if is_in_files(place.url):
-            path = _resolved(place.url)
+            path = _real_store_path(place.url)
             there = _exists(known_stores.data_file(place.scheme, path))
             if there:
                 self._require_own(place, path)
                 there = not is_missing(place.url)
         else:
-            there = not is_missing(place.url, self._setting_of(place.area, "patience"))
+            there = not is_missing(place.url, self._area_setting(place.area, "patience"))
         if not there:
             self._require_never_used(place)
         return there
@@ -250,7 +252,7 @@ class Workspace:
         from herdbook.adapters.stores.probe import probe  # noqa: PLC0415
 
         try:
-            if is_in_files(place.url) and not self.is_there(place):
+            if is_in_files(place.url) and not self.store_exists(place):
                 return NO_STORE
             sight = probe(place.url)
             if sight.exists is False:
@@ -274,7 +276,7 @@ class Workspace:
             return
         if not is_own_account(path):
             raise StoreUntrusted(str(path), "it belongs to another account")
-        if not self.ground.contains(str(path)):
+        if not self.paths.contains(str(path)):
             return
         if self._is_tracked(path):
             raise StoreUntrusted(str(path), "it came with the repository (git tracks its files)")
@@ -286,7 +288,7 @@ class Workspace:
 
     def _is_tracked(self, path: Path) -> bool:
         """Whether git tracks something at a path or below it; never true of the git directory."""
-        facts, root = self.facts, self.ground.worktree
+        facts, root = self.facts, self.paths.worktree
         if facts is None or root is None or not is_within(str(path), root):
             return False
         if is_within(str(path), facts.common_dir):
@@ -302,7 +304,7 @@ class Workspace:
         in its git directory.
         """
         facts = self.facts
-        inside = is_in_files(place.url) and self.ground.contains(str(_resolved(place.url)))
+        inside = is_in_files(place.url) and self.paths.contains(str(_real_store_path(place.url)))
         if inside and (facts is None or facts.pinned_repository_id is None):
             return
         for url in (place.url, self._earlier_url(place)):
@@ -312,7 +314,7 @@ class Workspace:
 
     def _earlier_url(self, place: StoreLocation) -> str | None:
         """Where a store of that scope lay before it was kept below the git directory."""
-        folder = self.ground.worktree if place.scope is Scope.WORKTREE else self.ground.repository
+        folder = self.paths.worktree if place.scope is Scope.WORKTREE else self.paths.repository
         if not is_in_files(place.url) or place.scope in (None, Scope.GLOBAL) or folder is None:
             return None
         return file_url(place.scheme, f"{folder}/{LINKS_FOLDER}/{place.area}.{place.scheme}")
@@ -329,15 +331,15 @@ class Workspace:
         from herdbook.adapters import open_store  # noqa: PLC0415
 
         in_files = is_in_files(place.url)
-        if in_files and not self.is_there(place) and create:
-            path = _resolved(place.url)
-            _make_room(path.parent)
+        if in_files and not self.store_exists(place) and create:
+            path = _real_store_path(place.url)
+            _make_store_folder(path.parent)
             known_stores.add_own(known_stores.reserve(place.scheme, path), place.url)
         store = open_store(
             place.url,
             area=place.area,
-            size_limit=self._setting_of(place.area, "size_limit"),
-            patience=self._setting_of(place.area, "patience"),
+            size_limit=self._area_setting(place.area, "size_limit"),
+            patience=self._area_setting(place.area, "patience"),
             create=create,
             verify=verify,
         )
@@ -359,8 +361,8 @@ class Workspace:
     def _forget_other_copies(self) -> None:
         """Forget the stores of a copy of this repository that lay at the same path before."""
         for area in Area:
-            place = self.place(area)
-            if is_in_files(place.url) and self.ground.contains(str(_resolved(place.url))):
+            place = self.locate(area)
+            if is_in_files(place.url) and self.paths.contains(str(_real_store_path(place.url))):
                 self.forget_use(place)
 
     def link(self, place: StoreLocation) -> None:
@@ -368,7 +370,7 @@ class Workspace:
 
         The links are for people and tools that look there; nothing depends on them.
         """
-        root = self.ground.worktree
+        root = self.paths.worktree
         if root is None or place.scope not in (Scope.REPO, Scope.WORKTREE):
             return
         target = path_of(place.url)
@@ -401,12 +403,12 @@ class Workspace:
         found = []
         if self.user != account_name():
             found.append(f"HERDBOOK_USER is {self.user}")
-        rule = self.place(Area.RECORD).decided_by.rule
+        rule = self.locate(Area.RECORD).decided_by.rule
         if rule in RECORD_OVERRIDES:
             found.append(f"the record is named by {rule}")
         return tuple(found)
 
-    def _setting_of(self, area: Area, key: str) -> Any:
+    def _area_setting(self, area: Area, key: str) -> Any:
         """The value of a setting for an area's store; a repository has no say in the user's own."""
         if area not in USER_AREAS:
             return self.setting(key)
@@ -427,11 +429,11 @@ class Workspace:
         self.__dict__["facts"] = facts._replace(
             pinned_repository_id=pinned[0], pinned_worktree_id=pinned[1]
         )
-        self.__dict__.pop("ground", None)
-        self._forget_places()
+        self.__dict__.pop("paths", None)
+        self._forget_locations()
 
-    def _forget_places(self) -> None:
-        self._places.clear()
+    def _forget_locations(self) -> None:
+        self._locations.clear()
         self._spaces.clear()
 
 
@@ -463,7 +465,7 @@ def link_privately(folder: Path, target: Path) -> None:
         link.symlink_to(os.path.relpath(target, os.path.realpath(folder)))
 
 
-def _resolved(url: str) -> Path:
+def _real_store_path(url: str) -> Path:
     """Where a store in files really lies: a link to it in a worktree stands for the store."""
     return Path(os.path.realpath(path_of(url)))
 
@@ -475,7 +477,7 @@ def _exists(path: Path) -> bool:
         raise StoreUnavailable(str(path), error.strerror or str(error)) from error
 
 
-def _make_room(folder: Path) -> None:
+def _make_store_folder(folder: Path) -> None:
     try:
         dirs.make_private(folder)
         if folder.name == LINKS_FOLDER:
@@ -485,7 +487,7 @@ def _make_room(folder: Path) -> None:
         raise StoreUnavailable(str(folder), reason) from error
 
 
-def _real(base: str, path: str) -> str:
+def _resolve_path(base: str, path: str) -> str:
     try:
         return os.path.realpath(Path(base, Path(path).expanduser()))
     except RuntimeError as error:

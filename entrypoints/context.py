@@ -77,7 +77,7 @@ class CallStores:
     @contextmanager
     def open(self, area: Area, *, create: bool = False) -> Iterator["Store"]:
         """Open the store of an area, or use the one that is held."""
-        place = self._workspace.place(area)
+        place = self._workspace.locate(area)
         if self._held is None:
             with self._workspace.open_store(place, create=create) as store:
                 yield store
@@ -115,13 +115,13 @@ class Identity:
         self._workspace = workspace
         self.agent_name = agent_name or workspace.variables.get(AGENT) or None
         self.session = session or workspace.variables.get(SESSION) or None
-        self.is_found = False
+        self.is_verified = False
         """Whether `agent_name` is that of an agent which was read from the store in this call."""
-        self._found: tuple[ReferenceType[UnitOfWork], Agent | None] | None = None
+        self._agent_read: tuple[ReferenceType[UnitOfWork], Agent | None] | None = None
 
     def agent(self, uow: "UnitOfWork") -> "Agent | None":
         """The agent that acts, as this transaction knows it; None if nobody is known to."""
-        found = self._found
+        found = self._agent_read
         if found is not None and found[0]() is uow:
             return found[1]
         from weakref import ref  # noqa: PLC0415
@@ -131,7 +131,7 @@ class Identity:
         agent = agent_lifecycle.find_acting_agent(
             uow, self.agent_name, self.session, self._workspace.worktree_id
         )
-        self._found = ref(uow), agent
+        self._agent_read = ref(uow), agent
         return agent
 
     def actor(self, note: str | None = None) -> "Actor":
@@ -169,7 +169,7 @@ class AppContext:
         self.progress = progress
         self.warn = warn
         self.note: str | None = None
-        self.enough: Callable[[], bool] = lambda: False
+        self.should_stop: Callable[[], bool] = lambda: False
         self.pause: Callable[[float], object] = time.sleep
 
     @classmethod
@@ -195,7 +195,7 @@ class AppContext:
         """
         if create:
             self.workspace.pin()
-        place = self._noted_place(area)
+        place = self._locate_and_warn(area)
         with self.stores.open(area, create=create) as store:
             if create:
                 self.workspace.note_use(place)
@@ -230,7 +230,7 @@ class AppContext:
         """The use case, done in this worktree by the agent that acts."""
 
         def inside(uow: "UnitOfWork", *args: Any, **kwargs: Any) -> R:
-            self.see(uow)
+            self.record_worktree(uow)
             agent = self.identity.agent(uow)
             if agent is not None:
                 uow.act_as(agent.name)
@@ -252,19 +252,19 @@ class AppContext:
             return read(store, space, question, *args, experience=rules, **kwargs)
 
     def _open_to_read(self, area: Area) -> "AbstractContextManager[Store]":
-        place = self._noted_place(area)
-        if self.workspace.is_there(place):
+        place = self._locate_and_warn(area)
+        if self.workspace.store_exists(place):
             return self.stores.open(area)
         return self.stores.open_at(place._replace(url="memory://"))
 
-    def _noted_place(self, area: Area) -> "StoreLocation":
+    def _locate_and_warn(self, area: Area) -> "StoreLocation":
         """Where the store of an area is; what is to be said of that is a warning."""
-        place = self.workspace.place(area)
+        place = self.workspace.locate(area)
         for note in place.notes:
             self.warn(note)
         return place
 
-    def see(self, uow: "UnitOfWork") -> None:
+    def record_worktree(self, uow: "UnitOfWork") -> None:
         """Write down in the work store that somebody works in this worktree."""
         facts, identity = self.workspace.facts, self.workspace.worktree_id
         if facts is None or facts.top_level is None or identity is None:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, Any, Any]
 
-AT_ONCE = 0.001
-MOST_SENTENCES = 1_000
+FRESH_SECONDS = 0.001
+MOST_WARNINGS = 1_000
 """So many different warnings are remembered, to say each once."""
 
 
@@ -43,7 +43,7 @@ class PooledStore:
         self.identity = identity
         self.users = 1
         self.until = 0.0
-        self.left = False
+        self.is_removed = False
 
 
 class StorePool:
@@ -51,7 +51,7 @@ class StorePool:
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._pooled: dict[Key, PooledStore] = {}
+        self._stores: dict[Key, PooledStore] = {}
 
     @contextmanager
     def use(self, key: Key, open_store: "Callable[[], Store]") -> "Iterator[Store]":
@@ -60,7 +60,7 @@ class StorePool:
         try:
             yield pooled.store
         finally:
-            self._let_go(pooled)
+            self._release(pooled)
 
     def find(self, key: Key) -> "AbstractContextManager[Store] | None":
         """The store of a key for somebody who only reads, if it is open.
@@ -69,7 +69,7 @@ class StorePool:
         """
         now = time.monotonic()
         with self._mutex:
-            pooled = self._pooled.get(key)
+            pooled = self._stores.get(key)
             if pooled is not None and now < pooled.until:
                 pooled.users += 1
                 return _Lease(self, pooled)
@@ -80,24 +80,24 @@ class StorePool:
         now = time.monotonic()
         identity = _file_identity(key[0])
         with self._mutex:
-            pooled = self._pooled.get(key)
+            pooled = self._stores.get(key)
             if pooled is not None and pooled.identity == identity:
                 pooled.users += 1
-                pooled.until = now + AT_ONCE
+                pooled.until = now + FRESH_SECONDS
                 return pooled
             if pooled is not None:
-                del self._pooled[key]
+                del self._stores[key]
         if pooled is not None:
-            self._leave(pooled)
+            self._close_when_unused(pooled)
         return None
 
     def _open(self, key: Key, open_store: "Callable[[], Store]") -> PooledStore:
         store = open_store()
         pooled = PooledStore(store, _file_identity(key[0]))
         with self._mutex:
-            known = self._pooled.get(key)
+            known = self._stores.get(key)
             if known is None:
-                self._pooled[key] = pooled
+                self._stores[key] = pooled
             else:
                 known.users += 1
         if known is None:
@@ -105,28 +105,28 @@ class StorePool:
         store.close()
         return known
 
-    def _let_go(self, pooled: PooledStore) -> None:
+    def _release(self, pooled: PooledStore) -> None:
         """Use a store no longer."""
         with self._mutex:
             pooled.users -= 1
-            over = pooled.left and not pooled.users
+            over = pooled.is_removed and not pooled.users
         if over:
             pooled.store.close()
 
-    def _leave(self, pooled: PooledStore) -> None:
+    def _close_when_unused(self, pooled: PooledStore) -> None:
         """Close a store as soon as nobody is in it."""
         with self._mutex:
-            over = not pooled.left and not pooled.users
-            pooled.left = True
+            over = not pooled.is_removed and not pooled.users
+            pooled.is_removed = True
         if over:
             pooled.store.close()
 
     def close(self) -> None:
         """Close them all, each as soon as nobody is in it."""
         with self._mutex:
-            pooled, self._pooled = list(self._pooled.values()), {}
+            pooled, self._stores = list(self._stores.values()), {}
         for each in pooled:
-            self._leave(each)
+            self._close_when_unused(each)
 
 
 class _Lease:
@@ -140,7 +140,7 @@ class _Lease:
         return self._pooled.store
 
     def __exit__(self, *_: object) -> None:
-        self._pool._let_go(self._pooled)  # noqa: SLF001 - the pool's own
+        self._pool._release(self._pooled)  # noqa: SLF001 - the pool's own
 
 
 class PooledStores:
@@ -157,7 +157,7 @@ class PooledStores:
 
     def open(self, area: Area, *, create: bool = False) -> "AbstractContextManager[Store]":
         """Open the store of an area, or use the one that is open."""
-        return self.open_at(self._workspace.place(area), create=create)
+        return self.open_at(self._workspace.locate(area), create=create)
 
     def open_at(
         self, place: StoreLocation, *, create: bool = False, verify: bool = False
@@ -170,7 +170,7 @@ class PooledStores:
 
     def find(self, area: Area) -> "AbstractContextManager[Store] | None":
         """The store of an area, if it is open."""
-        return self._pool.find(self._key(self._workspace.place(area)))
+        return self._pool.find(self._key(self._workspace.locate(area)))
 
     def _key(self, place: StoreLocation) -> Key:
         key = self._keys.get(place)
@@ -201,35 +201,35 @@ class ServerContext:
         self._arguments = arguments
         self._pool = pool or StorePool()
         self._mutex = threading.Lock()
-        self._seen: tuple[PooledStores, Workspace, list[str], list[Any]] | None = None
+        self._cache: tuple[PooledStores, Workspace, list[str], list[Any]] | None = None
         self._until = 0.0
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
         self._warn = warn or self._print_once
 
     def call(self, agent_name: str | None = None, session: str | None = None) -> AppContext:
         """The context of one call, by the agent and in the session that are named, if any."""
-        stores, workspace = self._look()
+        stores, workspace = self._current()
         identity = Identity(workspace, agent_name, session)
         return AppContext(workspace, stores, identity, warn=self._warn)
 
-    def _look(self) -> tuple[PooledStores, Workspace]:
+    def _current(self) -> tuple[PooledStores, Workspace]:
         """The folder as it is: as last seen, if nothing that was looked at has changed.
 
         Calls that come at once share a look.
         """
-        seen, now = self._seen, time.monotonic()
+        seen, now = self._cache, time.monotonic()
         if seen is not None and now < self._until:
             return seen[:2]
-        if seen is not None and seen[3] == [_mark(path) for path in seen[2]]:
-            self._until = now + AT_ONCE
+        if seen is not None and seen[3] == [_file_stamp(path) for path in seen[2]]:
+            self._until = now + FRESH_SECONDS
             return seen[:2]
         with self._mutex:
-            watched = _watched(self._workspace())
-            marks = list(map(_mark, watched or ()))
+            watched = _watched_files(self._workspace())
+            marks = list(map(_file_stamp, watched or ()))
             # Looked at after the marks, so that what changes in between is seen the next time.
             workspace = self._workspace()
             stores = PooledStores(workspace, self._pool)
-            self._seen = None if watched is None else (stores, workspace, watched, marks)
+            self._cache = None if watched is None else (stores, workspace, watched, marks)
         return stores, workspace
 
     def _workspace(self) -> Workspace:
@@ -237,8 +237,8 @@ class ServerContext:
 
     def _print_once(self, sentence: str) -> None:
         """Say something once, where people who start servers look."""
-        if sentence not in self._said and len(self._said) < MOST_SENTENCES:
-            self._said.add(sentence)
+        if sentence not in self._printed and len(self._printed) < MOST_WARNINGS:
+            self._printed.add(sentence)
             print(f"herdbook: {sentence}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -246,7 +246,7 @@ class ServerContext:
         self._pool.close()
 
 
-def _watched(workspace: Workspace) -> list[str] | None:
+def _watched_files(workspace: Workspace) -> list[str] | None:
     """The files by which a change shows; None outside a repository, where one may come to be."""
     facts = workspace.facts
     if facts is None:
@@ -264,7 +264,7 @@ def _watched(workspace: Workspace) -> list[str] | None:
     return [str(path) for path in found]
 
 
-def _mark(path: str) -> tuple[int, int, int] | None:
+def _file_stamp(path: str) -> tuple[int, int, int] | None:
     try:
         status = os.stat(path)  # noqa: PTH116 - eight of them for every request
     except OSError:

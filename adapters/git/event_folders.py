@@ -15,7 +15,7 @@ from herdbook.ports.world.git_history import CommitFacts, FolderFacts, FolderUnu
 
 R = TypeVar("R")
 
-TROUBLE = (HerdbookError, OSError, ValueError)
+FAILURES = (HerdbookError, OSError, ValueError)
 """What comes of a folder that git, the system or a path's own characters make unusable."""
 
 
@@ -33,13 +33,13 @@ class EventFolders:
         """What is known of a folder; None if there is no such folder."""
         if not folder or not os.path.isdir(folder):
             return None
-        holder = _holder(folder)
+        holder = _repository_folder(folder)
         if holder in self._broken:
             raise FolderUnusable(self._broken[holder])
         workspace = Workspace(Path(folder), self._variables)
         try:
-            doubt = workspace.doubt if workspace.repository_id is None else None
-        except TROUBLE as error:
+            doubt = workspace.repository_problem if workspace.repository_id is None else None
+        except FAILURES as error:
             if holder is not None:
                 self._broken[holder] = str(error)
             raise FolderUnusable(str(error)) from error
@@ -52,24 +52,24 @@ class EventFolders:
 
     def find_commit(self, git_folder: str, name: str) -> CommitFacts | None:
         """The commit of that name or hash; None if there is none."""
-        found = _usable(lambda: history.find_revision(git_folder, name, self._variables))
+        found = _ask_git(lambda: history.find_revision(git_folder, name, self._variables))
         return None if found is None else CommitFacts(*found)
 
     def find_commits_at(self, git_folder: str, seconds: Sequence[int]) -> list[CommitFacts | None]:
         """The commits that were made at these times; None where none is."""
-        moves = _usable(lambda: history.head_moves(git_folder, self._variables))
+        moves = _ask_git(lambda: history.head_moves(git_folder, self._variables))
         found = history.match_commits(moves, seconds)
         return [None if each is None else CommitFacts(*each) for each in found]
 
 
-def _usable(question: Callable[[], R]) -> R:
+def _ask_git(question: Callable[[], R]) -> R:
     try:
         return question()
-    except TROUBLE as error:
+    except FAILURES as error:
         raise FolderUnusable(str(error)) from error
 
 
-def _holder(folder: str) -> str | None:
+def _repository_folder(folder: str) -> str | None:
     """The folder with the `.git` that a folder lies in."""
     try:
         return repository_above(os.path.join(os.path.realpath(folder), "."))

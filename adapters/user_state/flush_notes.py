@@ -50,7 +50,7 @@ def note_unlocated(
     counts: Mapping[str, int], troubles: Mapping[str, str], understood: Container[str]
 ) -> None:
     """Keep why events of folders went without their project, and drop what is understood by now."""
-    before = {each.folder: each for each in unlocated()}
+    before = {each.folder: each for each in list_unlocated()}
     after = {cwd: each for cwd, each in before.items() if cwd not in understood}
     for cwd, reason in troubles.items():
         earlier = before[cwd].events if cwd in before else 0
@@ -60,7 +60,7 @@ def note_unlocated(
         _write(list(after.values())[-MOST_NOTES:])
 
 
-def unlocated() -> list[UnlocatedNote]:
+def list_unlocated() -> list[UnlocatedNote]:
     """The folders whose events went without their project and that are still there."""
     try:
         text = _unlocated_file().read_text(encoding="utf-8")

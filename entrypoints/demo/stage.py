@@ -73,7 +73,7 @@ def built(*, keep: bool) -> Iterator[Path]:
 
 def _hand_over(folder: Path) -> None:
     """Let the store that the demo made in its own home count as made by this user."""
-    place = AppContext.at(folder / "app", os.environ).workspace.place(Area.WORK)
+    place = AppContext.at(folder / "app", os.environ).workspace.locate(Area.WORK)
     identity = known_stores.identity_of(place.scheme, path_of(place.url))
     if identity is not None:
         known_stores.add_own(identity, place.url)

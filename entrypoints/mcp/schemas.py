@@ -24,7 +24,7 @@ def input_schema(tool: Tool) -> Schema:
     return {
         "type": "object",
         "properties": {
-            name: {**_parameter(row), "description": each.help}
+            name: {**_argument_schema(row), "description": each.help}
             for name, (each, row) in shown.items()
         },
         "additionalProperties": False,
@@ -32,7 +32,7 @@ def input_schema(tool: Tool) -> Schema:
     }
 
 
-def _parameter(row: Parameter) -> Schema:
+def _argument_schema(row: Parameter) -> Schema:
     schema = parameter_schema(row)
     return {**schema, **DURATION} if row.kind == "duration" else schema
 
@@ -40,10 +40,10 @@ def _parameter(row: Parameter) -> Schema:
 def output_schema(tool: Tool) -> Schema:
     """The answer of a tool."""
     answer = answer_schema(operation_of(tool), whole_row_schema)
-    return object_schema({tool.under: answer}) if tool.under else answer
+    return object_schema({tool.answer_key: answer}) if tool.answer_key else answer
 
 
-def shaped(tool: Tool, answer: Any) -> dict[str, Any]:
+def to_output(tool: Tool, answer: Any) -> dict[str, Any]:
     """An answer as JSON data that fits the output schema."""
-    whole: dict[str, Any] = unstructure({tool.under: answer} if tool.under else answer)
+    whole: dict[str, Any] = unstructure({tool.answer_key: answer} if tool.answer_key else answer)
     return whole

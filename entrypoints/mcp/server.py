@@ -20,7 +20,7 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from herdbook.domain.errors import HerdbookError, NotFound
-from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.mcp.client_session import ClientSession
 from herdbook.entrypoints.mcp.invoke import call
 from herdbook.entrypoints.mcp.resources import board, task
 from herdbook.entrypoints.mcp.roots import Roots
@@ -46,7 +46,7 @@ class _Tool(SdkTool):
         return await self.fn(arguments)
 
 
-def create_server(caller: Caller, version: str) -> MCPServer[Any]:
+def create_server(caller: ClientSession, version: str) -> MCPServer[Any]:
     """A server for one client."""
     made: MCPServer[Any] = MCPServer(
         "herdbook",
@@ -73,7 +73,7 @@ def create_server(caller: Caller, version: str) -> MCPServer[Any]:
     return made
 
 
-def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
+def _sdk_tool(tool: Tool, caller: ClientSession) -> SdkTool:
     waiting = anyio.CapacityLimiter(MOST_WAITING) if tool.waits else None
 
     async def run(arguments: dict[str, Any]) -> CallToolResult:
@@ -107,9 +107,9 @@ def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
         context_kwarg=None,
         annotations=ToolAnnotations(
             title=tool.title,
-            read_only_hint=tool.reads,
+            read_only_hint=tool.read_only,
             destructive_hint=False,
-            idempotent_hint=tool.reads or tool.repeatable,
+            idempotent_hint=tool.read_only or tool.repeatable,
             open_world_hint=False,
         ),
     )
@@ -139,7 +139,7 @@ def describe_defect(error: Exception) -> str:
     )
 
 
-def _board(caller: Caller) -> FunctionResource:
+def _board(caller: ClientSession) -> FunctionResource:
     async def read() -> str:
         return await _read(partial(board, caller))
 

@@ -37,10 +37,10 @@ class Tool(NamedTuple):
     title: str
     description: str
     parameters: tuple[ToolParameter, ...]
-    under: str = ""
-    reads: bool = False
-    personal: bool = True
-    acts: str = ""
+    answer_key: str = ""
+    read_only: bool = False
+    needs_agent: bool = True
+    agent_parameter: str = ""
     repeatable: bool = False
 
     @property

@@ -41,9 +41,9 @@ TOOLS: tuple[Tool, ...] = (
         "what there is; it gives you nothing to hold. Next: claim, which gives you the first of "
         "them.",
         (ToolParameter("limit", "at most so many"), _INITIATIVE, _PHASE),
-        under="tasks",
-        reads=True,
-        personal=False,
+        answer_key="tasks",
+        read_only=True,
+        needs_agent=False,
     ),
     Tool(
         "claim",
@@ -105,8 +105,8 @@ TOOLS: tuple[Tool, ...] = (
         "Look at a task",
         "Read all of one task: its description, its status, who has it and what came of it.",
         (ToolParameter("id", "its id, or the beginning of it", alias="task"),),
-        reads=True,
-        personal=False,
+        read_only=True,
+        needs_agent=False,
     ),
     Tool(
         "note",
@@ -120,7 +120,7 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("outcome", "how it went: what works, what does not"),
             ToolParameter("decisions", "what you decided, and why"),
         ),
-        acts="agent",
+        agent_parameter="agent",
     ),
     Tool(
         "recall",
@@ -132,8 +132,8 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("text", "the task, in some words"),
             ToolParameter("limit", "at most so many of each"),
         ),
-        reads=True,
-        personal=False,
+        read_only=True,
+        needs_agent=False,
     ),
     Tool(
         "ask",
@@ -148,7 +148,7 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("task", "the id of the task it is about"),
             ToolParameter("wait", _WAIT),
         ),
-        acts="agent",
+        agent_parameter="agent",
     ),
     Tool(
         "listen",
@@ -157,9 +157,9 @@ TOOLS: tuple[Tool, ...] = (
         "Get the oldest question that another agent asked you and that you have not answered; null "
         "if there is none. Call it now and then while you work. Next: answer.",
         (ToolParameter("wait", _WAIT),),
-        under="question",
-        reads=True,
-        acts="agent",
+        answer_key="question",
+        read_only=True,
+        agent_parameter="agent",
     ),
     Tool(
         "answer",
@@ -189,7 +189,7 @@ TOOLS: tuple[Tool, ...] = (
             ),
             ToolParameter("requires_response", "you need an answer"),
         ),
-        acts="sender_id",
+        agent_parameter="sender_id",
     ),
     Tool(
         "inbox",
@@ -198,9 +198,9 @@ TOOLS: tuple[Tool, ...] = (
         "List the messages to you that you have not answered, oldest first. Look here when you "
         "begin, and after you asked the person something. Next: message with `in_reply_to`.",
         (ToolParameter("limit", "at most so many"),),
-        under="messages",
-        reads=True,
-        acts="agent_id",
+        answer_key="messages",
+        read_only=True,
+        agent_parameter="agent_id",
     ),
     Tool(
         "propose",
@@ -221,7 +221,7 @@ TOOLS: tuple[Tool, ...] = (
                 "content", "the whole text: what is to be done, and how to see that it is"
             ),
         ),
-        acts="agent",
+        agent_parameter="agent",
     ),
     Tool(
         "review",
@@ -238,9 +238,9 @@ TOOLS: tuple[Tool, ...] = (
                 "resolved", "true: only what is dealt with; false: only what is left to do"
             ),
         ),
-        under="threads",
-        reads=True,
-        personal=False,
+        answer_key="threads",
+        read_only=True,
+        needs_agent=False,
     ),
     Tool(
         "comment",
@@ -259,7 +259,7 @@ TOOLS: tuple[Tool, ...] = (
                 "parent_comment", "the id of the remark you reply to", alias="in_reply_to"
             ),
         ),
-        acts="author",
+        agent_parameter="author",
     ),
     Tool(
         "resolve",
@@ -277,8 +277,8 @@ TOOLS: tuple[Tool, ...] = (
         "Show which agents are at work in which worktrees, on which tasks, since when and what "
         "they wait for, and how many tasks are ready, held and waiting.",
         (ToolParameter("worktree", "only this worktree: its id, path or branch"),),
-        reads=True,
-        personal=False,
+        read_only=True,
+        needs_agent=False,
     ),
 )
 

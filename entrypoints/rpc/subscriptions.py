@@ -49,7 +49,7 @@ class Subscriptions:
 
     def subscribe(self, since: int | None) -> Subscription:
         """Subscribe to the entries after a number, or from now on."""
-        last = _last(self._here())
+        last = _last_seq(self._here())
         follower = _Follower(f"journal-{next(self._numbers)}", last if since is None else since)
         with self._mutex:
             if len(self._running) >= MOST:
@@ -138,7 +138,7 @@ class _Follower:
         self.thread: threading.Thread | None = None
 
 
-def _last(here: AppContext) -> int:
+def _last_seq(here: AppContext) -> int:
     def question(uow: "UnitOfWork") -> int:
         return uow.journal.last()
 

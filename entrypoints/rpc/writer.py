@@ -51,8 +51,8 @@ class MessageWriter:
         self._descriptor = descriptor
         self._writing = threading.Lock()
         self.gone = False
-        self._asked: dict[str, Future[Any]] = {}
-        self._counted = 0
+        self._pending: dict[str, Future[Any]] = {}
+        self._last_id = 0
         self._mutex = threading.Lock()
         self.when_gone: Callable[[], None] = lambda: None
 
@@ -89,9 +89,9 @@ class MessageWriter:
 
         future: Future[Any] = Future()
         with self._mutex:
-            self._counted += 1
-            own = f"herdbook-{self._counted}"
-            self._asked[own] = future
+            self._last_id += 1
+            own = f"herdbook-{self._last_id}"
+            self._pending[own] = future
         self.send({"jsonrpc": "2.0", "id": own, "method": method, **_params_member(params)})
         if self.gone:
             self.cancel_requests()
@@ -101,7 +101,7 @@ class MessageWriter:
         """Pass the client's answer to the future of its request; ignore an unknown one."""
         key = response.get("id")
         with self._mutex:
-            future = self._asked.pop(key, None) if isinstance(key, str) else None
+            future = self._pending.pop(key, None) if isinstance(key, str) else None
         if future is None or not future.set_running_or_notify_cancel():
             return
         if "error" in response:
@@ -112,7 +112,7 @@ class MessageWriter:
     def cancel_requests(self) -> None:
         """Cancel all requests to the client."""
         with self._mutex:
-            waiting, self._asked = list(self._asked.values()), {}
+            waiting, self._pending = list(self._pending.values()), {}
         for future in waiting:
             future.cancel()
 

@@ -18,7 +18,7 @@ class GitLookup(NamedTuple):
     """
 
     facts: GitFacts | None
-    doubt: str | None = None
+    problem: str | None = None
 
 
 class Git(Protocol):

@@ -24,7 +24,7 @@ class Halts(Protocol):
         """
 
 
-class GivenHalts:
+class FixedHalts:
     """Halts that the caller names, for tests and for programs without a record."""
 
     def __init__(self, *halts: Halt) -> None:
@@ -35,5 +35,5 @@ class GivenHalts:
         return self._halts.get(agent)
 
 
-NO_HALTS = GivenHalts()
+NO_HALTS = FixedHalts()
 """Nobody is halted."""

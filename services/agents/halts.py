@@ -30,13 +30,13 @@ class RecordHalts:
     def find(self, agent: str) -> Halt | None:
         """The halt of the agent of that name; HerdbookError if the record cannot be asked."""
         if agent not in self._known:
-            self._known[agent] = self._ask(agent)
+            self._known[agent] = self._query(agent)
         known = self._known[agent]
         if isinstance(known, HerdbookError):
             raise known
         return known
 
-    def _ask(self, agent: str) -> Halt | HerdbookError | None:
+    def _query(self, agent: str) -> Halt | HerdbookError | None:
         try:
             points: int = self._read(lambda uow: uow.standings.of_agent(agent).skill_points)
         except HerdbookError as error:

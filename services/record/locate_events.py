@@ -20,21 +20,21 @@ class LocatedEvents(NamedTuple):
     """Events with their places; the folders that were understood, and why others were not."""
 
     events: list[HookEvent]
-    understood: set[str]
-    troubles: dict[str, str]
+    located_folders: set[str]
+    problems: dict[str, str]
 
     def counts(self) -> dict[str, int]:
         """How many events of each folder went without their project."""
         found: dict[str, int] = defaultdict(int)
         for event in self.events:
-            found[event.cwd] += event.cwd in self.troubles
+            found[event.cwd] += event.cwd in self.problems
         return found
 
 
 def locate_events(history: GitHistory, events: Sequence[HookEvent]) -> LocatedEvents:
     """The events with what git knows of the places where they happened; raises nothing for them."""
     search = _Search(history)
-    found = [search.place(event) for event in events]
+    found = [search.locate(event) for event in events]
     waiting: dict[str, list[int]] = defaultdict(list)
     for number, event in enumerate(found):
         if event.meaning is Meaning.COMMIT and event.project is not None:
@@ -46,7 +46,7 @@ def locate_events(history: GitHistory, events: Sequence[HookEvent]) -> LocatedEv
     for folder, numbers in waiting.items():
         search.find_commits(folder, found, numbers)
     understood = {cwd for cwd, facts in search.known.items() if facts is not None}
-    return LocatedEvents(found, understood - search.troubles.keys(), search.troubles)
+    return LocatedEvents(found, understood - search.problems.keys(), search.problems)
 
 
 class _Search:
@@ -55,16 +55,16 @@ class _Search:
     def __init__(self, history: GitHistory) -> None:
         self._history = history
         self.known: dict[str, FolderFacts | None] = {}
-        self.troubles: dict[str, str] = {}
+        self.problems: dict[str, str] = {}
 
-    def place(self, event: HookEvent) -> HookEvent:
+    def locate(self, event: HookEvent) -> HookEvent:
         """The event with its project, where that can be told."""
         if event.cwd not in self.known:
             try:
                 self.known[event.cwd] = self._history.find_folder(event.cwd)
             except FolderUnusable as error:
                 self.known[event.cwd] = None
-                self.troubles[event.cwd] = str(error)
+                self.problems[event.cwd] = str(error)
         facts = self.known[event.cwd]
         return event if facts is None else event._replace(project=facts.repository_id)
 
@@ -78,7 +78,7 @@ class _Search:
         try:
             commit = self._history.find_commit(self.git_folder(event.cwd), commit_hash)
         except FolderUnusable as error:
-            self.troubles[event.cwd] = str(error)
+            self.problems[event.cwd] = str(error)
             return event
         return _with_commit(event, commit)
 
@@ -89,7 +89,7 @@ class _Search:
         try:
             commits = self._history.find_commits_at(folder, seconds)
         except FolderUnusable as error:
-            self.troubles.update({events[number].cwd: str(error) for number in numbers})
+            self.problems.update({events[number].cwd: str(error) for number in numbers})
             return
         for number, commit in zip(numbers, commits, strict=True):
             events[number] = _with_commit(events[number], commit)

@@ -54,8 +54,8 @@ def flush(
     mark_halted(record, markers, report.sessions.items(), enforce_halt=enforce_halt)
     batch.confirm()
     notes.note_failure(None)
-    notes.note_unlocated(located.counts(), located.troubles, located.understood)
-    return report._replace(aside=batch.list_aside()), located.understood
+    notes.note_unlocated(located.counts(), located.problems, located.located_folders)
+    return report._replace(aside=batch.list_aside()), located.located_folders
 
 
 def mark_halted(

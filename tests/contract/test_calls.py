@@ -12,7 +12,7 @@ import pytest
 
 from herdbook.entrypoints.cli.run_command import main
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.mcp.client_session import ClientSession
 from herdbook.entrypoints.mcp.invoke import call
 from herdbook.entrypoints.mcp.tools import TOOLS
 from herdbook.entrypoints.rpc.methods import methods
@@ -144,7 +144,7 @@ def test_tools_of_a_warm_server_open_nothing(
 ) -> None:
     """And commit once for every call that writes."""
     person("activity", "add", "looked around", "--agent", "otter")
-    caller = Caller(AppContext.at(app, dict(os.environ)), print)
+    caller = ClientSession(AppContext.at(app, dict(os.environ)), print)
 
     def use(tool: str, **given: object) -> None:
         counts.reset()

@@ -1,4 +1,4 @@
-"""A tool, done: as the agent that calls, in the folder it works in, unless it is halted."""
+"""Calls the operation of a tool: as the client's agent, in its folder, unless it is halted."""
 
 import os
 from collections.abc import Mapping
@@ -21,25 +21,25 @@ from herdbook.services.agents import agent_lifecycle
 from herdbook.services.agents.halts import note_if_unknown
 
 LONGEST_WAIT = timedelta(minutes=10)
-"""Longer than any client waits for a tool."""
+"""The longest wait of a tool; longer than any client waits."""
 _CHECK_HALTS = frozenset({"claim"})
-"""The tools whose use cases refuse a halted agent themselves; for all others it is done here."""
+"""The tools whose use cases refuse a halted agent themselves; `call` does it for all others."""
 
 
 def call(
-    tool: Tool, caller: ClientSession, given: Mapping[str, Any], gone: Event
+    tool: Tool, client: ClientSession, given: Mapping[str, Any], gone: Event
 ) -> dict[str, Any]:
-    """Do what a tool is for; its answer as its schema says.
+    """Call a tool; returns its answer in the form of its output schema.
 
-    Once `gone` is set, nobody waits for the answer any more.
+    `gone` is set when nobody waits for the answer any more; a wait then ends.
     """
     values = values_of(tool, given)
     if tool.name == "introduce":
-        if "provider" not in given and caller.provider:
-            values["provider"] = caller.provider
-        return _introduce(tool, caller, values)
-    name = caller.require_agent() if tool.needs_agent else None
-    here = caller.here(name)
+        if "provider" not in given and client.provider:
+            values["provider"] = client.provider
+        return _introduce(tool, client, values)
+    name = client.require_agent() if tool.needs_agent else None
+    here = client.here(name)
     here.identity.is_verified = name is not None
     if name is not None and not tool.read_only and tool.name not in _CHECK_HALTS:
         here.note = note_if_unknown(here.halts(), name)
@@ -61,25 +61,25 @@ def _arguments(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any]:
     return arguments_of(operation, parameters_of(operation), values)
 
 
-def _introduce(tool: Tool, caller: ClientSession, values: dict[str, Any]) -> dict[str, Any]:
-    """Register the agent, and remember by which name."""
-    name = caller.choose_name(values["name"])
-    # Its process is this one: it ends when the client does.
-    values |= {"name": name, "session": caller.session, "pid": os.getpid()}
-    agent = crew_commands.introduce(caller.here(name), **_arguments(tool, values))
-    caller.names = [*(each for each in caller.names if each != name), name]
+def _introduce(tool: Tool, client: ClientSession, values: dict[str, Any]) -> dict[str, Any]:
+    """Register the agent, and remember its name."""
+    name = client.choose_name(values["name"])
+    # The agent's process is this one: it ends when the client does.
+    values |= {"name": name, "session": client.session, "pid": os.getpid()}
+    agent = crew_commands.introduce(client.here(name), **_arguments(tool, values))
+    client.names = [*(each for each in client.names if each != name), name]
     return to_output(tool, agent)
 
 
-def stop_agents(caller: ClientSession) -> None:
-    """Write down that the agents which introduced themselves have ended.
+def stop_agents(client: ClientSession) -> None:
+    """Record that the agents which introduced themselves have ended.
 
-    One that the environment named is somebody else's to stop.
+    An agent that the environment names was registered by another program, which stops it.
     """
-    here = caller.here()
-    for name in caller.names:
-        if name != caller.environment_name:
-            here.run(Area.WORK, _stop, name, caller.session)
+    here = client.here()
+    for name in client.names:
+        if name != client.environment_name:
+            here.run(Area.WORK, _stop, name, client.session)
 
 
 def _stop(uow: UnitOfWork, name: str, session: str) -> None:

@@ -14,11 +14,11 @@ from herdbook.entrypoints.operations.model import Parameter
 from herdbook.entrypoints.operations.wire_converter import unstructure
 
 DURATION: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]?\s*$"}
-"""How a model writes a length of time; with a bare number it would have to guess the unit."""
+"""A duration as a model writes it; with a number alone it would have to guess the unit."""
 
 
 def input_schema(tool: Tool) -> Schema:
-    """The arguments of a tool."""
+    """The schema of a tool's arguments."""
     shown = tool_parameters(tool)
     required = [name for name, (each, row) in shown.items() if each.required or row.required]
     return {
@@ -38,12 +38,12 @@ def _argument_schema(row: Parameter) -> Schema:
 
 
 def output_schema(tool: Tool) -> Schema:
-    """The answer of a tool."""
+    """The schema of a tool's answer."""
     answer = answer_schema(operation_of(tool), whole_row_schema)
     return object_schema({tool.answer_key: answer}) if tool.answer_key else answer
 
 
 def to_output(tool: Tool, answer: Any) -> dict[str, Any]:
     """An answer as JSON data that fits the output schema."""
-    whole: dict[str, Any] = unstructure({tool.answer_key: answer} if tool.answer_key else answer)
-    return whole
+    data: dict[str, Any] = unstructure({tool.answer_key: answer} if tool.answer_key else answer)
+    return data

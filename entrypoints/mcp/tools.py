@@ -1,7 +1,7 @@
 """The tools a coding agent gets: chosen from the table, described for a model.
 
-Twenty at most. A model chooses the better the fewer there are, and every description costs it room
-in each conversation.
+Twenty at most. A model chooses better among fewer tools, and every description takes up context in
+each conversation.
 """
 
 from herdbook.entrypoints.mcp.tool import Tool, ToolParameter
@@ -20,7 +20,7 @@ TOOLS: tuple[Tool, ...] = (
         "Introduce yourself",
         "Say who you are, once, before anything that writes. Leave `name` out to get a new name, "
         "or to be the agent this session already is; give the name you had to come back as the "
-        "same agent. From then on you act as that agent: your claims, answers and remarks carry "
+        "same agent. From then on you act as that agent: your claims, answers and comments carry "
         "its name. Next: ready or claim.",
         (
             ToolParameter("name", "your name, such as brisk-otter; left out, one is made up"),
@@ -226,8 +226,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "review",
         "review.threads",
-        "Read remarks on the code",
-        "List the remarks of reviewers on the changes of a phase, each with its replies, oldest "
+        "Read comments on the code",
+        "List the comments of reviewers on the changes of a phase, each with its replies, oldest "
         "first. Use it when you work on a phase that was reviewed. Next: change the code, then "
         "resolve.",
         (
@@ -245,8 +245,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "comment",
         "review.add",
-        "Remark on a line of code",
-        "Leave a remark at a line of a phase's changes, as a reviewer does, or reply to one by "
+        "Comment on a line of code",
+        "Leave a comment at a line of a phase's changes, as a reviewer does, or reply to one by "
         "giving it as `in_reply_to` with the same place. Say what is wrong and what would be "
         "right.",
         (
@@ -254,9 +254,9 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("file_path", "the file, from the repository's root on"),
             ToolParameter("line_number", "the line; of a removed line, its number before"),
             ToolParameter("line_type", "whether the change added the line, removed it, or left it"),
-            ToolParameter("body", "your remark"),
+            ToolParameter("body", "your comment"),
             ToolParameter(
-                "parent_comment", "the id of the remark you reply to", alias="in_reply_to"
+                "parent_comment", "the id of the comment you reply to", alias="in_reply_to"
             ),
         ),
         agent_parameter="author",
@@ -264,10 +264,10 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "resolve",
         "review.resolve",
-        "Mark a remark as dealt with",
-        "Mark a remark and its replies as dealt with, once the code is changed or the question is "
+        "Mark a comment as dealt with",
+        "Mark a comment and its replies as dealt with, once the code is changed or the question is "
         "answered.",
-        (ToolParameter("comment_id", "the id of the remark", alias="comment"),),
+        (ToolParameter("comment_id", "the id of the comment", alias="comment"),),
         repeatable=True,
     ),
     Tool(

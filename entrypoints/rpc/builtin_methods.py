@@ -1,4 +1,4 @@
-"""The methods that only the server has, besides those of the table."""
+"""The methods of the server itself, besides those of the table."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter
 

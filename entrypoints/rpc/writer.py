@@ -1,27 +1,27 @@
 """Writes messages to the client, one at a time, from any thread.
 
-The contract for the language server, or anything else that lives inside the server:
+The contract for the language server, or any other part inside the server:
 
 - On `initialize` the server imports `herdbook.entrypoints.lsp.server` and makes
-  `Language(here, writer)` with a `MessageWriter`. `here` is an `AppContext` whose stores stay
-  open: use `here.read` and `here.run` as any command does, from any thread. What it knows of git
-  and of settings is from that moment; `writer.here()` gives one that knows what holds now, and
-  costs next to nothing.
+  `LanguageServer(here, writer)` with a `MessageWriter`. `here` is an `AppContext` whose stores stay
+  open: use `here.read` and `here.run` as any command does, from any thread. Its git facts and
+  settings are from that moment; `writer.here()` gives a context with the current ones, and costs
+  next to nothing.
 - `writer.notify(method, params)` sends a notification; None stands for no parameters. It may be
   called from any thread. It waits while the client reads nothing, and does nothing once the client
   is gone (`writer.gone`).
 - `writer.request(method, params)` sends a request under an id of our own and gives a
   `concurrent.futures.Future`. Its result is the client's `result`; its exception is an
   `messages.RpcError` with the client's `code`, `message` and `data`, or `CancelledError` when the
-  server ends first. Never wait for it in `notice` or while holding a lock that `notice` takes: the
-  thread that calls `notice` is the one that reads the answer.
+  server ends first. Never wait for it in `handle_notification`, or while holding a lock that
+  `handle_notification` takes: the thread that calls that is the one that reads the answer.
 - `language.methods[name](params)` is called in a worker thread for a request, several at once.
   What it returns is the result. It may raise a `HerdbookError`, which gets its own code, or an
   `RpcError` with any code. Anything else is answered as a defect, without its traceback.
-- `language.notice(name, params)` is called for a notification, in the order in which messages came
-  and before the next one is read, so it must be quick; what it raises is logged.
+- `language.handle_notification(name, params)` is called for a notification, in the order in which
+  messages came and before the next one is read, so it must be quick; what it raises is logged.
 - `params` are what the client sent: a dict, a list, or None where there were none.
-- `language.close()` is called once, when nothing else will be; all threads it began end there.
+- `language.close()` is called once, after all other calls; it ends all threads that were started.
 """
 
 import os

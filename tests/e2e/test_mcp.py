@@ -97,11 +97,11 @@ def test_two_agents_live_the_life_of_tasks_with_nothing_but_tools(
     lynx.does("message", content="gladly", to="otter", in_reply_to=wanted["id"])
     assert lynx.does("inbox")["messages"] == []
     place = {"phase": phase, "file_path": "parser.py", "line_number": 7, "line_type": "added"}
-    remark = lynx.does("comment", **place, body="off by one")
-    otter.does("comment", **place, body="indeed", in_reply_to=remark["id"])
+    comment = lynx.does("comment", **place, body="off by one")
+    otter.does("comment", **place, body="indeed", in_reply_to=comment["id"])
     (thread,) = otter.does("review", phase=phase, resolved=False)["threads"]
     assert [thread["first"]["author"], thread["replies"][0]["author"]] == ["lynx", "otter"]
-    assert otter.does("resolve", comment=remark["id"])["resolved"] is True
+    assert otter.does("resolve", comment=comment["id"])["resolved"] is True
 
     otter.does("note", task="write parser", actions="by hand", outcome="it works")
     assert otter.does("recall", text="parser by hand")["searched"] >= 1

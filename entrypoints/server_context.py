@@ -1,8 +1,8 @@
-"""The context of a server: its stores stay open, and what changes around it is noticed.
+"""The context of a server: its stores stay open, and changes of its surroundings are noticed.
 
-A command looks at git, settings and stores once and is over. A server would look at all of it for
-every request, which costs ten times what most requests do; so it keeps what it saw for as long as
-the files it came from are the same.
+A command reads git, settings and stores once and ends. To read all of it for every request would
+cost a server ten times what most requests do; so it caches what it read for as long as the files it
+came from are unchanged.
 """
 
 import os
@@ -32,11 +32,11 @@ Key = tuple[str, str, Any, Any]
 
 FRESH_SECONDS = 0.001
 MOST_WARNINGS = 1_000
-"""So many different warnings are remembered, to say each once."""
+"""The number of different warnings that are remembered, to print each once."""
 
 
 class PooledStore:
-    """A store that is open, and how many use it."""
+    """An open store, and the number of its users."""
 
     def __init__(self, store: "Store", identity: FileIdentity | None) -> None:
         self.store = store
@@ -47,7 +47,7 @@ class PooledStore:
 
 
 class StorePool:
-    """Stores that stay open, each until another one lies at its place."""
+    """Stores that stay open, each until its file is replaced by another."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
@@ -55,7 +55,7 @@ class StorePool:
 
     @contextmanager
     def use(self, key: Key, open_store: "Callable[[], Store]") -> "Iterator[Store]":
-        """The store of a key, opened if it is not; nobody closes it while it is used."""
+        """The store of a key, opened if needed; it is not closed while it is used."""
         pooled = self._find(key) or self._open(key, open_store)
         try:
             yield pooled.store
@@ -63,9 +63,9 @@ class StorePool:
             self._release(pooled)
 
     def find(self, key: Key) -> "AbstractContextManager[Store] | None":
-        """The store of a key for somebody who only reads, if it is open.
+        """The store of a key for a reader, if it is open.
 
-        One that was there a moment ago counts as being there still.
+        A store whose file was checked a moment ago is not checked again.
         """
         now = time.monotonic()
         with self._mutex:
@@ -106,23 +106,23 @@ class StorePool:
         return known
 
     def _release(self, pooled: PooledStore) -> None:
-        """Use a store no longer."""
+        """End one use of a store."""
         with self._mutex:
             pooled.users -= 1
-            over = pooled.is_removed and not pooled.users
-        if over:
+            unused = pooled.is_removed and not pooled.users
+        if unused:
             pooled.store.close()
 
     def _close_when_unused(self, pooled: PooledStore) -> None:
-        """Close a store as soon as nobody is in it."""
+        """Close a store as soon as nobody uses it."""
         with self._mutex:
-            over = not pooled.is_removed and not pooled.users
+            unused = not pooled.is_removed and not pooled.users
             pooled.is_removed = True
-        if over:
+        if unused:
             pooled.store.close()
 
     def close(self) -> None:
-        """Close them all, each as soon as nobody is in it."""
+        """Close all stores, each as soon as nobody uses it."""
         with self._mutex:
             pooled, self._stores = list(self._stores.values()), {}
         for each in pooled:
@@ -144,7 +144,7 @@ class _Lease:
 
 
 class PooledStores:
-    """The stores of a workspace, from a pool in which they stay open."""
+    """The stores of a workspace, from a pool that keeps them open."""
 
     def __init__(self, workspace: Workspace, pool: StorePool) -> None:
         self._workspace = workspace
@@ -152,39 +152,39 @@ class PooledStores:
         self._keys: dict[StoreLocation, Key] = {}
 
     def hold(self) -> AbstractContextManager[None]:
-        """They are held anyway."""
+        """Do nothing: the pool keeps the stores open anyway."""
         return nullcontext()
 
     def open(self, area: Area, *, create: bool = False) -> "AbstractContextManager[Store]":
-        """Open the store of an area, or use the one that is open."""
+        """Open the store of an area, or use the open one."""
         return self.open_at(self._workspace.locate(area), create=create)
 
     def open_at(
-        self, place: StoreLocation, *, create: bool = False, verify: bool = False
+        self, location: StoreLocation, *, create: bool = False, verify: bool = False
     ) -> "AbstractContextManager[Store]":
-        """Open the store at a place, or use the one that is open."""
+        """Open the store at a location, or use the open one."""
         return self._pool.use(
-            self._key(place),
-            lambda: self._workspace.open_store(place, create=create, verify=verify),
+            self._key(location),
+            lambda: self._workspace.open_store(location, create=create, verify=verify),
         )
 
     def find(self, area: Area) -> "AbstractContextManager[Store] | None":
         """The store of an area, if it is open."""
         return self._pool.find(self._key(self._workspace.locate(area)))
 
-    def _key(self, place: StoreLocation) -> Key:
-        key = self._keys.get(place)
+    def _key(self, location: StoreLocation) -> Key:
+        key = self._keys.get(location)
         if key is None:
             limits = self._workspace.setting("size_limit"), self._workspace.setting("patience")
-            key = self._keys[place] = place.url, str(place.area), *limits
+            key = self._keys[location] = location.url, str(location.area), *limits
         return key
 
 
 class ServerContext:
-    """Gives the context of each call to a server that works for a folder.
+    """Gives a server of a folder the context of each call.
 
-    All calls share a workspace, which is looked at again when a file it came from has changed, and
-    the stores, which stay open.
+    All calls share the workspace, which is read again when a file it came from has changed, and the
+    stores, which stay open.
     """
 
     def __init__(
@@ -207,36 +207,36 @@ class ServerContext:
         self._warn = warn or self._print_once
 
     def call(self, agent_name: str | None = None, session: str | None = None) -> AppContext:
-        """The context of one call, by the agent and in the session that are named, if any."""
+        """The context of one call, by the named agent and in the named session, if any."""
         stores, workspace = self._current()
         identity = Identity(workspace, agent_name, session)
         return AppContext(workspace, stores, identity, warn=self._warn)
 
     def _current(self) -> tuple[PooledStores, Workspace]:
-        """The folder as it is: as last seen, if nothing that was looked at has changed.
+        """The current workspace and stores: the cached ones if no watched file has changed.
 
-        Calls that come at once share a look.
+        Calls that come at once share a check.
         """
-        seen, now = self._cache, time.monotonic()
-        if seen is not None and now < self._until:
-            return seen[:2]
-        if seen is not None and seen[3] == [_file_stamp(path) for path in seen[2]]:
+        cache, now = self._cache, time.monotonic()
+        if cache is not None and now < self._until:
+            return cache[:2]
+        if cache is not None and cache[3] == [_file_stamp(path) for path in cache[2]]:
             self._until = now + FRESH_SECONDS
-            return seen[:2]
+            return cache[:2]
         with self._mutex:
             watched = _watched_files(self._workspace())
-            marks = list(map(_file_stamp, watched or ()))
-            # Looked at after the marks, so that what changes in between is seen the next time.
+            stamps = list(map(_file_stamp, watched or ()))
+            # Read after the stamps, so that a change in between is noticed the next time.
             workspace = self._workspace()
             stores = PooledStores(workspace, self._pool)
-            self._cache = None if watched is None else (stores, workspace, watched, marks)
+            self._cache = None if watched is None else (stores, workspace, watched, stamps)
         return stores, workspace
 
     def _workspace(self) -> Workspace:
         return Workspace(self._folder, self._variables, self._arguments)
 
     def _print_once(self, sentence: str) -> None:
-        """Say something once, where people who start servers look."""
+        """Print a warning to standard error, each one once."""
         if sentence not in self._printed and len(self._printed) < MOST_WARNINGS:
             self._printed.add(sentence)
             print(f"herdbook: {sentence}", file=sys.stderr, flush=True)
@@ -247,7 +247,7 @@ class ServerContext:
 
 
 def _watched_files(workspace: Workspace) -> list[str] | None:
-    """The files by which a change shows; None outside a repository, where one may come to be."""
+    """The files that show a change; None outside a repository, which may be created."""
     facts = workspace.facts
     if facts is None:
         return None
@@ -273,7 +273,7 @@ def _file_stamp(path: str) -> tuple[int, int, int] | None:
 
 
 def _file_identity(url: str) -> FileIdentity | None:
-    """Which file or folder lies there; None for what is none, or not there."""
+    """The identity of the file or folder of a store; None for a server, or if it is missing."""
     path = _path(url)
     if path is None:
         return None

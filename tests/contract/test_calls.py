@@ -110,7 +110,9 @@ def test_who_acts_is_found_out_once_per_transaction(
     asked: list[object] = []
     acting = agent_lifecycle.find_acting_agent
     monkeypatch.setattr(
-        agent_lifecycle, "acting", lambda uow, *words: (asked.append(uow), acting(uow, *words))[1]
+        agent_lifecycle,
+        "find_acting_agent",
+        lambda uow, *words: (asked.append(uow), acting(uow, *words))[1],
     )
     person("done")
     assert len(asked) == counts.counts["writes"] + counts.counts["reads"] == 1

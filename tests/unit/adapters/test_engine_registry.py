@@ -72,7 +72,7 @@ def test_one_line_adds_an_engine_to_the_settings(toy: str, setting: str, tmp_pat
         place = here.locate(Area.WORK)
         assert place.scheme == "toy"
         assert not here.store_exists(place)
-        with here.open_at(place, create=True) as store:
+        with here.open_store(place, create=True) as store:
             assert store.url == place.url
         assert here.store_exists(place)
         assert here.probe(place).exists

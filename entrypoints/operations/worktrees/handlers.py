@@ -94,8 +94,8 @@ def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
         chosen,
         within,
         lambda: _archive(here, there, chosen.worktree_id or ""),
-        stands_in=here.workspace.folder.resolve(),
-        shown=text_of(chosen.path),
+        cwd=here.workspace.folder.resolve(),
+        display_path=text_of(chosen.path),
         force=force,
     )
     return {**_gone(chosen.worktree_id, chosen.path, chosen.branch, within), "archived": archived}

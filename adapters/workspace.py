@@ -481,10 +481,14 @@ def _real_store_path(url: str) -> Path:
 
 
 def _exists(path: Path) -> bool:
+    """Whether something is at a path; a link that leads nowhere is something, and is refused."""
     try:
-        return path.exists()
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError as error:
         raise StoreUnavailable(str(path), error.strerror or str(error)) from error
+    return True
 
 
 def _make_store_folder(folder: Path) -> None:

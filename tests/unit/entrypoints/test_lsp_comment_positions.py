@@ -15,6 +15,7 @@ from herdbook.entrypoints.lsp.comment_positions import (
 )
 from herdbook.entrypoints.lsp.line_matching import match_lines
 from herdbook.entrypoints.lsp.positions import Point, content, split_lines
+from tests.cases import for_each
 
 ENDS = ("\n", "\r\n", "\r")
 
@@ -138,7 +139,7 @@ def _marked(text: str, line: int, start: Point, end: Point, new: str) -> Mark:
     return move_mark(Mark(line), lines, edit_range(lines, start, end, new))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "start", "end", "new", "expected"),
     [
         pytest.param(

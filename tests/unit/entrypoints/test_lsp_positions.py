@@ -13,6 +13,7 @@ from herdbook.entrypoints.lsp.positions import (
     split_lines,
     units,
 )
+from tests.cases import for_each
 
 CHARACTERS = st.sampled_from(["a", "\r", "\n", "\r\n", "ä", "→", "🐄", "\ud83d", "\u2028", "\f"])
 TEXTS = st.lists(CHARACTERS, max_size=12).map("".join)
@@ -63,7 +64,7 @@ def test_what_lies_behind_an_end_is_that_end() -> None:
     assert point([""], 0, 5, Encoding.UTF8) == Point(0, 0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "number", "line"),
     [
         ("", 1, 0),

@@ -10,6 +10,7 @@ from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp.client_session import ClientSession, folder_of
 from herdbook.entrypoints.operations.servers import mcp as servers_mcp
+from tests.cases import for_each
 
 
 def caller(folder: Path = Path(), **variables: str) -> ClientSession:
@@ -24,7 +25,7 @@ def test_a_root_is_a_folder_of_this_machine(tmp_path: Path) -> None:
     assert folder_of(folder.as_uri().replace("file:///", "file://localhost/")) == folder
 
 
-@pytest.mark.parametrize(
+@for_each(
     "uri",
     [
         "https://example.com/src/app",

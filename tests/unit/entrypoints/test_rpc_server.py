@@ -23,6 +23,7 @@ from herdbook.entrypoints.rpc.writer import MessageWriter
 from herdbook.entrypoints.server_context import ServerContext
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.services import crud
+from tests.cases import for_each
 
 SECONDS = 30
 
@@ -203,9 +204,7 @@ def test_an_editor_is_asked_in_turn(herd: Client, language: list[LanguageServer]
         language[0].future.result(SECONDS)
 
 
-@pytest.mark.parametrize(
-    ("params", "said"), [(None, {}), ([], {"params": []}), ({}, {"params": {}})]
-)
+@for_each(("params", "said"), [(None, {}), ([], {"params": []}), ({}, {"params": {}})])
 def test_what_has_no_parameters_says_nothing_of_them(params: Any, said: dict[str, Any]) -> None:
     """JSON-RPC leaves them out; it knows no null in their place."""
     reading, writing = os.pipe()

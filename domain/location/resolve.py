@@ -32,7 +32,7 @@ class RepositoryPaths(NamedTuple):
 
     `repository` is the root of the main worktree, or the git directory of a bare repository, and
     `git` the git directory that all worktrees share. Outside a repository these and `worktree` are
-    None; inside a bare one, `worktree` is None. `doubt` says why a repository or worktree that
+    None; inside a bare one, `worktree` is None. `problem` says why a repository or worktree that
     exists was not accepted.
     """
 

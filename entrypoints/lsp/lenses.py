@@ -102,7 +102,7 @@ class Lenses:
             return self._known
 
     def _is_outdated(self, load: "Future[list[AgentChanges]]") -> bool:
-        """Whether something has changed since a load began, which it may have missed."""
+        """Whether something has changed since a load merge_base, which it may have missed."""
         return load.running() and self._begun != self._forgotten
 
     def _load(self) -> list[AgentChanges]:
@@ -119,12 +119,12 @@ class Lenses:
         assignments = here.read(Area.WORK, editor_comments.agent_assignments)
         if here.workspace.facts is None or not assignments:
             return []
-        listed = [
+        usable = [
             each for each in worktrees.list_worktrees(here.workspace.facts) if each.prunable is None
         ]
-        known = [each for each in listed if each.worktree_id is not None]
+        known = [each for each in usable if each.worktree_id is not None]
         trees = {each.worktree_id: each for each in known if each.head and not each.is_bare}
-        trunk = _trunk_commit(here, listed)
+        trunk = _trunk_commit(here, usable)
         changed: dict[tuple[str, str | None], frozenset[str]] = {}
         found = []
         for assignment in assignments:
@@ -143,9 +143,13 @@ class Lenses:
         head = tree.head or ""
         committed = self._diffs.get((base or "", head))
         if committed is None:
-            began = None if base is None else changes.merge_base(tree.path, base, head, variables)
+            merge_base = (
+                None if base is None else changes.merge_base(tree.path, base, head, variables)
+            )
             paths = (
-                None if began is None else changes.changed_paths(tree.path, began, head, variables)
+                None
+                if merge_base is None
+                else changes.changed_paths(tree.path, merge_base, head, variables)
             )
             committed = paths or frozenset()
             if len(self._diffs) >= MOST_DIFFS:
@@ -175,12 +179,12 @@ def _base_commit(here: AppContext, tree: GitWorktree, assignment: AgentAssignmen
     return changes.commit_of(tree.path, f"refs/heads/{branch}", here.workspace.variables)
 
 
-def _trunk_commit(here: AppContext, listed: list[GitWorktree]) -> str | None:
+def _trunk_commit(here: AppContext, trees: list[GitWorktree]) -> str | None:
     """The commit that branches are compared with: the HEAD of origin, else of the repository."""
     if here.workspace.facts is None:
         return None
     folder = folder_for_git(here.workspace.facts)
-    for name in (*TRUNKS, *(each.head for each in listed[:1] if each.head), "main-worktree/HEAD"):
+    for name in (*TRUNKS, *(each.head for each in trees[:1] if each.head), "main-worktree/HEAD"):
         commit = changes.commit_of(folder, name, here.workspace.variables)
         if commit is not None:
             return commit

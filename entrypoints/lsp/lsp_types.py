@@ -62,5 +62,5 @@ def path_of(uri: str) -> str | None:
 
 
 def uri_of(path: str) -> str:
-    """The URI of a path, whatever bytes it is made of."""
+    """The URI of a path; any bytes are possible."""
     return f"file://{quote_from_bytes(os.fsencode(path))}"

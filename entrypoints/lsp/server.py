@@ -81,15 +81,15 @@ class LanguageServer:
             session.close()
 
     def _initialize(self, params: Any) -> dict[str, Any]:
-        guest = initialize.editor_info(params)
-        self._buffers.encoding = guest.encoding
-        self._refreshes = guest.refreshes_lenses
-        self._hides_errors = guest.hides_errors
-        for folder in guest.folders:
+        editor = initialize.editor_info(params)
+        self._buffers.encoding = editor.encoding
+        self._refreshes = editor.refreshes_lenses
+        self._hides_errors = editor.hides_errors
+        for folder in editor.folders:
             self._add_folder(folder)
         if not self._sessions:
             self._add_folder(None)
-        return initialize.initialize_result(guest.encoding)
+        return initialize.initialize_result(editor.encoding)
 
     def _initialized(self, _: Any) -> None:
         for session in self._sessions.values():

@@ -65,7 +65,7 @@ class Dispatcher:
                 ticket.stop = threading.Event()
         except RpcError as error:
             ticket.refusal = error
-        except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
             ticket.refusal = internal_errors.report_defect(error)
         return AcceptedMessage(self, ticket, None)
 
@@ -220,7 +220,7 @@ class AcceptedMessage:
             response = messages.error_response(request.id, error)
         except HerdbookError as error:
             response = messages.error_response(request.id, to_rpc_error(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
             response = messages.error_response(request.id, internal_errors.report_defect(error))
         finally:
             # Before the answer is out: the client may use the id again as soon as it has it.

@@ -59,6 +59,6 @@ def _awaited(
             here.workspace.space(Area.WORK),
             question,
             key,
-            stop=lambda: here.enough() or time.monotonic() >= end,
+            stop=lambda: here.should_stop() or time.monotonic() >= end,
             sleep=here.pause,
         )

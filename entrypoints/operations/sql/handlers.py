@@ -29,8 +29,8 @@ def shell(here: AppContext, *, area: str, write: bool) -> dict[str, Any]:
 
 
 def _url(here: AppContext, area: str) -> str:
-    place = here.workspace.place(Area(area))
+    place = here.workspace.locate(Area(area))
     for note in place.notes:
         here.warn(note)
-    here.workspace.is_there(place)  # or refused: engines open whatever lies there
+    here.workspace.store_exists(place)  # or refused: engines open whatever lies there
     return place.url

@@ -116,7 +116,7 @@ def perform(me: Me, claim: ClaimAnswer, *, asks: bool) -> bool:
     attend(me, lambda: _over(me, end), claim)
     commit_hash = commit(me, task_id, name)
     try:
-        plan_handlers.done(
+        plan_handlers.complete(
             me.here, task=task_id, fence=claim["fence"], summary=f"see {commit_hash[:12]}"
         )
     except StaleFence as error:

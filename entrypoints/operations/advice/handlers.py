@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from herdbook.domain.record.setup_advice import Advice, TrackRecord
 
 
-class Wanted(NamedTuple):
+class AdviceTarget(NamedTuple):
     """What setups are wanted for: a project by its names, a language, or neither."""
 
     names: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ def recall(here: AppContext, *, text: str, project: str | None, limit: int) -> R
 
 def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
     """Rank the setups for the next project, for a folder or a language."""
-    wanted = _wanted(here, goal)
+    wanted = _resolve_goal(here, goal)
     spool_flush.flush_if_any(here)
     found = here.read(
         Area.RECORD,
@@ -78,14 +78,16 @@ def names_of(here: AppContext) -> tuple[str, ...]:
     )
 
 
-def _wanted(here: AppContext, text: str | None) -> Wanted:
+def _resolve_goal(here: AppContext, text: str | None) -> AdviceTarget:
     if text is None:
-        return Wanted()
+        return AdviceTarget()
     # A language is meant even where a folder has its name; `./go` is always the folder.
     language = find_language(text)
     if language is not None:
         spoken = _language(here)
-        return Wanted((), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken))
+        return AdviceTarget(
+            (), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken)
+        )
     try:
         path = (here.workspace.folder / text).resolve(strict=True)
         there = AppContext.at(
@@ -93,7 +95,7 @@ def _wanted(here: AppContext, text: str | None) -> Wanted:
             here.workspace.variables,
             here.workspace.arguments,
         )
-        return Wanted(names_of(there), _language(there))
+        return AdviceTarget(names_of(there), _language(there))
     except (OSError, ValueError) as error:
         if isinstance(error, HerdbookError):
             raise

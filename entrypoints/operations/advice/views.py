@@ -21,9 +21,9 @@ def advise(answer: dict[str, Any]) -> str:
     """The verdict in words, the setups with their numbers, and the strongest words on each."""
     if not answer["setups"]:
         lines = [_about(answer), "too little data: the record holds no work of any setup yet"]
-        return "\n".join(lines + _passed_over(answer))
+        return "\n".join(lines + _skipped_sources(answer))
     rows = [_setup(each) for each in answer["setups"]]
-    lines = [f"{_about(answer)}: {plain(answer['words'])}", *_passed_over(answer)]
+    lines = [f"{_about(answer)}: {plain(answer['words'])}", *_skipped_sources(answer)]
     lines += ["", table(HEADER, rows), ""]
     for each in answer["setups"]:
         lines += _evidence(each)
@@ -34,7 +34,7 @@ def _about(answer: dict[str, Any]) -> str:
     return f"by {plain(answer['scope'])}"
 
 
-def _passed_over(answer: dict[str, Any]) -> list[str]:
+def _skipped_sources(answer: dict[str, Any]) -> list[str]:
     return [f"not by {plain(each)}" for each in answer["passed_over"]]
 
 

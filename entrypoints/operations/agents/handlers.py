@@ -88,7 +88,7 @@ def introduce(
     )
 
 
-def crashed(here: AppContext) -> list[Agent]:
+def find_crashed(here: AppContext) -> list[Agent]:
     """Find the agents of this host whose processes are gone; what they held is free again."""
     return here.run(Area.WORK, agent_lifecycle.find_crashed, here.workspace.host, process_start)
 

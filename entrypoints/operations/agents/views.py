@@ -26,7 +26,7 @@ def waiting(answer: list[dict[str, Any]]) -> str:
     return table(("AGENT", "INITIATIVE", "TASK", "ASKS"), rows)
 
 
-def piece(answer: dict[str, Any]) -> str:
+def log_chunk(answer: dict[str, Any]) -> str:
     """What an agent printed, as it printed it, without what a terminal would obey."""
     lines: list[str] = answer["content"].splitlines()
     return "\n".join(plain(line) for line in lines)

@@ -28,7 +28,7 @@ def mermaid(answer: dict[str, Any]) -> str:
     """The plan as a Mermaid flowchart."""
     if not answer["tasks"]:
         return 'flowchart LR\n  nothing["nothing is left to do"]'
-    named = _named(answer)
+    named = _node_names(answer)
     lines = ["flowchart LR"]
     for phase, tasks in _by_phase(answer):
         indent = "  "
@@ -52,7 +52,7 @@ def mermaid(answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def mermaid_draws(text: str) -> bool:
+def fits_mermaid(text: str) -> bool:
     """Whether Mermaid draws a chart of this size without being told to."""
     arrows = sum("-->" in line or "==>" in line for line in text.splitlines())
     return arrows < MERMAID_ARROWS and len(text) <= MERMAID_TEXT
@@ -60,7 +60,7 @@ def mermaid_draws(text: str) -> bool:
 
 def dot(answer: dict[str, Any]) -> str:
     """The plan as a DOT digraph; phases are clusters, and arrows between them lead edge to edge."""
-    named = _named(answer)
+    named = _node_names(answer)
     lines = [
         "digraph plan {",
         "  compound=true;",
@@ -96,10 +96,10 @@ def dot(answer: dict[str, Any]) -> str:
 def mermaid_text(text: str) -> str:
     """A name between Mermaid's quotes: no quote, entity, tag, comment, list or emphasis."""
 
-    def coded(found: re.Match[str]) -> str:
+    def encode(found: re.Match[str]) -> str:
         return f"#{ord(found[0])};"
 
-    shown = _SPECIAL.sub(coded, plain(text))
+    shown = _SPECIAL.sub(encode, plain(text))
     return _LIST.sub(lambda found: f"{found[1]}#{ord(found[2])};", shown)
 
 
@@ -109,7 +109,7 @@ def dot_text(text: str, behind: str = "") -> str:
     return f'"{shown}{behind}"'
 
 
-def _named(answer: dict[str, Any]) -> dict[str, str]:
+def _node_names(answer: dict[str, Any]) -> dict[str, str]:
     """Short names for tasks and phases that no language takes for a word of its own."""
     tasks = {task["id"]: f"t{at}" for at, task in enumerate(answer["tasks"], start=1)}
     return tasks | {phase["id"]: f"p{at}" for at, phase in enumerate(answer["phases"], start=1)}

@@ -25,12 +25,12 @@ def board(
 ) -> dict[str, Any] | Iterator[dict[str, Any]]:
     """The plan by state; watched, once now and again after every change."""
     if watch:
-        return _watched(here, initiative)
+        return _watch(here, initiative)
     answer: dict[str, Any] = here.read(Area.WORK, _board, initiative)
     return answer
 
 
-def _watched(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
+def _watch(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
     import gc  # noqa: PLC0415
     import time  # noqa: PLC0415
 
@@ -59,7 +59,7 @@ def _board(uow: UnitOfWork, initiative: str | None) -> dict[str, Any]:
         "seq": found.seq,
         "now": found.now.isoformat(),
         "tasks": _totals(found),
-        "initiatives": [_goal(each, found.now) for each in found.goals],
+        "initiatives": [_initiative_data(each, found.now) for each in found.goals],
         "more_initiatives": found.more_goals,
         "closed_initiatives": found.closed,
         "unseen_tasks": found.unseen,
@@ -75,7 +75,7 @@ def _totals(found: Board) -> dict[str, int]:
     return totals
 
 
-def _goal(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
+def _initiative_data(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
     initiative, path = goal.initiative, goal.critical_path
     marked = frozenset(task.id for task in path or ())
     return {
@@ -83,7 +83,7 @@ def _goal(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
         "name": initiative.name if initiative else None,
         "status": initiative.status if initiative else None,
         "execution_mode": initiative.execution_mode if initiative else None,
-        "phases": [_stage(each, marked, now) for each in goal.stages],
+        "phases": [_phase_data(each, marked, now) for each in goal.stages],
         "more_phases": goal.more_stages,
         "critical_path": (
             None if path is None else [{"id": each.id, "name": each.name} for each in path]
@@ -91,7 +91,7 @@ def _goal(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
     }
 
 
-def _stage(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+def _phase_data(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str, Any]:
     phase = stage.phase
     return {
         "id": phase.id if phase else None,
@@ -103,7 +103,7 @@ def _stage(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str
         "tasks": {
             state: {
                 "total": lane.total,
-                "shown": [_card(card, marked, now) for card in lane.cards],
+                "shown": [_card_data(card, marked, now) for card in lane.cards],
             }
             for state, lane in stage.lanes.items()
             if lane.total
@@ -111,7 +111,7 @@ def _stage(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str
     }
 
 
-def _card(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+def _card_data(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
     task, holder, until = card.task, card.holder, card.lease_until
     return {
         "id": task.id,
@@ -140,7 +140,7 @@ def plan(
         from herdbook.entrypoints.operations.board import graph_documents  # noqa: PLC0415
 
         answer["text"] = (graph_documents.mermaid if mermaid else graph_documents.dot)(answer)
-        if mermaid and not graph_documents.mermaid_draws(answer["text"]):
+        if mermaid and not graph_documents.fits_mermaid(answer["text"]):
             here.warn(
                 "this chart has more arrows or text than Mermaid draws unless it is told to; "
                 "ask for one initiative or one phase, or for --dot"

@@ -68,7 +68,7 @@ def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
         name = "without a phase" if phase["id"] is None else plain(phase["name"])
         said = f"  {phase['status']}, " if phase["status"] else "  "
         spans: list[Span] = [(f"  {name}", "bold"), (f"{said}{done} of {total} done", "dim")]
-        open_ = [plain(each["name"]) for each in phase["waits_for"] if not _over(each)]
+        open_ = [plain(each["name"]) for each in phase["waits_for"] if not _is_completed(each)]
         if open_:
             spans.append((f", after {_list(open_)}", "dim"))
         yield spans
@@ -78,7 +78,7 @@ def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
     broadest = max((width(_name(card)) for card in shown), default=0)
     for state, lane in tasks.items():
         if state == "completed":
-            yield _completed(lane)
+            yield _completed_lane(lane)
             continue
         word = state
         for card in lane["shown"]:
@@ -90,7 +90,7 @@ def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
             yield [_lane(word, state), (f"  and {rest} more", "dim")]
 
 
-def _over(phase: Data) -> bool:
+def _is_completed(phase: Data) -> bool:
     return bool(phase["status"] == "completed")
 
 
@@ -130,11 +130,11 @@ def _detail(card: Data, state: str, phase_id: str | None, now: datetime) -> Iter
             else:
                 yield f", lease over for {duration(-left)}", STYLES["blocked"]
     elif card["waits_for"] or card["waits_for_more"]:
-        named = list(_awaited(card["waits_for"], phase_id))
+        named = list(_blocker_names(card["waits_for"], phase_id))
         yield f"  for {_list(named, card['waits_for_more'])}", "dim"
 
 
-def _awaited(awaited: list[Data], phase_id: str | None) -> Iterator[str]:
+def _blocker_names(awaited: list[Data], phase_id: str | None) -> Iterator[str]:
     """The names of tasks; what keeps the whole phase waiting only where there is no task."""
     tasks = [plain(each["name"]) for each in awaited if each["kind"] == "task"]
     yield from tasks
@@ -148,7 +148,7 @@ def _list(names: list[str], more: int = 0) -> str:
     return ", ".join([*names[:NAMED], *([f"+{more}"] if more else [])])
 
 
-def _completed(lane: Data) -> Line:
+def _completed_lane(lane: Data) -> Line:
     names = [_name(card) for card in lane["shown"]]
     said = f"  {lane['total']}{'; last: ' if names else ''}{', '.join(names)}"
     return [_lane("completed", "completed"), (said, "dim")]

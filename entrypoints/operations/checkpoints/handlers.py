@@ -31,7 +31,7 @@ def threads(here: AppContext, *, limit: int, after: str | None) -> list[dict[str
             "thread_id": thread.thread_id,
             "namespaces": thread.namespaces,
             "newest": thread.newest,
-            "at": _at(newest),
+            "at": _time_of(newest),
             **thread.sizes._asdict(),
         }
         for thread, newest in found
@@ -50,17 +50,17 @@ def list_(
         limit=limit,
         after=after,
     )
-    return [_listed(each.namespace, each.row, each.writes) for each in found]
+    return [_summary(each.namespace, each.row, each.writes) for each in found]
 
 
-def _listed(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
+def _summary(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
     values = decode_value_table(row.channels)
-    metadata = _map(preview(TaggedBytes(row.metadata_tag, row.metadata)))
+    metadata = _as_dict(preview(TaggedBytes(row.metadata_tag, row.metadata)))
     return {
         "checkpoint_id": decode_checkpoint_id(row.place),
         "namespace": namespace,
         "parent_id": None if row.parent is None else decode_checkpoint_id(row.parent),
-        "at": _at(row),
+        "at": _time_of(row),
         "step": as_json(metadata.get("step")),
         "source": as_json(metadata.get("source")),
         "channels": len(values.channels),
@@ -86,7 +86,7 @@ def show(
         if channel not in values:
             raise NotFound("channel", channel, f"there are {', '.join(values) or 'none'}")
         values = {channel: values[channel]}
-    listed = _listed(held.namespace, held.row, len(held.writes))
+    listed = _summary(held.namespace, held.row, len(held.writes))
     return {
         "thread_id": held.thread_id,
         **listed,
@@ -99,14 +99,14 @@ def show(
         },
         "metadata": as_json(preview(held.metadata)),
         "state": as_json(preview(held.state)),
-        "values": {name: _told(each) for name, each in values.items()},
+        "values": {name: _value_data(each) for name, each in values.items()},
         "writes": [
             {
                 "task_id": done.task_id,
                 "task_path": done.task_path,
                 "number": done.number,
                 "channel": done.channel,
-                **_told(done.value),
+                **_value_data(done.value),
             }
             for done in held.writes
         ],
@@ -114,7 +114,7 @@ def show(
     }
 
 
-def _told(value: TaggedBytes) -> dict[str, Any]:
+def _value_data(value: TaggedBytes) -> dict[str, Any]:
     return {"tag": value.tag, "bytes": len(value.data), "value": as_json(preview(value))}
 
 
@@ -140,8 +140,8 @@ def diff(
     alike = [name for name in names if before.values.get(name) == after.values.get(name)]
     return {
         "thread_id": before.thread_id,
-        "before": _listed(before.namespace, before.row, len(before.writes)),
-        "after": _listed(after.namespace, after.row, len(after.writes)),
+        "before": _summary(before.namespace, before.row, len(before.writes)),
+        "after": _summary(after.namespace, after.row, len(after.writes)),
         "metadata": _differences(preview(before.metadata), preview(after.metadata), limit),
         "channels": [_channel(before, after, name, limit) for name in names if name not in alike],
         "unchanged": alike,
@@ -161,22 +161,22 @@ def _channel(
     if one is None or other is None:
         value = preview(one or other or TaggedBytes("null", b""))
         found = Difference("", told["change"], *((None, value) if one is None else (value, None)))
-        return {**told, **_limited([found], limit)}
+        return {**told, **_first_differences([found], limit)}
     old, new = preview(one), preview(other)
     if is_opaque(old) or is_opaque(new):
         told["opaque"] = True
     answer = _differences(old, new, limit)
     if not answer["differences"]:  # the same to look at, and yet written in another way
         bytes_ = (preview_bytes(one.tag, one.data), preview_bytes(other.tag, other.data))
-        answer = _limited([Difference("", "changed", *bytes_)], limit)
+        answer = _first_differences([Difference("", "changed", *bytes_)], limit)
     return {**told, **answer}
 
 
 def _differences(before: Any, after: Any, limit: int) -> dict[str, Any]:
-    return _limited(differences(before, after), limit)
+    return _first_differences(differences(before, after), limit)
 
 
-def _limited(found: Any, limit: int) -> dict[str, Any]:
+def _first_differences(found: Any, limit: int) -> dict[str, Any]:
     """As many differences as are wanted, and how many more there are."""
     left = iter(found)
     first = list(islice(left, max(1, limit)))
@@ -203,15 +203,15 @@ def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
 
 def prune(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
     """Keep the newest checkpoint of each namespace of some threads."""
-    return _tidied(here, checkpoints_threads.prune, threads, preview=preview)
+    return _free_space(here, checkpoints_threads.prune, threads, preview=preview)
 
 
 def rm(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
     """Remove threads with all that is in them."""
-    return _tidied(here, checkpoints_threads.remove, threads, preview=preview)
+    return _free_space(here, checkpoints_threads.remove, threads, preview=preview)
 
 
-def _tidied(
+def _free_space(
     here: AppContext,
     use_case: Callable[[UnitOfWork, Sequence[str]], list[checkpoints_threads.FreedSpace]],
     names: Sequence[str],
@@ -242,12 +242,12 @@ def _tidied(
     }
 
 
-def _at(row: Checkpoint) -> str:
+def _time_of(row: Checkpoint) -> str:
     """When the graph made it; one that was taken over is kept since later."""
     state = TaggedBytes(row.state_tag, decompress(row.state, is_packed=row.state_packed))
-    made = _map(preview(state)).get("ts")
+    made = _as_dict(preview(state)).get("ts")
     return made if isinstance(made, str) else row.created_at.isoformat()
 
 
-def _map(shown: Any) -> dict[str, Any]:
+def _as_dict(shown: Any) -> dict[str, Any]:
     return shown if isinstance(shown, dict) else {}

@@ -22,7 +22,7 @@ def as_json(picture: Any) -> Any:
         case BytesPreview(kind, amount, digest):
             return {BYTES: amount, KIND: kind, DIGEST: digest}
         case dict():
-            return _named({key: as_json(value) for key, value in picture.items()})
+            return _text_keys({key: as_json(value) for key, value in picture.items()})
         case list() | tuple():
             return [as_json(each) for each in picture]
         case float() if not math.isfinite(picture):
@@ -30,7 +30,7 @@ def as_json(picture: Any) -> Any:
     return picture
 
 
-def _named(pairs: dict[Any, Any]) -> dict[str, Any]:
+def _text_keys(pairs: dict[Any, Any]) -> dict[str, Any]:
     """A map whose keys are texts; one that was something else may not hide another."""
     found = {key: value for key, value in pairs.items() if isinstance(key, str)}
     for key, value in pairs.items():

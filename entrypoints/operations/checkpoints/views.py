@@ -105,8 +105,8 @@ def _values(values: dict[str, Any]) -> list[str]:
 def diff(answer: dict[str, Any]) -> str:
     """Both checkpoints, then every place at which they differ under the name of its channel."""
     found = [
-        f"--- {_named(answer['before'])}",
-        f"+++ {_named(answer['after'])}",
+        f"--- {_checkpoint_title(answer['before'])}",
+        f"+++ {_checkpoint_title(answer['after'])}",
     ]
     found += _changes("metadata", answer["metadata"])
     for each in answer["channels"]:
@@ -136,7 +136,7 @@ def _changes(name: str, told: dict[str, Any]) -> list[str]:
     return found
 
 
-def _named(each: dict[str, Any]) -> str:
+def _checkpoint_title(each: dict[str, Any]) -> str:
     lane = f"  in {plain(each['namespace'])}" if each["namespace"] else ""
     return f"{plain(each['checkpoint_id'])}  step {_text(each['step'])}  {_at(each['at'])}{lane}"
 
@@ -161,7 +161,7 @@ def prune(answer: dict[str, Any]) -> str:
         for each in answer["threads"]
     ]
     header = ("THREAD", "REMOVED", "FREED", "KEPT", "LEFT")
-    return f"{table(header, rows)}\n{_freed(answer)}"
+    return f"{table(header, rows)}\n{_freed_space(answer)}"
 
 
 def rm(answer: dict[str, Any]) -> str:
@@ -175,10 +175,10 @@ def rm(answer: dict[str, Any]) -> str:
         )
         for each in answer["threads"]
     ]
-    return f"{table(('THREAD', 'CHECKPOINTS', 'WRITES', 'SIZE'), rows)}\n{_freed(answer)}"
+    return f"{table(('THREAD', 'CHECKPOINTS', 'WRITES', 'SIZE'), rows)}\n{_freed_space(answer)}"
 
 
-def _freed(answer: dict[str, Any]) -> str:
+def _freed_space(answer: dict[str, Any]) -> str:
     freed = answer["freed"]
     what = f"{_many(freed['checkpoints'], 'checkpoint')} and {_many(freed['writes'], 'write')}"
     if answer["preview"]:
@@ -186,7 +186,7 @@ def _freed(answer: dict[str, Any]) -> str:
     return f"removed {what}; {size(freed['bytes'])} in the store are free again"
 
 
-def imported(answer: dict[str, Any]) -> str:
+def import_report(answer: dict[str, Any]) -> str:
     """What came, what was there, what could not come, and how large it was and is."""
     failed = answer["failed"]
     added = f"{_many(answer['added'], 'checkpoint')} and {_many(answer['writes_added'], 'write')}"

@@ -39,17 +39,17 @@ def ask(
 
     asked = here.run(Area.WORK, inside)
     if wait is not None:
-        asked = _awaited(here, wait, messaging.find_answer, asked.id) or asked
+        asked = _wait_for(here, wait, messaging.find_answer, asked.id) or asked
     return asked
 
 
 def listen(here: AppContext, *, agent: str | None, wait: timedelta | None) -> Conversation | None:
     """The oldest question an agent has not answered; with `wait`, the next one that comes."""
     own = here.read(Area.WORK, lambda uow: agent_id(here, uow, agent))
-    return _awaited(here, wait or timedelta(0), messaging.listen, own)
+    return _wait_for(here, wait or timedelta(0), messaging.listen, own)
 
 
-def _awaited(
+def _wait_for(
     here: AppContext, wait: timedelta, question: Callable[..., R | None], key: str
 ) -> R | None:
     end = time.monotonic() + wait.total_seconds()

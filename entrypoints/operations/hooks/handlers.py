@@ -16,14 +16,14 @@ def install(
     here: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     """Let a coding agent or git call the hook; on a terminal the difference is shown first."""
-    return _done(here, target, project=project, user=user, preview=preview, uninstall=False)
+    return _change_hooks(here, target, project=project, user=user, preview=preview, uninstall=False)
 
 
 def uninstall(
     here: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     """Take the hook out again."""
-    return _done(here, target, project=project, user=user, preview=preview, uninstall=True)
+    return _change_hooks(here, target, project=project, user=user, preview=preview, uninstall=True)
 
 
 def spool(here: AppContext, *, event: str | None) -> dict[str, Any]:
@@ -37,19 +37,19 @@ def spool(here: AppContext, *, event: str | None) -> dict[str, Any]:
     return {}
 
 
-def _done(
+def _change_hooks(
     here: AppContext, target: str, *, project: bool, user: bool, preview: bool, uninstall: bool
 ) -> dict[str, Any]:
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
-    return carried_out(target, _plan(here, target, user=user, uninstall=uninstall), preview=preview)
+    return apply_plan(target, _plan(here, target, user=user, uninstall=uninstall), preview=preview)
 
 
-def carried_out(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
+def apply_plan(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
     """Show what a plan changes and make it so, if the person at the terminal, if any, agrees."""
     shown = [difference(each) for each in plan.changes]
     asked = bool(shown) and not preview and sys.stdin.isatty() and sys.stderr.isatty()
-    agreed = _agrees(shown) if asked else not preview
+    agreed = _confirm(shown) if asked else not preview
     if agreed:
         make(plan)
     return {
@@ -87,12 +87,12 @@ def _is_seen_by_git(here: AppContext, root: str, path: Path) -> bool:
     return ask_git(words, without_repository_variables(here.workspace.variables))[0] == 1
 
 
-def _agrees(shown: list[str]) -> bool:
+def _confirm(shown: list[str]) -> bool:
     """Whether the person at the terminal, who sees the difference, wants it."""
-    sys.stderr.write("\n".join([*map(_harmless, shown), "make this change? [y/N] "]))
+    sys.stderr.write("\n".join([*map(_plain_lines, shown), "make this change? [y/N] "]))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _harmless(text: str) -> str:
+def _plain_lines(text: str) -> str:
     return "\n".join(plain(line) for line in text.split("\n"))

@@ -5,7 +5,7 @@ from typing import Any
 from herdbook.entrypoints.cli.text import plain
 
 
-def changed(answer: dict[str, Any]) -> str:
+def changes(answer: dict[str, Any]) -> str:
     """The difference, whether it was made, and what to know about it."""
     unseen = [] if answer["asked"] else answer["changes"]
     lines = [plain(line) for each in unseen for line in each["difference"].split("\n")]
@@ -18,7 +18,7 @@ def changed(answer: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"note: {plain(each)}" for each in answer["notes"])])
 
 
-def nothing(answer: dict[str, Any]) -> str:
+def no_output(answer: dict[str, Any]) -> str:
     """A hook says nothing."""
     del answer
     return ""

@@ -75,25 +75,25 @@ def agent_name(here: AppContext, agent: str | None) -> str:
 
 def heartbeat(here: AppContext, *, task: str | None, fence: int | None, ttl: timedelta) -> Opening:
     """Keep a claimed task for longer."""
-    return _held(here, task, fence, claims.heartbeat, ttl=ttl)
+    return _write_claimed(here, task, fence, claims.heartbeat, ttl=ttl)
 
 
-def done(here: AppContext, *, task: str | None, fence: int | None, summary: str | None) -> Task:
+def complete(here: AppContext, *, task: str | None, fence: int | None, summary: str | None) -> Task:
     """Hand in a claimed task, or let a reviewed one pass."""
-    return _held(here, task, fence, claims.complete, summary=summary)
+    return _write_claimed(here, task, fence, claims.complete, summary=summary)
 
 
 def fail(here: AppContext, *, task: str | None, fence: int | None) -> Task:
     """Give a claimed task back because it did not work out."""
-    return _held(here, task, fence, claims.fail)
+    return _write_claimed(here, task, fence, claims.fail)
 
 
 def release(here: AppContext, *, task: str | None, fence: int | None) -> Task:
     """Give a claimed task back untried."""
-    return _held(here, task, fence, claims.release)
+    return _write_claimed(here, task, fence, claims.release)
 
 
-def _held(
+def _write_claimed(
     here: AppContext, task: str | None, fence: int | None, use_case: Callable[..., R], **more: Any
 ) -> R:
     def inside(uow: UnitOfWork) -> R:

@@ -30,10 +30,10 @@ def read(here: AppContext, *, file: str, format: str | None) -> ImportReport:  #
 def write(here: AppContext, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name
     """The whole plan, or one initiative of it, as text that can be edited and imported again."""
 
-    def asked(uow: UnitOfWork) -> Any:
+    def export(uow: UnitOfWork) -> Any:
         return export_plan(uow, crud.key_of(uow, INITIATIVES, initiative) if initiative else None)
 
-    return {"format": format, "text": WRITERS[format](here.read(Area.WORK, asked))}
+    return {"format": format, "text": WRITERS[format](here.read(Area.WORK, export))}
 
 
 def _content(path: Path) -> bytes:

@@ -23,7 +23,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 STATUS, JOURNAL, COMMUNICATION = ".agent/status.json", ".journal", "communication.json"
 
 
-class Exported(NamedTuple):
+class ProjectRecord(NamedTuple):
     """All that the record tells of one project."""
 
     project: str
@@ -33,22 +33,22 @@ class Exported(NamedTuple):
     activities: list[Activity]
 
 
-def exported(uow: UnitOfWork, project: str) -> Exported:
+def read_project(uow: UnitOfWork, project: str) -> ProjectRecord:
     """Read what is to be written: the project's rows, and where its agents stand."""
     commits = _of_project(uow, COMMITS, project)
     retrospectives = _of_project(uow, RETROSPECTIVES, project)
     activities = _of_project(uow, ACTIVITIES, project)
     agents = {each.agent for each in (*commits, *retrospectives, *activities)}
     standings = [uow.standings.of_agent(agent) for agent in sorted(agents)]
-    return Exported(project, standings, commits, retrospectives, activities)
+    return ProjectRecord(project, standings, commits, retrospectives, activities)
 
 
-def write(root: Path, told: Exported) -> list[Path]:
+def write(root: Path, told: ProjectRecord) -> list[Path]:
     """Write the files into a worktree, each at once or not at all; those that changed."""
     files = {root / STATUS: _json({"project": told.project, "agents": to_data(told.standings)})}
     communication = {"project": told.project, "retrospectives": to_data(told.retrospectives)}
     files[root / JOURNAL / COMMUNICATION] = _json(communication)
-    for day, text in days(told).items():
+    for day, text in journal_pages(told).items():
         files[root / JOURNAL / f"{day.isoformat()}.md"] = text
     for folder in {path.parent for path in files}:
         if folder.is_symlink():
@@ -61,7 +61,7 @@ def write(root: Path, told: Exported) -> list[Path]:
         raise StoreUnavailable(str(root), reason) from error
 
 
-def days(told: Exported) -> dict[date, str]:
+def journal_pages(told: ProjectRecord) -> dict[date, str]:
     """The journal of each day on which something happened, as Markdown."""
     lines: dict[date, list[tuple[datetime, str]]] = defaultdict(list)
     for commit in told.commits:

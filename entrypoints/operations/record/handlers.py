@@ -40,11 +40,11 @@ def grade(
     revision = _revision(here, commit)
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     if asks and (self is None or user is None):
-        self = _asked("the agent's own grade", self, grade=True)
-        user = _asked("your grade", user, grade=True)
+        self = _prompt("the agent's own grade", self, grade=True)
+        user = _prompt("your grade", user, grade=True)
         if self is not None and user is not None:
-            self_note = _asked("the agent's note", self_note)
-            user_note = _asked("your note", user_note)
+            self_note = _prompt("the agent's note", self_note)
+            user_note = _prompt("your note", user_note)
     spool_flush.flush_if_due(here)
     return here.run(
         Area.RECORD,
@@ -98,7 +98,7 @@ def add_activity(
     return here.run(
         Area.RECORD,
         grading.add_activity,
-        agent or _acting(here),
+        agent or _acting_agent_name(here),
         task,
         actions=actions or "",
         outcome=outcome or "",
@@ -126,14 +126,14 @@ def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
 
     `gently` ends well also where the store cannot be written: what waits goes on waiting.
     """
-    _settle(here)
+    _ignore_broken_repository(here)
     if if_due and not spool_flush.is_due(here):
         return {**spool_flush.as_answer(spool_flush.EMPTY), "exported": []}
     try:
         report, places = spool_flush.flush(here)
         written = [str(path) for path in _export(here, here)]
         for folder in places - {here.workspace.ground.worktree}:
-            written += [str(path) for path in _export_of(here, folder)]
+            written += [str(path) for path in _export_folder(here, folder)]
     except HerdbookError as error:
         if not gently:
             raise
@@ -144,13 +144,13 @@ def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
 
 def doctor(here: AppContext) -> dict[str, Any]:
     """What waits in the spool and why, what was set aside, and whether the record is in reach."""
-    _settle(here)
+    _ignore_broken_repository(here)
     waiting = spool.backlog()
     place = here.workspace.place(Area.RECORD)
     reason = None
     halted: list[str] = []
     try:
-        halted = here.read(Area.RECORD, _halted)
+        halted = here.read(Area.RECORD, _halted_agents)
     except HerdbookError as error:
         reason = str(error)
     failure = flush_notes.last_failure()
@@ -192,7 +192,7 @@ def _clocks_ahead(here: AppContext) -> list[dict[str, Any]]:
     return found
 
 
-def _settle(here: AppContext) -> None:
+def _ignore_broken_repository(here: AppContext) -> None:
     """Go on where git can make no sense of this folder: what waits has nothing to do with it."""
     try:
         _ = here.workspace.facts
@@ -200,7 +200,7 @@ def _settle(here: AppContext) -> None:
         here.workspace.disregard_repository(str(error))
 
 
-def _halted(uow: UnitOfWork) -> list[str]:
+def _halted_agents(uow: UnitOfWork) -> list[str]:
     return [each.agent for each in record_ingest.standings_with(uow) if not each.active]
 
 
@@ -217,10 +217,12 @@ def _export(here: AppContext, there: AppContext) -> list[Path]:
     project, root = there.workspace.repository_id, there.workspace.ground.worktree
     if project is None or root is None or not there.workspace.setting("exports"):
         return []
-    return export_files.write(Path(root), here.read(Area.RECORD, export_files.exported, project))
+    return export_files.write(
+        Path(root), here.read(Area.RECORD, export_files.read_project, project)
+    )
 
 
-def _export_of(here: AppContext, folder: str) -> list[Path]:
+def _export_folder(here: AppContext, folder: str) -> list[Path]:
     """Write the exports of another folder's worktree; trouble with it is a warning."""
     try:
         return _export(
@@ -239,7 +241,7 @@ def _sessions_waiting(here: AppContext) -> list[tuple[str, str]]:
     return list(here.read(Area.RECORD, question).items())
 
 
-def _acting(here: AppContext) -> str:
+def _acting_agent_name(here: AppContext) -> str:
     agent = here.read(Area.WORK, here.identity.agent)
     if agent is None:
         named = here.identity.agent_name
@@ -269,7 +271,7 @@ def _revision(here: AppContext, commit: str) -> history.Revision:
     return found
 
 
-def _asked(what: str, given: str | None, *, grade: bool = False) -> str | None:
+def _prompt(what: str, given: str | None, *, grade: bool = False) -> str | None:
     """Ask for one thing that was not given; an empty answer gives none."""
     if given is not None:
         return given

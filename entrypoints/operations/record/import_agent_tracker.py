@@ -20,7 +20,7 @@ def read(here: AppContext, *, file: str, words: str | None = None) -> dict[str, 
     """Add to the record what it lacks of an agent-tracker's database, which is only looked at."""
     database = here.workspace.folder / Path(file).expanduser()
     named = None if words is None else here.workspace.folder / Path(words).expanduser()
-    tracker, projects = told(here, database, named)
+    tracker, projects = read_database(here, database, named)
     report = here.run(Area.RECORD, import_tracker, tracker, projects)
     return {
         "source": str(database),
@@ -32,7 +32,7 @@ def read(here: AppContext, *, file: str, words: str | None = None) -> dict[str, 
     }
 
 
-def told(
+def read_database(
     here: AppContext, database: Path, words: Path | None = None
 ) -> tuple[TrackerContents, dict[str, str]]:
     """What a database tells, and which repositories its projects are."""

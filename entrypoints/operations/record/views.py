@@ -11,7 +11,7 @@ from herdbook.entrypoints.cli.text import duration, plain, size
 WIDEST = 60
 
 
-def graded(answer: dict[str, Any]) -> str:
+def grade(answer: dict[str, Any]) -> str:
     """What the grades did to the score."""
     said, now = answer["retrospective"], answer["standing"]
     agent, score = plain(now["agent"]), now["communication_score"]
@@ -64,7 +64,7 @@ def retrospectives(answer: Sequence[dict[str, Any]]) -> str:
     return table(("AT", "AGENT", "COMMIT", "SELF", "USER", "SCORE", "NOTE"), rows)
 
 
-def flushed(answer: dict[str, Any]) -> str:
+def flush(answer: dict[str, Any]) -> str:
     """How many events came into the record, and what did not."""
     lines = [f"{answer['applied']} events are in the record now"]
     if answer["doubled"]:

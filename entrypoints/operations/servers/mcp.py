@@ -25,7 +25,7 @@ def mcp(
     if action is not None:
         if target is None:
             raise InvalidValue("target", "say for which coding agent: claude-code, codex, cursor")
-        return _changed(here, action, target, project=project, user=user, preview=preview)
+        return _change_client(here, action, target, project=project, user=user, preview=preview)
     if project or user or preview:
         raise InvalidValue("action", "--project, --user and --preview go with install or uninstall")
     if sys.stdin.isatty():
@@ -44,26 +44,26 @@ def _serve(here: AppContext) -> None:
 
     gc.enable()  # unlike other commands this one goes on
     wire = os.dup(sys.stdout.fileno())
-    _away()
+    _redirect_output()
     try:
         from herdbook.entrypoints.cli.help_text import version  # noqa: PLC0415
         from herdbook.entrypoints.mcp.client_session import Caller  # noqa: PLC0415
 
         caller = Caller(here, here.warn)
-        _end_well(here, caller)
+        _handle_signals(here, caller)
         served = _server(caller, version().removeprefix("herdbook "))
         sys.stdout.flush()
         # The SDK takes the pipe for itself as soon as it runs, and sends what others print away.
         os.dup2(wire, sys.stdout.fileno())
         served.run("stdio")
     finally:
-        _away()
+        _redirect_output()
         os.close(wire)
-    _farewell(here, caller)
+    _record_end(here, caller)
     caller.close()
 
 
-def _end_well(here: AppContext, caller: "Caller") -> None:
+def _handle_signals(here: AppContext, caller: "Caller") -> None:
     """Write down the end also where a signal brings it.
 
     Whoever waits for the next line of a pipe cannot be woken, so there is no other way out.
@@ -72,17 +72,17 @@ def _end_well(here: AppContext, caller: "Caller") -> None:
     import threading  # noqa: PLC0415
 
     def leave(number: int) -> None:
-        _farewell(here, caller)
+        _record_end(here, caller)
         os._exit(128 + number)
 
-    def told(number: int, _: object) -> None:
+    def on_signal(number: int, _: object) -> None:
         threading.Thread(target=leave, args=(number,), daemon=True).start()
 
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, told)
+        signal.signal(each, on_signal)
 
 
-def _away() -> None:
+def _redirect_output() -> None:
     """Let what is printed go to standard error."""
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -99,7 +99,7 @@ def _server(caller: "Caller", version: str) -> Any:
     return create_server(caller, version)
 
 
-def _farewell(here: AppContext, caller: "Caller") -> None:
+def _record_end(here: AppContext, caller: "Caller") -> None:
     from herdbook.entrypoints.mcp.invoke import farewell  # noqa: PLC0415
 
     try:
@@ -108,11 +108,11 @@ def _farewell(here: AppContext, caller: "Caller") -> None:
         here.warn(f"it could not be written down that {', '.join(caller.names)} ended: {error}")
 
 
-def _changed(
+def _change_client(
     here: AppContext, action: str, target: str, *, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     from herdbook.entrypoints.mcp import clients  # noqa: PLC0415
-    from herdbook.entrypoints.operations.hooks.handlers import carried_out  # noqa: PLC0415
+    from herdbook.entrypoints.operations.hooks.handlers import apply_plan  # noqa: PLC0415
 
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
@@ -121,4 +121,4 @@ def _changed(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
     )
     plan = (clients.install if action == "install" else clients.uninstall)(target, there)
-    return carried_out(target, plan, preview=preview)
+    return apply_plan(target, plan, preview=preview)

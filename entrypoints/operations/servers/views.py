@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from herdbook.entrypoints.operations.hooks.views import changed
+from herdbook.entrypoints.operations.hooks.views import changes
 
 
-def told(answer: dict[str, Any]) -> str:
+def mcp(answer: dict[str, Any]) -> str:
     """What was installed; the server itself has said all it had to say."""
-    return changed(answer) if answer else ""
+    return changes(answer) if answer else ""

@@ -73,8 +73,8 @@ def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer
     spaces = []
     if not here.workspace.is_there(place):
         if worktree is not None:
-            _matching(here, worktree, ())
-        spaces.append(_nothing(place, space))
+            _matching_ids(here, worktree, ())
+        spaces.append(_empty_space(place, space))
     else:
         with here.stores.open_at(place) as store:
             spaces.append(_space(here, store, space, worktree))
@@ -82,11 +82,11 @@ def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer
                 others = [each for each in store.spaces() if each.startswith("work/")]
                 spaces += [_space(here, store, each, None) for each in others if each != space]
     if all:
-        spaces += _elsewhere(here, {(each["url"], each["space"]) for each in spaces})
+        spaces += _other_spaces(here, {(each["url"], each["space"]) for each in spaces})
     return {"spaces": spaces, "notes": list(here.workspace.overrides)}
 
 
-def _nothing(place: StoreLocation, space: str) -> SpaceAnswer:
+def _empty_space(place: StoreLocation, space: str) -> SpaceAnswer:
     return {
         "space": space,
         "url": shown_url(place.url),
@@ -98,7 +98,7 @@ def _nothing(place: StoreLocation, space: str) -> SpaceAnswer:
     }
 
 
-def _elsewhere(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
+def _other_spaces(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
     """The other spaces this user has written to; one that is out of reach is said, not fatal."""
     found = []
     for url, space in known_stores.list_uses():
@@ -127,7 +127,7 @@ def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> 
     worktrees = {each.id: each for each in found.worktrees}
     rows: tuple[StatusRow, ...] = found.rows
     if worktree is not None:
-        wanted = _matching(here, worktree, found.worktrees)
+        wanted = _matching_ids(here, worktree, found.worktrees)
         rows = tuple(row for row in rows if row.worktree_id in wanted)
     return {
         "space": space,
@@ -149,9 +149,9 @@ def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> 
     }
 
 
-def _matching(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
+def _matching_ids(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
     """The ids of the worktrees somebody means by an id, a path or a branch."""
-    path = _real(here, asked)
+    path = _real_path(here, asked)
     found = {
         each.id
         for each in worktrees
@@ -167,7 +167,7 @@ def _matching(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> 
     return found
 
 
-def _real(here: AppContext, asked: str) -> str | None:
+def _real_path(here: AppContext, asked: str) -> str | None:
     """The path that somebody means; None for what no path can say."""
     try:
         return text_of(os.path.realpath(here.workspace.folder / asked))

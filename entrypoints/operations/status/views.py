@@ -24,7 +24,7 @@ def _space(space: dict[str, Any]) -> str:
         lines.append("nobody is at work here")
     if last is not None:
         who = last["agent"] or last["person"] or "somebody"
-        place = _named(space, last["worktree_id"])
+        place = _in_worktree(space, last["worktree_id"])
         lines += ["", f"last change: #{last['seq']} {_change(last)}, by {plain(who)}{place}"]
     for entry in space["noted"]:
         who = entry["agent"] or entry["person"] or "somebody"
@@ -52,7 +52,7 @@ def _change(entry: dict[str, Any]) -> str:
     return f"{entry['op']} {plain(entry['key'])}"
 
 
-def _named(space: dict[str, Any], worktree_id: str | None) -> str:
+def _in_worktree(space: dict[str, Any], worktree_id: str | None) -> str:
     if worktree_id is None:
         return ""
     names = {each["worktree_id"]: each["branch"] or each["path"] for each in space["worktrees"]}

@@ -14,7 +14,7 @@ from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
 def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy a store with its journal; both are the same in the end, or it is an error."""
-    to = _writable(here, target)
+    to = _writable_location(here, target)
     with (
         here.stores.open_at(here.workspace.place_of(source)) as one,
         here.stores.open_at(to, create=True) as other,
@@ -26,7 +26,7 @@ def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
 
 def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Add to a store what another one has and it lacks; nothing there is changed."""
-    to = _writable(here, target)
+    to = _writable_location(here, target)
     with (
         here.stores.open_at(here.workspace.place_of(source)) as one,
         here.stores.open_at(to, create=True) as other,
@@ -58,11 +58,11 @@ def check(here: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]
         if not here.workspace.is_there(place):
             stores.append({"url": shown_url(url), "exists": False, "repaired": None, "flaws": []})
         else:
-            stores.append(_checked(here, place, repair=repair))
+            stores.append(_check_store(here, place, repair=repair))
     return {"stores": stores, "ok": not any(each["flaws"] for each in stores)}
 
 
-def _checked(here: AppContext, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
+def _check_store(here: AppContext, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
     with here.stores.open_at(place, verify=True) as store:
         repaired = None
         if repair:
@@ -79,7 +79,7 @@ def _checked(here: AppContext, place: StoreLocation, *, repair: bool) -> dict[st
         }
 
 
-def _writable(here: AppContext, value: str) -> StoreLocation:
+def _writable_location(here: AppContext, value: str) -> StoreLocation:
     place = here.workspace.place_of(value)
     if place.scheme == "memory":
         raise InvalidValue("target", "a store in memory would be gone with this command")

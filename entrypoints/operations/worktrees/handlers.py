@@ -35,7 +35,7 @@ def add(
     facts = _facts(here)
     if not _NAME.fullmatch(name):
         raise InvalidValue("name", "must be one word that can be a folder's name")
-    folder = here.workspace.folder / path if path else _home_of(here) / name
+    folder = here.workspace.folder / path if path else _parent_folder(here) / name
     with here.open(Area.WORK, create=True) as store:
         space = here.workspace.space(Area.WORK)
         known = read(store, space, worktree_changes.known_ids)
@@ -64,7 +64,7 @@ def add(
 def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
     """List the worktrees git knows, and with `all` those that only the journal still knows."""
     there = git_worktrees.list_worktrees(_facts(here))
-    rows = [_listed(here, each) for each in there if not each.is_bare]
+    rows = [_worktree_data(here, each) for each in there if not each.is_bare]
     if all:
         known = {row["worktree_id"] for row in rows}
         rows += [
@@ -75,7 +75,7 @@ def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the
                 "is_main": each.is_main,
                 "state": "gone",
             }
-            for each in _asked(here, lambda uow: uow.worktrees.page()) or []
+            for each in _read_work(here, lambda uow: uow.worktrees.page()) or []
             if each.id not in known
         ]
     return {"worktrees": rows}
@@ -86,7 +86,7 @@ def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
     facts = _facts(here)
     asked = str((here.workspace.folder / worktree).resolve())
     chosen = worktree_changes.choose(git_worktrees.list_worktrees(facts), worktree, asked)
-    within = _inhabitants(here, chosen.worktree_id)
+    within = _occupants(here, chosen.worktree_id)
     there = AppContext.at(Path(chosen.path), here.workspace.variables, here.workspace.arguments)
     archived = worktree_changes.remove(
         git_worktrees,
@@ -98,7 +98,10 @@ def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
         shown=text_of(chosen.path),
         force=force,
     )
-    return {**_gone(chosen.worktree_id, chosen.path, chosen.branch, within), "archived": archived}
+    return {
+        **_removal_data(chosen.worktree_id, chosen.path, chosen.branch, within),
+        "archived": archived,
+    }
 
 
 def prune(here: AppContext) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def prune(here: AppContext) -> dict[str, Any]:
         known = before.get(path)
         identity = known.worktree_id if known else None
         branch = known.branch if known else None
-        pruned.append(_gone(identity, path, branch, _inhabitants(here, identity)))
+        pruned.append(_removal_data(identity, path, branch, _occupants(here, identity)))
     return {"pruned": pruned}
 
 
@@ -122,7 +125,7 @@ def _facts(here: AppContext) -> GitFacts:
     return here.workspace.facts
 
 
-def _home_of(here: AppContext) -> Path:
+def _parent_folder(here: AppContext) -> Path:
     """The folder beside the repository in which its worktrees are put."""
     root = Path(here.workspace.ground.repository or here.workspace.folder)
     if root.name in (".git", ".bare"):
@@ -145,7 +148,7 @@ def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
     return links
 
 
-def _listed(here: AppContext, each: GitWorktree) -> dict[str, Any]:
+def _worktree_data(here: AppContext, each: GitWorktree) -> dict[str, Any]:
     state = "here" if each.path == here.workspace.ground.worktree else "there"
     if each.locked is not None:
         state = "locked"
@@ -160,7 +163,7 @@ def _listed(here: AppContext, each: GitWorktree) -> dict[str, Any]:
     }
 
 
-def _asked(here: AppContext, question: Any) -> Any:
+def _read_work(here: AppContext, question: Any) -> Any:
     """What the work store answers; None where there is none yet."""
     place = here.workspace.place(Area.WORK)
     if not here.workspace.is_there(place):
@@ -169,10 +172,10 @@ def _asked(here: AppContext, question: Any) -> Any:
         return read(store, here.workspace.space(Area.WORK), question)
 
 
-def _inhabitants(here: AppContext, identity: str | None) -> WorktreeOccupants:
+def _occupants(here: AppContext, identity: str | None) -> WorktreeOccupants:
     if identity is None:
         return WorktreeOccupants((), ())
-    found = _asked(here, lambda uow: worktrees.worktree_occupants(uow, identity))
+    found = _read_work(here, lambda uow: worktrees.worktree_occupants(uow, identity))
     return found if found is not None else WorktreeOccupants((), ())
 
 
@@ -213,7 +216,7 @@ def _archive_place(here: AppContext, place: StoreLocation, identity: str) -> Sto
     return place._replace(url=file_url(place.scheme, str(path)), scope=None)
 
 
-def _gone(
+def _removal_data(
     identity: str | None, path: str, branch: str | None, within: WorktreeOccupants
 ) -> dict[str, Any]:
     return {

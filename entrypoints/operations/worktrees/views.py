@@ -32,9 +32,9 @@ def remove(answer: dict[str, Any]) -> str:
     """What went, what stays, and who was in it."""
     return "\n".join(
         [
-            f"removed {_named(answer)}; its branch and its history stay",
+            f"removed {_title(answer)}; its branch and its history stay",
             *(f"  its {each['area']} are kept in {each['url']}" for each in answer["archived"]),
-            *_within(answer),
+            *_occupants(answer),
         ]
     )
 
@@ -46,15 +46,15 @@ def prune(answer: dict[str, Any]) -> str:
     return "\n".join(
         line
         for each in answer["pruned"]
-        for line in (f"forgot {_named(each)}; its branch and its history stay", *_within(each))
+        for line in (f"forgot {_title(each)}; its branch and its history stay", *_occupants(each))
     )
 
 
-def _named(each: dict[str, Any]) -> str:
+def _title(each: dict[str, Any]) -> str:
     return f"{plain(each['path'])} ({plain(each['branch'] or 'no branch')}, {each['worktree_id']})"
 
 
-def _within(each: dict[str, Any]) -> list[str]:
+def _occupants(each: dict[str, Any]) -> list[str]:
     lines = [f"  agent {plain(agent['name'])}, {agent['status']}" for agent in each["agents"]]
     tasks = [
         f"  task {task['id']}, {task['status']}: {plain(task['name'])}" for task in each["tasks"]

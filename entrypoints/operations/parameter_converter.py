@@ -173,7 +173,7 @@ def parse_duration(name: str, text: str) -> object:
 
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhd]?)", text.strip())
     if match is None:
-        raise InvalidValue(name, f"{text!r} is no length of time; write 90s, 5m, 2h or 1d")
+        raise InvalidValue(name, f"{text!r} is not a duration; write 90s, 5m, 2h or 1d")
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 
 

@@ -45,7 +45,7 @@ def add(
 def choose(listed: Sequence[GitWorktree], asked: str, path: str) -> GitWorktree:
     """The worktree that somebody means by its id, path, branch or folder's name, in this order.
 
-    `path` is what was asked for as a whole path. Raises NotFound if it is none of them, and
+    `path` is what was asked for as a whole path. Raises NotFound if it is not one of them, and
     InvalidValue if it could be several.
     """
     for matches in (

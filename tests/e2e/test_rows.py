@@ -108,7 +108,7 @@ def test_a_secret_is_taken_from_standard_input_and_never_shown(person: Person, a
         (["agent", "wait", "--questions", "{"], 2, "is not JSON"),
         (["account", "exhaust", "x", "--until", "soon"], 2, "is no time"),
         (["account", "exhaust", "x", "--until", "2026-05-01T12:00"], 2, "time zone"),
-        (["claim", "--ttl", "long"], 2, "is no length of time"),
+        (["claim", "--ttl", "long"], 2, "is not a duration"),
         (["claim"], 2, "HERDBOOK_AGENT"),
         (["done", "nothing"], 3, "there is no task"),
     ],

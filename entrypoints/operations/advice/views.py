@@ -20,7 +20,7 @@ _TERMS = 8
 def advise(answer: dict[str, Any]) -> str:
     """The verdict in words, the setups with their numbers, and the strongest words on each."""
     if not answer["setups"]:
-        lines = [_about(answer), "too little data: the record holds no work of any setup yet"]
+        lines = [_about(answer), "not enough data: the record holds no work of any setup yet"]
         return "\n".join(lines + _skipped_sources(answer))
     rows = [_setup(each) for each in answer["setups"]]
     lines = [f"{_about(answer)}: {plain(answer['words'])}", *_skipped_sources(answer)]

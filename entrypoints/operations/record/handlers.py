@@ -267,7 +267,7 @@ def _revision(here: AppContext, commit: str) -> history.Revision:
     )
     found = history.find_revision(folder, commit, here.workspace.variables)
     if found is None:
-        raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
+        raise InvalidValue("commit", f"{commit!r} is not a commit of this repository")
     return found
 
 

@@ -110,7 +110,7 @@ def doctor(answer: dict[str, Any]) -> str:
     ]
     lines += [f"hook.log: {plain(line)}" for line in answer["log"]]
     if answer["ok"]:
-        lines.append("all is well")
+        lines.append("OK")
     return "\n".join(lines)
 
 

@@ -50,7 +50,7 @@ def check(answer: dict[str, Any]) -> str:
                 f"{mended['lookups']} lookup entries"
             )
         count = len(store["flaws"])
-        lines.append(f"{store['url']}: {'all is well' if not count else f'{count} flaws'}")
+        lines.append(f"{store['url']}: {'OK' if not count else f'{count} flaws'}")
         lines += [
             f"  {plain(each['space'])}: {each['entity']} {plain(each['key'] or '')}: "
             f"{plain(each['what'])}"

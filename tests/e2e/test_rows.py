@@ -106,7 +106,7 @@ def test_a_secret_is_taken_from_standard_input_and_never_shown(person: Person, a
         (["task", "list", "--limit", "0"], 2, "limit"),
         (["task", "list", "--after", "nothing"], 3, "there is no task"),
         (["agent", "wait", "--questions", "{"], 2, "is not JSON"),
-        (["account", "exhaust", "x", "--until", "soon"], 2, "is no time"),
+        (["account", "exhaust", "x", "--until", "soon"], 2, "is not a time"),
         (["account", "exhaust", "x", "--until", "2026-05-01T12:00"], 2, "time zone"),
         (["claim", "--ttl", "long"], 2, "is not a duration"),
         (["claim"], 2, "HERDBOOK_AGENT"),

@@ -1,4 +1,4 @@
-"""The crew: agents, the accounts they run on, what they print, and the journal of it all."""
+"""Agents, their accounts and logs, and the journal."""
 
 from herdbook.entrypoints.operations.model import (
     Operation,

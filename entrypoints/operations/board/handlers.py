@@ -1,4 +1,4 @@
-"""The plan to look at: `board` and `plan`."""
+"""The plan as a board and as a graph: `board` and `plan`."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -16,14 +16,14 @@ from herdbook.services.plan.board import Board, BoardInitiative, BoardPhase
 from herdbook.services.plan.board_model import BoardState, Card
 from herdbook.services.plan.diagram import Diagram
 
-LOOKS_AGAIN = 0.5
-"""How many seconds pass between two looks at a plan that is watched."""
+POLL_INTERVAL = 0.5
+"""Seconds between two checks of a watched plan for changes."""
 
 
 def board(
     here: AppContext, *, initiative: str | None, watch: bool
 ) -> dict[str, Any] | Iterator[dict[str, Any]]:
-    """The plan by state; watched, once now and again after every change."""
+    """The plan by state; with `watch`, now and again after every change."""
     if watch:
         return _watch(here, initiative)
     answer: dict[str, Any] = here.read(Area.WORK, _board, initiative)
@@ -36,12 +36,12 @@ def _watch(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]
 
     from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
 
-    gc.enable()  # unlike other commands this one goes on
+    gc.enable()  # unlike other commands, this one keeps running
     place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
     if not here.workspace.is_there(place):
         yield here.read(Area.WORK, _board, initiative)
         while not here.workspace.is_there(place):
-            time.sleep(LOOKS_AGAIN)
+            time.sleep(POLL_INTERVAL)
     seen = None
     with here.open(Area.WORK) as store:
         while True:
@@ -49,7 +49,7 @@ def _watch(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]
                 answer = read(store, space, _board, initiative)
                 seen = answer["seq"]
                 yield answer
-            time.sleep(LOOKS_AGAIN)
+            time.sleep(POLL_INTERVAL)
 
 
 def _board(uow: UnitOfWork, initiative: str | None) -> dict[str, Any]:
@@ -132,9 +132,9 @@ def _card_data(card: Card, marked: frozenset[str], now: datetime) -> dict[str, A
 def plan(
     here: AppContext, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
 ) -> dict[str, Any]:
-    """What is left to do, in waves, with what waits for what; as a text where one is asked for."""
+    """The unfinished tasks in waves, with their dependencies; also as Mermaid or DOT on request."""
     if mermaid and dot:
-        raise InvalidValue("dot", "cannot be had together with mermaid")
+        raise InvalidValue("dot", "cannot be combined with mermaid")
     answer: dict[str, Any] = here.read(Area.WORK, _plan, initiative, phase)
     if mermaid or dot:
         from herdbook.entrypoints.operations.board import graph_documents  # noqa: PLC0415
@@ -142,8 +142,8 @@ def plan(
         answer["text"] = (graph_documents.mermaid if mermaid else graph_documents.dot)(answer)
         if mermaid and not graph_documents.fits_mermaid(answer["text"]):
             here.warn(
-                "this chart has more arrows or text than Mermaid draws unless it is told to; "
-                "ask for one initiative or one phase, or for --dot"
+                "this chart has more arrows or text than Mermaid draws by default; "
+                "name one initiative or one phase, or use --dot"
             )
     return answer
 

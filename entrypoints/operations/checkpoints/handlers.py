@@ -1,6 +1,7 @@
-"""Checkpoints on the command line: `checkpoint threads|list|show|diff|copy|prune|rm`.
+"""Checkpoints: `checkpoint threads|list|show|diff|copy|prune|rm`.
 
-Nothing here needs LangGraph, and nothing that is shown is ever made: values are told as plain data.
+Nothing here needs LangGraph, and no object of a checkpoint is ever constructed: values are shown as
+plain data.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ AREA = Area.CHECKPOINTS
 
 
 def threads(here: AppContext, *, limit: int, after: str | None) -> list[dict[str, Any]]:
-    """A page of the threads of this worktree, the youngest first."""
+    """A page of the threads of this worktree, newest first."""
     found = here.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
     return [
         {
@@ -41,7 +42,7 @@ def threads(here: AppContext, *, limit: int, after: str | None) -> list[dict[str
 def list_(
     here: AppContext, *, thread: str, namespace: str | None, limit: int, after: str | None
 ) -> list[dict[str, Any]]:
-    """A page of a thread's checkpoints, the newest first."""
+    """A page of a thread's checkpoints, newest first."""
     found = here.read(
         AREA,
         checkpoints_threads.list_checkpoints,
@@ -77,38 +78,38 @@ def show(
     namespace: str | None,
     channel: str | None,
 ) -> dict[str, Any]:
-    """A checkpoint with its values as plain data, and the config that takes a graph back to it."""
-    held = here.read(
+    """A checkpoint with its values as plain data, and the config that resumes a graph from it."""
+    bundle = here.read(
         AREA, checkpoints_threads.show_checkpoint, thread, checkpoint, namespace=namespace
     )
-    values = held.values
+    values = bundle.values
     if channel is not None:
         if channel not in values:
             raise NotFound("channel", channel, f"there are {', '.join(values) or 'none'}")
         values = {channel: values[channel]}
-    listed = _summary(held.namespace, held.row, len(held.writes))
+    listed = _summary(bundle.namespace, bundle.row, len(bundle.writes))
     return {
-        "thread_id": held.thread_id,
+        "thread_id": bundle.thread_id,
         **listed,
         "config": {
             "configurable": {
-                "thread_id": held.thread_id,
-                "checkpoint_ns": held.namespace,
-                "checkpoint_id": held.checkpoint_id,
+                "thread_id": bundle.thread_id,
+                "checkpoint_ns": bundle.namespace,
+                "checkpoint_id": bundle.checkpoint_id,
             }
         },
-        "metadata": as_json(preview(held.metadata)),
-        "state": as_json(preview(held.state)),
+        "metadata": as_json(preview(bundle.metadata)),
+        "state": as_json(preview(bundle.state)),
         "values": {name: _value_data(each) for name, each in values.items()},
         "writes": [
             {
-                "task_id": done.task_id,
-                "task_path": done.task_path,
-                "number": done.number,
-                "channel": done.channel,
-                **_value_data(done.value),
+                "task_id": write.task_id,
+                "task_path": write.task_path,
+                "number": write.number,
+                "channel": write.channel,
+                **_value_data(write.value),
             }
-            for done in held.writes
+            for write in bundle.writes
         ],
         "channel": channel,
     }
@@ -127,7 +128,7 @@ def diff(
     namespace: str | None,
     limit: int,
 ) -> dict[str, Any]:
-    """What is different between two checkpoints, channel by channel and path by path."""
+    """The differences between two checkpoints, by channel and path."""
     before, after = here.read(
         AREA,
         checkpoints_threads.compare_checkpoints,
@@ -152,7 +153,7 @@ def _channel(
     before: CheckpointBundle, after: CheckpointBundle, name: str, limit: int
 ) -> dict[str, Any]:
     one, other = before.values.get(name), after.values.get(name)
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "channel": name,
         "change": "added" if one is None else "removed" if other is None else "changed",
         "bytes_before": one and len(one.data),
@@ -160,16 +161,18 @@ def _channel(
     }
     if one is None or other is None:
         value = preview(one or other or TaggedBytes("null", b""))
-        found = Difference("", told["change"], *((None, value) if one is None else (value, None)))
-        return {**told, **_first_differences([found], limit)}
+        found = Difference(
+            "", summary["change"], *((None, value) if one is None else (value, None))
+        )
+        return {**summary, **_first_differences([found], limit)}
     old, new = preview(one), preview(other)
     if is_opaque(old) or is_opaque(new):
-        told["opaque"] = True
+        summary["opaque"] = True
     answer = _differences(old, new, limit)
-    if not answer["differences"]:  # the same to look at, and yet written in another way
+    if not answer["differences"]:  # equal as previews, but serialized differently
         bytes_ = (preview_bytes(one.tag, one.data), preview_bytes(other.tag, other.data))
         answer = _first_differences([Difference("", "changed", *bytes_)], limit)
-    return {**told, **answer}
+    return {**summary, **answer}
 
 
 def _differences(before: Any, after: Any, limit: int) -> dict[str, Any]:
@@ -177,7 +180,7 @@ def _differences(before: Any, after: Any, limit: int) -> dict[str, Any]:
 
 
 def _first_differences(found: Any, limit: int) -> dict[str, Any]:
-    """As many differences as are wanted, and how many more there are."""
+    """The first differences, at most `limit`, and how many more there are."""
     left = iter(found)
     first = list(islice(left, max(1, limit)))
     return {
@@ -196,18 +199,18 @@ def _first_differences(found: Any, limit: int) -> dict[str, Any]:
 
 def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy a thread to another one."""
-    here.read(AREA, checkpoints_threads.require_threads, [source])  # no store is made for nothing
+    here.read(AREA, checkpoints_threads.require_threads, [source])  # before a store is created
     done = here.run(AREA, checkpoints_threads.copy, source, target)
     return {"source": source, "target": target, **done._asdict()}
 
 
 def prune(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
-    """Keep the newest checkpoint of each namespace of some threads."""
+    """Keep only the newest checkpoint of each namespace of some threads."""
     return _free_space(here, checkpoints_threads.prune, threads, preview=preview)
 
 
 def rm(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
-    """Remove threads with all that is in them."""
+    """Remove threads with everything in them."""
     return _free_space(here, checkpoints_threads.remove, threads, preview=preview)
 
 
@@ -218,7 +221,7 @@ def _free_space(
     *,
     preview: bool,
 ) -> dict[str, Any]:
-    """Do it, or find out what it would do in a transaction that is then given up."""
+    """Prune or remove threads; a preview does it in a transaction that is rolled back."""
     here.read(AREA, checkpoints_threads.require_threads, names)
     if preview:
         with here.open(AREA) as store, unit_of_work(store, here.workspace.space(AREA)) as uow:
@@ -243,7 +246,7 @@ def _free_space(
 
 
 def _time_of(row: Checkpoint) -> str:
-    """When the graph made it; one that was taken over is kept since later."""
+    """When the graph made a checkpoint; the row of an imported one was created later."""
     state = TaggedBytes(row.state_tag, decompress(row.state, is_packed=row.state_packed))
     made = _as_dict(preview(state)).get("ts")
     return made if isinstance(made, str) else row.created_at.isoformat()

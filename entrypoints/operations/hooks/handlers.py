@@ -1,4 +1,4 @@
-"""`hooks install` and `hooks uninstall`, and `hook` itself for who calls it through the table."""
+"""`hooks install`, `hooks uninstall`, and `hook` itself for calls through the table."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from herdbook.adapters.git.git_process import ask_git, without_repository_variables
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.cli.text import plain
+from herdbook.entrypoints.cli.text import plain_lines
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.hooks import git_hooks, hook, hosts
 from herdbook.entrypoints.hooks.file_changes import Plan, difference, make
@@ -15,23 +15,21 @@ from herdbook.entrypoints.hooks.file_changes import Plan, difference, make
 def install(
     here: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
-    """Let a coding agent or git call the hook; on a terminal the difference is shown first."""
+    """Install the hook in a coding agent or git; on a terminal, after showing the difference."""
     return _change_hooks(here, target, project=project, user=user, preview=preview, uninstall=False)
 
 
 def uninstall(
     here: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
-    """Take the hook out again."""
+    """Uninstall the hook."""
     return _change_hooks(here, target, project=project, user=user, preview=preview, uninstall=True)
 
 
 def spool(here: AppContext, *, event: str | None) -> dict[str, Any]:
-    """Spool one event; `main` does this before anything is imported, where the event is named."""
+    """Spool one event; `main` does this itself, before any import, if the event is named."""
     if event is None:
-        raise InvalidValue(
-            "event", "name the event, and give what is known of it on standard input"
-        )
+        raise InvalidValue("event", "name the event, and pass its data on standard input")
     del here
     hook.main([event])
     return {}
@@ -46,7 +44,7 @@ def _change_hooks(
 
 
 def apply_plan(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
-    """Show what a plan changes and make it so, if the person at the terminal, if any, agrees."""
+    """Make the changes of a plan; a person at the terminal sees them and is asked first."""
     shown = [difference(each) for each in plan.changes]
     asked = bool(shown) and not preview and sys.stdin.isatty() and sys.stderr.isatty()
     agreed = _confirm(shown) if asked else not preview
@@ -68,8 +66,8 @@ def _plan(here: AppContext, target: str, *, user: bool, uninstall: bool) -> Plan
     if target == "git":
         if user:
             raise InvalidValue("user", "git's hooks belong to a repository: leave --user out")
-        done = git_hooks.uninstall if uninstall else git_hooks.install
-        return done(Path(here.workspace.folder), here.workspace.variables)
+        change = git_hooks.uninstall if uninstall else git_hooks.install
+        return change(Path(here.workspace.folder), here.workspace.variables)
     root = here.workspace.facts.top_level if here.workspace.facts else None
     there = hosts.site(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
@@ -88,11 +86,7 @@ def _is_seen_by_git(here: AppContext, root: str, path: Path) -> bool:
 
 
 def _confirm(shown: list[str]) -> bool:
-    """Whether the person at the terminal, who sees the difference, wants it."""
-    sys.stderr.write("\n".join([*map(_plain_lines, shown), "make this change? [y/N] "]))
+    """Show the difference on the terminal and ask whether to make it."""
+    sys.stderr.write("\n".join([*map(plain_lines, shown), "make this change? [y/N] "]))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _plain_lines(text: str) -> str:
-    return "\n".join(plain(line) for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""Hooks: how coding agents and git tell what happens."""
+"""Hooks, through which coding agents and git report events."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter
 

@@ -1,4 +1,4 @@
-"""The plan: initiatives, phases, tasks, what waits for what, and who proposes what."""
+"""The plan: initiatives, phases, tasks, dependencies, errands, proposals and reviews."""
 
 from herdbook.entrypoints.operations.model import (
     Operation,

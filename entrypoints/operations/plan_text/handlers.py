@@ -1,4 +1,4 @@
-"""Whole plans as text: `import plan`, `export plan`."""
+"""The plan as text: `import plan`, `export plan`."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ ENDINGS = {".md": "markdown", ".markdown": "markdown", ".jsonl": "lines", ".ndjs
 
 
 def read(here: AppContext, *, file: str, format: str | None) -> ImportReport:  # noqa: A002 - the option's name
-    """Make the plan what a file says, all of it or nothing."""
+    """Create or update the plan from a file, completely or not at all."""
     text = read_input_bytes() if file == STANDARD_INPUT else _content(here.workspace.folder / file)
     plan = READERS[format or _format(file, text)](text)
     return here.run(Area.WORK, import_plan, plan)

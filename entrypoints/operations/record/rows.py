@@ -1,4 +1,4 @@
-"""The record: grades, bugs, standings, what agents did, and what the hooks have left."""
+"""The record: grades, bugs, standings, activities, and the spool of the hooks."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
 

@@ -1,4 +1,4 @@
-"""`mcp`: tools for coding agents, and `mcp install`, which tells coding agents of them."""
+"""`mcp`: serve tools to coding agents; `mcp install` adds the server to one."""
 
 import os
 import sys
@@ -21,7 +21,7 @@ def mcp(
     user: bool,
     preview: bool,
 ) -> dict[str, Any]:
-    """Serve the client at the other end of standard input; or install, or uninstall."""
+    """Serve the client on standard input and output; or install or uninstall the server."""
     if action is not None:
         if target is None:
             raise InvalidValue("target", "say for which coding agent: claude-code, codex, cursor")
@@ -39,10 +39,10 @@ def mcp(
 
 
 def _serve(here: AppContext) -> None:
-    """Answer until the client closes the pipe; nothing but protocol goes to standard output."""
+    """Serve until the client closes the pipe; only protocol messages go to standard output."""
     import gc  # noqa: PLC0415
 
-    gc.enable()  # unlike other commands this one goes on
+    gc.enable()  # unlike other commands, this one keeps running
     wire = os.dup(sys.stdout.fileno())
     _redirect_output()
     try:
@@ -53,7 +53,7 @@ def _serve(here: AppContext) -> None:
         _handle_signals(here, caller)
         served = _server(caller, version().removeprefix("herdbook "))
         sys.stdout.flush()
-        # The SDK takes the pipe for itself as soon as it runs, and sends what others print away.
+        # The SDK takes over the pipe as soon as it runs, and redirects what others print.
         os.dup2(wire, sys.stdout.fileno())
         served.run("stdio")
     finally:
@@ -64,26 +64,26 @@ def _serve(here: AppContext) -> None:
 
 
 def _handle_signals(here: AppContext, caller: "Caller") -> None:
-    """Write down the end also where a signal brings it.
+    """Record the end of the agents also if a signal ends the server.
 
-    Whoever waits for the next line of a pipe cannot be woken, so there is no other way out.
+    A thread that waits for the next line of a pipe cannot be woken, so the process exits at once.
     """
     import signal  # noqa: PLC0415
     import threading  # noqa: PLC0415
 
-    def leave(number: int) -> None:
+    def record_and_exit(number: int) -> None:
         _record_end(here, caller)
         os._exit(128 + number)
 
     def on_signal(number: int, _: object) -> None:
-        threading.Thread(target=leave, args=(number,), daemon=True).start()
+        threading.Thread(target=record_and_exit, args=(number,), daemon=True).start()
 
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, on_signal)
 
 
 def _redirect_output() -> None:
-    """Let what is printed go to standard error."""
+    """Send standard output to standard error from here on."""
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 

@@ -1,4 +1,4 @@
-"""Ways in for other programs."""
+"""Servers for editors, coding agents and other programs."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter, flag
 

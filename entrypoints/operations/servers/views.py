@@ -1,4 +1,4 @@
-"""`mcp` for people."""
+"""Text for people from `mcp`."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ from herdbook.entrypoints.operations.hooks.views import changes
 
 
 def mcp(answer: dict[str, Any]) -> str:
-    """What was installed; the server itself has said all it had to say."""
+    """The changes of an installation; nothing after serving."""
     return changes(answer) if answer else ""

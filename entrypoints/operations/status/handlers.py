@@ -39,7 +39,7 @@ class RowAnswer(TypedDict):
 
 
 class TaskCounts(TypedDict):
-    """How many tasks can be claimed, are claimed, and wait for others."""
+    """How many tasks are ready, held and waiting."""
 
     ready: int
     held: int
@@ -47,7 +47,7 @@ class TaskCounts(TypedDict):
 
 
 class SpaceAnswer(TypedDict):
-    """How one space stands."""
+    """The status of one space."""
 
     space: str
     url: str
@@ -59,14 +59,14 @@ class SpaceAnswer(TypedDict):
 
 
 class StatusAnswer(TypedDict):
-    """How the spaces stand, and which settings differ from the usual ones."""
+    """The status of the spaces, and the settings that override the user's own."""
 
     spaces: list[SpaceAnswer]
     notes: list[str]
 
 
 def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
-    """Tell for every worktree who works on what, since when, and what it waits for."""
+    """Which agent works on what in every worktree, since when, and what it waits for."""
     place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
     for note in place.notes:
         here.warn(note)
@@ -99,7 +99,7 @@ def _empty_space(place: StoreLocation, space: str) -> SpaceAnswer:
 
 
 def _other_spaces(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
-    """The other spaces this user has written to; one that is out of reach is said, not fatal."""
+    """The other spaces this user has written to; one that cannot be read is a warning."""
     found = []
     for url, space in known_stores.list_uses():
         if (url, space) in seen or not space.startswith(f"{Area.WORK}/"):
@@ -116,7 +116,7 @@ def _other_spaces(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAns
 
 
 def _is_own(place: StoreLocation) -> bool:
-    """Whether what lies there now is what this user made or trusted."""
+    """Whether the store at a location is one that this user created or trusted."""
     if not is_in_files(place.url):
         return True
     return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
@@ -150,7 +150,7 @@ def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> 
 
 
 def _matching_ids(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
-    """The ids of the worktrees somebody means by an id, a path or a branch."""
+    """The ids of the worktrees with this id, path or branch; NotFound if there is none."""
     path = _real_path(here, asked)
     found = {
         each.id
@@ -168,7 +168,7 @@ def _matching_ids(here: AppContext, asked: str, worktrees: tuple[Worktree, ...])
 
 
 def _real_path(here: AppContext, asked: str) -> str | None:
-    """The path that somebody means; None for what no path can say."""
+    """The absolute path of a text; None if it cannot be a path."""
     try:
         return text_of(os.path.realpath(here.workspace.folder / asked))
     except ValueError:  # a NUL, or half a character

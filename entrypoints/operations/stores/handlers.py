@@ -1,4 +1,4 @@
-"""Moving house, and looking whether all is well: `copy`, `merge`, `check`."""
+"""Stores as a whole: `copy`, `merge` and `check`."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
 
 def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
-    """Copy a store with its journal; both are the same in the end, or it is an error."""
+    """Copy a store with its journal; raises CopyDiffers if both are not equal in the end."""
     to = _writable_location(here, target)
     with (
         here.stores.open_at(here.workspace.place_of(source)) as one,
@@ -25,7 +25,7 @@ def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
 
 
 def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
-    """Add to a store what another one has and it lacks; nothing there is changed."""
+    """Copy missing rows from one store into another; rows that are there are not changed."""
     to = _writable_location(here, target)
     with (
         here.stores.open_at(here.workspace.place_of(source)) as one,
@@ -49,7 +49,7 @@ def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
 
 
 def check(here: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]:
-    """Read everything in the stores and tell what does not fit; `repair` mends what follows."""
+    """Verify the integrity of the stores; `repair` first rebuilds derived rows and lookups."""
     areas = [Area(area)] if area is not None else list(Area)
     stores = []
     for url, place in {
@@ -66,8 +66,8 @@ def _check_store(here: AppContext, place: StoreLocation, *, repair: bool) -> dic
     with here.stores.open_at(place, verify=True) as store:
         repaired = None
         if repair:
-            mended = store_check.repair(store, experience=here.workspace.experience)
-            repaired = {"derived": mended.derived, "lookups": mended.lookups}
+            rebuilt = store_check.repair(store, experience=here.workspace.experience)
+            repaired = {"derived": rebuilt.derived, "lookups": rebuilt.lookups}
         flaws = store_check.check(
             store, experience=here.workspace.experience, progress=here.progress
         )

@@ -31,7 +31,7 @@ ARCHIVE = "archive"
 def add(
     here: AppContext, *, name: str, branch: str | None, base: str | None, path: str | None
 ) -> dict[str, Any]:
-    """Make a git worktree, link the repository's stores into it and write it down."""
+    """Create a git worktree, link the repository's stores into it and record it."""
     facts = _facts(here)
     if not _NAME.fullmatch(name):
         raise InvalidValue("name", "must be one word that can be a folder's name")
@@ -62,7 +62,7 @@ def add(
 
 
 def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
-    """List the worktrees git knows, and with `all` those that only the journal still knows."""
+    """List the worktrees of git; with `all`, also removed ones that have a history."""
     there = git_worktrees.list_worktrees(_facts(here))
     rows = [_worktree_data(here, each) for each in there if not each.is_bare]
     if all:
@@ -82,7 +82,7 @@ def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the
 
 
 def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
-    """Take a worktree down; its history stays, and what it kept of its own is archived first."""
+    """Remove a worktree; its history is kept, and its own stores are archived first."""
     facts = _facts(here)
     asked = str((here.workspace.folder / worktree).resolve())
     chosen = worktree_changes.choose(git_worktrees.list_worktrees(facts), worktree, asked)
@@ -105,7 +105,7 @@ def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
 
 
 def prune(here: AppContext) -> dict[str, Any]:
-    """Let git forget worktrees whose folders are gone; says who was in them."""
+    """Remove git's entries of worktrees whose folders are gone; returns who was in them."""
     facts = _facts(here)
     before = {each.path: each for each in git_worktrees.list_worktrees(facts)}
     pruned = []
@@ -126,7 +126,7 @@ def _facts(here: AppContext) -> GitFacts:
 
 
 def _parent_folder(here: AppContext) -> Path:
-    """The folder beside the repository in which its worktrees are put."""
+    """The folder beside the repository for its worktrees."""
     root = Path(here.workspace.ground.repository or here.workspace.folder)
     if root.name in (".git", ".bare"):
         return root.parent
@@ -134,7 +134,7 @@ def _parent_folder(here: AppContext) -> Path:
 
 
 def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
-    """Link each file of scope `repo` into the worktree's own folder, for whoever looks there."""
+    """Link each store file of scope `repo` into the worktree's folder, where people look for it."""
     links = []
     for area in Area:
         place = there.workspace.place(area)
@@ -164,7 +164,7 @@ def _worktree_data(here: AppContext, each: GitWorktree) -> dict[str, Any]:
 
 
 def _read_work(here: AppContext, question: Any) -> Any:
-    """What the work store answers; None where there is none yet."""
+    """The result of a query to the work store; None if there is no store yet."""
     place = here.workspace.place(Area.WORK)
     if not here.workspace.is_there(place):
         return None
@@ -180,10 +180,9 @@ def _occupants(here: AppContext, identity: str | None) -> WorktreeOccupants:
 
 
 def _archive(here: AppContext, there: AppContext, identity: str) -> list[dict[str, Any]]:
-    """Where what the worktree keeps of its own is from now on.
+    """Archive the stores of a worktree; returns where each is from now on.
 
-    What lies in its folder is copied to where it outlives that; what lies below the git directory
-    stays there.
+    Stores in its folder are copied to a place outside it; those below the git directory stay there.
     """
     archived: list[dict[str, Any]] = []
     for area in Area:

@@ -1,4 +1,4 @@
-"""`worktree add|list|remove|prune` for people."""
+"""Text for people from `worktree add|list|remove|prune`."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from herdbook.entrypoints.cli.text import plain
 
 
 def add(answer: dict[str, Any]) -> str:
-    """What was made, and how to get there."""
+    """The new worktree and the links in it."""
     branch = plain(answer["branch"] or "no branch")
     lines = [f"{plain(answer['path'])}  ({branch}, {answer['worktree_id']})"]
     lines += [f"  {plain(each['link'])} -> {plain(each['target'])}" for each in answer["links"]]
@@ -29,7 +29,7 @@ def list_(answer: dict[str, Any]) -> str:
 
 
 def remove(answer: dict[str, Any]) -> str:
-    """What went, what stays, and who was in it."""
+    """What was removed, what is kept, and who was in it."""
     return "\n".join(
         [
             f"removed {_title(answer)}; its branch and its history stay",
@@ -40,7 +40,7 @@ def remove(answer: dict[str, Any]) -> str:
 
 
 def prune(answer: dict[str, Any]) -> str:
-    """What git forgot."""
+    """The entries that were removed."""
     if not answer["pruned"]:
         return "nothing to forget: every worktree's folder is there"
     return "\n".join(

@@ -20,9 +20,9 @@ import os, sys
 from pathlib import Path
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.hooks.handlers import install
-from herdbook.entrypoints.operations.hooks.views import changed
+from herdbook.entrypoints.operations.hooks.views import changes
 here = AppContext.at(Path(sys.argv[1]), os.environ)
-print(changed(install(here, target="codex", project=True, user=False, preview=False)))
+print(changes(install(here, target="codex", project=True, user=False, preview=False)))
 """
 
 

@@ -172,8 +172,8 @@ class _StoreLocator:
         """Whether the setting is trusted; adds a note if it is not."""
         if not setting.trusted:
             self.notes.append(
-                f"{setting.origin} sets {setting.key} to {what}, which counts only once you have "
-                "looked at the file and run `herdbook trust`"
+                f"{setting.origin} sets {setting.key} to {what}, which is ignored until you "
+                "review the file and run `herdbook trust`"
             )
         return setting.trusted
 

@@ -60,7 +60,7 @@ def _run(words: list[str]) -> int:
             raise
         reason = f"{type(error).__name__}: {error}"
         _warn(
-            f"this should not have happened ({reason}). Nothing is known to be lost; "
+            f"internal error ({reason}). Your data was not changed by it, as far as is known; "
             "HERDBOOK_DEBUG=1 shows where it was"
         )
         return error_table.DEFECT

@@ -88,7 +88,7 @@ def _site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) 
         case "opencode", True:
             config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
             return Site(config / "opencode" / "plugins" / "herdbook.js", private=True)
-    raise InvalidValue("target", f"{target!r} is none of claude-code, codex, opencode")
+    raise InvalidValue("target", f"{target!r} is not one of claude-code, codex, opencode")
 
 
 def install(target: str, there: Site) -> Plan:

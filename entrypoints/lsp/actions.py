@@ -82,7 +82,7 @@ def execute(here: AppContext, command: str, arguments: Any) -> tuple[Any, str | 
         return _describe_agent(here, params)
     name = _dismiss_operation(params) if command == DISMISS else OPERATIONS.get(command)
     if name is None:
-        raise InvalidValue("command", f"{command!r} is none of {', '.join(COMMANDS)}")
+        raise InvalidValue("command", f"{command!r} is not one of {', '.join(COMMANDS)}")
     answer = _operation(name)(here, params)
     sentence = _SENTENCES.get(name)
     return answer, None if sentence is None else sentence(answer)

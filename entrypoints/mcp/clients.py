@@ -69,7 +69,7 @@ def _site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) 
             return Site(root / ".cursor" / "mcp.json", private=False)
         case "cursor", True:
             return Site(home / ".cursor" / "mcp.json", private=True)
-    raise InvalidValue("target", f"{target!r} is none of claude-code, codex, cursor")
+    raise InvalidValue("target", f"{target!r} is not one of claude-code, codex, cursor")
 
 
 def install(target: str, there: Site) -> Plan:

@@ -134,8 +134,8 @@ def _error_result(message: str, data: dict[str, Any]) -> CallToolResult:
 def describe_defect(error: Exception) -> str:
     """The message to a model about a defect: without its place, and with what to do next."""
     return (
-        f"this should not have happened ({type(error).__name__}). Nothing is known to be lost; "
-        "tell the person, and look with status before you do it again."
+        f"internal error ({type(error).__name__}). Your data was not changed by it, as far as is "
+        "known; tell the person, and look with status before you do it again."
     )
 
 

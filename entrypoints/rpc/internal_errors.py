@@ -14,7 +14,7 @@ def report_defect(error: BaseException) -> RpcError:
         traceback.print_exception(error, file=sys.stderr)
     return RpcError(
         INTERNAL_ERROR,
-        f"this should not have happened ({type(error).__name__}). Nothing is known to be lost; a "
-        "server started with HERDBOOK_DEBUG=1 writes to standard error where it was",
+        f"internal error ({type(error).__name__}). Your data was not changed by it, as far as is "
+        "known; a server started with HERDBOOK_DEBUG=1 writes to standard error where it was",
         {"type": "Defect"},
     )

@@ -22,7 +22,7 @@ from herdbook.ports.engine.dictionary import DICTIONARY
 OPENRPC = "1.3.2"
 PROTOCOL = {
     "InvalidParams": (messages.INVALID_PARAMS, "parameters do not fit; `data.fields` says which"),
-    "InternalError": (messages.INTERNAL_ERROR, "this should not have happened"),
+    "InternalError": (messages.INTERNAL_ERROR, "internal error"),
     "TooMany": (messages.TOO_MANY, "more is asked for at once than this server does"),
     "RequestCancelled": (messages.CANCELLED, "the request was cancelled"),
 }

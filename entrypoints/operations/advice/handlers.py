@@ -72,9 +72,9 @@ def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
 def names_of(here: AppContext) -> tuple[str, ...]:
     """The names under which the record may know the project of a folder, most reliable first."""
     paths = here.workspace.paths
-    paths = [paths.repository, ground.worktree, str(here.workspace.folder.resolve())]
+    folders = [paths.repository, paths.worktree, str(here.workspace.folder.resolve())]
     return tuple(
-        dict.fromkeys(text_of(each) for each in (here.workspace.repository_id, *paths) if each)
+        dict.fromkeys(text_of(each) for each in (here.workspace.repository_id, *folders) if each)
     )
 
 

@@ -9,7 +9,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.cli.text import plain
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.hooks import git_hooks, hook, hosts
-from herdbook.entrypoints.hooks.file_changes import Plan, difference, make
+from herdbook.entrypoints.hooks.file_changes import ChangePlan, apply_plan, unified_diff
 
 
 def install(
@@ -45,13 +45,13 @@ def _done(
     return carried_out(target, _plan(here, target, user=user, uninstall=uninstall), preview=preview)
 
 
-def carried_out(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
+def carried_out(target: str, plan: ChangePlan, *, preview: bool) -> dict[str, Any]:
     """Show what a plan changes and make it so, if the person at the terminal, if any, agrees."""
-    shown = [difference(each) for each in plan.changes]
+    shown = [unified_diff(each) for each in plan.changes]
     asked = bool(shown) and not preview and sys.stdin.isatty() and sys.stderr.isatty()
     agreed = _agrees(shown) if asked else not preview
     if agreed:
-        make(plan)
+        apply_plan(plan)
     return {
         "target": target,
         "done": agreed,
@@ -64,14 +64,14 @@ def carried_out(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
     }
 
 
-def _plan(here: AppContext, target: str, *, user: bool, uninstall: bool) -> Plan:
+def _plan(here: AppContext, target: str, *, user: bool, uninstall: bool) -> ChangePlan:
     if target == "git":
         if user:
             raise InvalidValue("user", "git's hooks belong to a repository: leave --user out")
         done = git_hooks.uninstall if uninstall else git_hooks.install
         return done(Path(here.workspace.folder), here.workspace.variables)
     root = here.workspace.facts.top_level if here.workspace.facts else None
-    there = hosts.site(
+    there = hosts.settings_file(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
     )
     if uninstall:

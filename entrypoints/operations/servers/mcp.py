@@ -117,7 +117,7 @@ def _changed(
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
     root = here.workspace.facts.top_level if here.workspace.facts else None
-    there = clients.site(
+    there = clients.settings_file(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
     )
     plan = (clients.install if action == "install" else clients.uninstall)(target, there)

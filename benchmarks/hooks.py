@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from herdbook.entrypoints.hooks.hosts import installed_command
+from herdbook.entrypoints.hooks.hosts import local_command
 
 ROUNDS = 100
 BARS = {"installed": 1.1, "typed": 2.0}
@@ -36,7 +36,7 @@ def main() -> int:
     ).encode()
     commands = {
         "bare": [sys.executable, "-c", "pass"],
-        "installed": shlex.split(installed_command("PostToolUse")),
+        "installed": shlex.split(local_command("PostToolUse")),
         "typed": [program, "hook", "PostToolUse"],
     }
     times: dict[str, list[float]] = {each: [] for each in commands}

@@ -18,7 +18,7 @@ Expectations = Iterator[tuple[bool, str]]
 """What is expected: whether it is so, and the sentence to report if it is not."""
 
 
-class Outcome(NamedTuple):
+class DemoResult(NamedTuple):
     """All that the demo left."""
 
     tasks: list[Task]
@@ -76,12 +76,12 @@ def read_record(uow: UnitOfWork) -> dict[str, Any]:
     }
 
 
-def problems(outcome: Outcome) -> list[str]:
+def problems(outcome: DemoResult) -> list[str]:
     """A sentence for everything that is not as expected."""
     return [sentence for each in CHECKS for holds, sentence in each(outcome) if not holds]
 
 
-def _plan(out: Outcome) -> Expectations:
+def _plan(out: DemoResult) -> Expectations:
     names = {planned.file: planned.name for planned in TASKS}
     for planned in TASKS:
         found = [task for task in out.tasks if task.name == planned.name]
@@ -92,7 +92,7 @@ def _plan(out: Outcome) -> Expectations:
             yield needs == wanted, f"{task.name!r} waits for {needs}, not for {wanted}"
 
 
-def _tasks(out: Outcome) -> Expectations:
+def _tasks(out: DemoResult) -> Expectations:
     for task in out.tasks:
         what, done = repr(task.name), out.moves("completed", key=task.id)
         yield task.status == "completed", f"{what} is {task.status}, not completed"
@@ -103,7 +103,7 @@ def _tasks(out: Outcome) -> Expectations:
             yield entry.agent == has, by
 
 
-def _order(out: Outcome) -> Expectations:
+def _order(out: DemoResult) -> Expectations:
     ended = {entry.key: entry.seq for entry in out.moves("completed")}
     for entry in out.moves("in_progress"):
         for other in out.needs.get(entry.key, ()):
@@ -112,7 +112,7 @@ def _order(out: Outcome) -> Expectations:
             yield in_order, f"{what} was begun before {needed} was completed"
 
 
-def _agents(out: Outcome) -> Expectations:
+def _agents(out: DemoResult) -> Expectations:
     for agent in AGENTS:
         yield bool(out.agents_called(agent.name)), f"{agent.name} never came to work"
         code, wanted = out.exit_codes.get(agent.name), -9 if agent is KILLED else 0
@@ -121,7 +121,7 @@ def _agents(out: Outcome) -> Expectations:
     yield used == there, f"the agents worked in {used} worktrees, not in {there}"
 
 
-def _killed(out: Outcome) -> Expectations:
+def _killed(out: DemoResult) -> Expectations:
     name = KILLED.name
     for agent in out.agents_called(name):
         status = agent.status
@@ -136,7 +136,7 @@ def _killed(out: Outcome) -> Expectations:
             yield retries == 1, f"{what} was taken over once, and its retries are {retries}"
 
 
-def _halted(out: Outcome) -> Expectations:
+def _halted(out: DemoResult) -> Expectations:
     name = HALTED.name
     for agent in out.agents_called(name):
         points = out.standings[name].skill_points
@@ -150,7 +150,7 @@ def _halted(out: Outcome) -> Expectations:
         yield fine, f"{other} is halted, and nobody found a bug in its work"
 
 
-def _questions(out: Outcome) -> Expectations:
+def _questions(out: DemoResult) -> Expectations:
     askers = {each.from_agent_id for each in out.conversations}
     for agent in out.agents:
         yield agent.id in askers, f"{agent.name} asked nobody anything"
@@ -159,19 +159,19 @@ def _questions(out: Outcome) -> Expectations:
         yield answered, f"nobody answered {each.question!r}"
 
 
-def _journal(out: Outcome) -> Expectations:
+def _journal(out: DemoResult) -> Expectations:
     numbers = [entry.seq for entry in out.journal]
     lacks = sorted(set(range(1, max(numbers, default=0) + 1)) - set(numbers))
     gap = f"the journal is not gapless: it lacks {lacks or 'nothing, and is out of order'}"
     yield numbers == list(range(1, len(numbers) + 1)), gap
 
 
-def _stores(out: Outcome) -> Expectations:
+def _stores(out: DemoResult) -> Expectations:
     for flaw in out.flaws:
         yield False, f"{flaw.space}: {flaw.entity} {flaw.key or ''} {flaw.what}"
 
 
-def _commits(out: Outcome) -> Expectations:
+def _commits(out: DemoResult) -> Expectations:
     recorded = {each.commit_hash for each in out.commits}
     graded = {each.commit_hash for each in out.retrospectives}
     for entry in out.moves("completed"):
@@ -181,13 +181,13 @@ def _commits(out: Outcome) -> Expectations:
         yield bool(made & graded), f"nobody graded {what}"
 
 
-CHECKS: Final[tuple[Callable[[Outcome], Expectations], ...]] = (
+CHECKS: Final[tuple[Callable[[DemoResult], Expectations], ...]] = (
     *(_plan, _tasks, _order, _agents, _killed),
     *(_halted, _questions, _journal, _stores, _commits),
 )
 
 
-def summary_of(out: Outcome, agent: Agent) -> dict[str, Any]:
+def summary_of(out: DemoResult, agent: Agent) -> dict[str, Any]:
     """What an agent did."""
     standing = out.standings[agent.name]
     asked_it = [each for each in out.conversations if each.to_agent_id == agent.id]

@@ -20,7 +20,13 @@ from herdbook.domain.record.model import Commit, Standing
 from herdbook.domain.record.standing import EntryContext, commit_entry, tool_entry
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.demo import sandbox
-from herdbook.entrypoints.demo.checks import Outcome, problems, read_record, read_work, summary_of
+from herdbook.entrypoints.demo.checks import (
+    DemoResult,
+    problems,
+    read_record,
+    read_work,
+    summary_of,
+)
 from herdbook.entrypoints.demo.scenario import (
     AGENTS,
     BY_NAME,
@@ -205,7 +211,7 @@ class Demo:
 
     def report(self, kept: Path | None) -> dict[str, Any]:
         """What each agent did, how the journal ends, what is off, and what to try next."""
-        outcome = Outcome(
+        outcome = DemoResult(
             **read(*self.work, read_work),
             **read(*self.record, read_record),
             git_commits=sandbox.commits_in(self.here.workspace.folder),

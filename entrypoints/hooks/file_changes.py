@@ -1,7 +1,7 @@
-"""Changes of other people's files: shown before they are made, and undone to the byte.
+"""Changes to files of other programs: shown before they are applied, and undone byte for byte.
 
-Of each file that is changed, what it was and what we made of it are remembered in the user's state
-folder: as long as nobody changes it, uninstalling gives back exactly what was there.
+The original of each changed file and a digest of what we wrote are saved in the user's state
+folder: as long as nobody else changes the file, uninstalling restores exactly the original.
 """
 
 import difflib
@@ -17,11 +17,18 @@ from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.location.resolve import is_within
 
 
-class Change(NamedTuple):
-    """What a file is, and is to become; None stands for no file.
+class SettingsFile(NamedTuple):
+    """A file of an agent's, and whether it is for this user alone."""
 
-    `original` is what uninstalling is to give back. What is there can be kept beside under another
-    name (`keep`), or be taken back from there (`restore`).
+    path: Path
+    private: bool
+
+
+class FileChange(NamedTuple):
+    """The content of a file before and after a change; None stands for no file.
+
+    `original` is what uninstalling restores. The existing file can be kept beside it under another
+    name (`keep`), or be moved back from there (`restore`).
     """
 
     path: Path
@@ -33,10 +40,10 @@ class Change(NamedTuple):
     executable: bool = False
 
 
-class Plan(NamedTuple):
-    """What installing or uninstalling will do, and what a person should know about it."""
+class ChangePlan(NamedTuple):
+    """The changes of an install or uninstall, and notes about them for a person."""
 
-    changes: list[Change]
+    changes: list[FileChange]
     notes: list[str]
 
 
@@ -53,7 +60,7 @@ def require_inside(path: Path, root: Path) -> None:
 
 
 def content(path: Path) -> bytes | None:
-    """What a file holds; None if there is none."""
+    """The bytes of a file; None if there is none. StoreUnavailable if it cannot be read."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -62,8 +69,8 @@ def content(path: Path) -> bytes | None:
         raise StoreUnavailable(str(path), f"it cannot be read ({error.strerror})") from error
 
 
-def rewritten(path: Path, now: bytes | None, rewrite: Callable[[str], str]) -> bytes:
-    """The bytes of a file with its text rewritten; InvalidValue where that is not understood."""
+def rewrite_text(path: Path, now: bytes | None, rewrite: Callable[[str], str]) -> bytes:
+    """The bytes of a file with its text rewritten; InvalidValue if it is not understood."""
     try:
         return rewrite((now or b"").decode()).encode()
     except UnicodeDecodeError as error:
@@ -72,8 +79,8 @@ def rewritten(path: Path, now: bytes | None, rewrite: Callable[[str], str]) -> b
         raise InvalidValue(str(path), f"{error}. Nothing was changed") from error
 
 
-def difference(change: Change) -> str:
-    """What will change, line by line, as a unified difference."""
+def unified_diff(change: FileChange) -> str:
+    """A change as a unified diff."""
     old, new = (_lines(each) for each in (change.before, change.after))
     from_file, to_file = (
         os.devnull if each is None else str(change.path) for each in (change.before, change.after)
@@ -88,29 +95,29 @@ def _lines(data: bytes | None) -> list[str]:
     return (data or b"").decode("utf-8", "replace").splitlines()
 
 
-def make(plan: Plan) -> None:
-    """Make all changes of a plan, each file in one step."""
+def apply_plan(plan: ChangePlan) -> None:
+    """Apply all changes of a plan, each file atomically; StoreUnavailable if one cannot be."""
     for change in plan.changes:
         try:
-            _make(change)
+            _apply(change)
         except OSError as error:
             reason = f"it cannot be changed ({error.strerror}); it is as it was"
             raise StoreUnavailable(str(change.path), reason) from error
 
 
-def _make(change: Change) -> None:
-    # Somebody's link stays a link: what it leads to is changed.
+def _apply(change: FileChange) -> None:
+    # A symbolic link stays one: its target is changed.
     path = change.path if change.keep or change.restore else Path(os.path.realpath(change.path))
     if change.restore is not None:
         change.restore.replace(path)
-        _record(path).unlink(missing_ok=True)
+        _record_path(path).unlink(missing_ok=True)
         return
     if change.after is None:
         path.unlink(missing_ok=True)
-        _drop_folders(change.path)
-        _remember(change, [])
+        _remove_folders(change.path)
+        _save_original(change, [])
         return
-    made = _made_folders(path)
+    made = _make_folders(path)
     fresh = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     mode = 0o755 if change.executable else 0o644
     if change.before is not None and not change.executable:
@@ -121,14 +128,14 @@ def _make(change: Change) -> None:
     fresh.chmod(mode)
     if change.keep is not None and change.before is not None:
         os.link(path, change.keep, follow_symlinks=False)
-    _remember(change, made)
+    _save_original(change, made)
     fresh.replace(path)
 
 
-def remembered(path: Path, now: bytes | None) -> tuple[bool, bytes | None]:
-    """Whether a file is as we left it, and what it was before; None if it was not there."""
+def saved_original(path: Path, now: bytes | None) -> tuple[bool, bytes | None]:
+    """Whether a file is as we wrote it, and its original; None if there was no file."""
     try:
-        told = json.loads(_record(path).read_bytes())
+        told = json.loads(_record_path(path).read_bytes())
         before = told["before"]
         same = now is not None and told["after"] == sha256(now).hexdigest()
         return same, None if before is None else bytes.fromhex(before)
@@ -136,8 +143,8 @@ def remembered(path: Path, now: bytes | None) -> tuple[bool, bytes | None]:
         return False, None
 
 
-def _remember(change: Change, made: list[str]) -> None:
-    record = _record(change.path)
+def _save_original(change: FileChange, made: list[str]) -> None:
+    record = _record_path(change.path)
     if change.after is None or change.after == change.original:
         record.unlink(missing_ok=True)
         return
@@ -145,37 +152,37 @@ def _remember(change: Change, made: list[str]) -> None:
         "path": str(change.path),
         "before": None if change.original is None else change.original.hex(),
         "after": sha256(change.after).hexdigest(),
-        "folders": made or _folders(change.path),
+        "folders": made or _saved_folders(change.path),
     }
     make_private(record.parent)
     write_private(record, json.dumps(told))
 
 
-def _record(path: Path) -> Path:
+def _record_path(path: Path) -> Path:
     return state_folder() / "hooks" / sha256(os.fsencode(path)).hexdigest()[:32]
 
 
-def _made_folders(path: Path) -> list[str]:
-    """Make the folders a file needs; those that were not there, outermost first."""
+def _make_folders(path: Path) -> list[str]:
+    """Make the folders that a file needs; returns the new ones, outermost first."""
     missing = [each for each in reversed(path.parents) if not each.is_dir()]
     for each in missing:
         each.mkdir(exist_ok=True)
     return [str(each) for each in missing]
 
 
-def _folders(path: Path) -> list[str]:
+def _saved_folders(path: Path) -> list[str]:
     """The folders that were made for a file, outermost first."""
     try:
-        told = json.loads(_record(path).read_bytes())["folders"]
+        told = json.loads(_record_path(path).read_bytes())["folders"]
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return []
     return [str(each) for each in told]
 
 
-def _drop_folders(path: Path) -> None:
-    """Take away the folders that were made for a file, as far as nothing else is in them."""
-    for each in reversed(_folders(path)):
+def _remove_folders(path: Path) -> None:
+    """Remove the folders that were made for a file, as far as they are empty."""
+    for each in reversed(_saved_folders(path)):
         try:
             Path(each).rmdir()
         except OSError:
-            return  # somebody has put something into it
+            return  # it is not empty

@@ -1,8 +1,8 @@
-"""Git's hooks: one install for all worktrees of a repository, chained with what is there.
+"""Git hooks: one install for all worktrees of a repository, chained with existing hooks.
 
-A hook that is there stays beside ours under another name and is called with all that git gives it;
-its exit code counts, ours never does. A shell script is read into a shell that was started as ours
-was, because many look at the name they were called by.
+An existing hook is kept beside ours under another name and called with the same arguments and
+input; its exit code counts, ours never does. A shell script is sourced by a shell that was started
+as ours was, because many scripts look at the name they were called by.
 """
 
 import os
@@ -21,11 +21,11 @@ from herdbook.adapters.git.git_process import (
 )
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.hooks import hook
-from herdbook.entrypoints.hooks.file_changes import Change, Plan, content
-from herdbook.entrypoints.hooks.owned_files import is_sealed, sealed
+from herdbook.entrypoints.hooks.file_changes import ChangePlan, FileChange, content
+from herdbook.entrypoints.hooks.owned_files import is_sealed, seal
 
 HOOKS = ("post-commit", "post-rewrite", "pre-push")
-KEPT = ".before-herdbook"
+BACKUP_SUFFIX = ".before-herdbook"
 _USERS_SCOPES = (b"system", b"global", b"command")
 _SHELL = re.compile(rb"#! ?(?:/usr)?(?:/bin/env +)?(?:/\S*/)?(?:sh|bash|dash|ash|ksh)(?: .*)?$")
 _GIVES = {
@@ -35,8 +35,12 @@ _GIVES = {
 }
 
 
-def folder_of(folder: Path, variables: Mapping[str, str]) -> tuple[Path, bool]:
-    """Where git looks for the hooks of a repository, and whether that is inside its worktree."""
+def hooks_folder(folder: Path, variables: Mapping[str, str]) -> tuple[Path, bool]:
+    """The folder of a repository's hooks, and whether it is inside the worktree.
+
+    Raises InvalidValue outside of a repository, and if the repository itself chose a folder outside
+    of it.
+    """
     environment = without_repository_variables(variables)
     found = find(folder, environment=environment)
     if found.facts is None:
@@ -44,19 +48,19 @@ def folder_of(folder: Path, variables: Mapping[str, str]) -> tuple[Path, bool]:
     common = Path(found.facts.common_dir)
     top = Path(found.facts.top_level or common)
     git = ["-C", folder_for_git(found.facts), "rev-parse", "--git-path", "hooks"]
-    # Where the hooks are is what is asked here; none is run by that.
+    # This asks git for the folder of hooks; no hook is run by it.
     status, told, complaint = ask_git(git, environment, except_for={HOOKS_PATH})
     if status != 0:
         raise_complaint("folder", status, complaint)
     hooks = Path(os.path.realpath(top / os.fsdecode(told).removesuffix("\n")))
     inside = hooks.is_relative_to(top) and not hooks.is_relative_to(common)
     if not inside and not hooks.is_relative_to(common):
-        _require_own_choice(["-C", folder_for_git(found.facts)], environment, hooks)
+        _require_chosen_by_user(["-C", folder_for_git(found.facts)], environment, hooks)
     return hooks, inside
 
 
-def _require_own_choice(git: list[str], environment: Mapping[str, str], hooks: Path) -> None:
-    """Refuse a folder outside the repository that the repository itself chose, or a link in it."""
+def _require_chosen_by_user(git: list[str], environment: Mapping[str, str], hooks: Path) -> None:
+    """Raise InvalidValue if a folder outside the repository was not chosen by the user."""
     words = ["config", "--show-scope", "--get", HOOKS_PATH]
     _, told, _ = ask_git([*git, *words], environment, except_for={HOOKS_PATH})
     if told.partition(b"\t")[0] not in _USERS_SCOPES:
@@ -64,12 +68,15 @@ def _require_own_choice(git: list[str], environment: Mapping[str, str], hooks: P
         raise InvalidValue("folder", f"{reason} and was not chosen by you. Nothing was changed")
 
 
-def install(folder: Path, variables: Mapping[str, str]) -> Plan:
-    """What installing changes; nothing where all is as it should be."""
-    hooks, shared = folder_of(folder, variables)
+def install(folder: Path, variables: Mapping[str, str]) -> ChangePlan:
+    """The changes that install our hooks; none if they are installed already.
+
+    Raises InvalidValue if another hook is there and the name for its copy is taken.
+    """
+    hooks, shared = hooks_folder(folder, variables)
     changes = []
     for name in HOOKS:
-        path, kept = hooks / name, hooks / (name + KEPT)
+        path, kept = hooks / name, hooks / (name + BACKUP_SUFFIX)
         now = content(path)
         ours = now is not None and is_sealed(now)
         if now is not None and not ours and (kept.is_symlink() or kept.exists()):
@@ -79,31 +86,31 @@ def install(folder: Path, variables: Mapping[str, str]) -> Plan:
                 "move one of the two to a name of its own",
             )
         chained = content(kept) if ours or now is None else now
-        after = script(name, chained, shared=shared)
+        after = hook_script(name, chained, shared=shared)
         if after != now:
             keep = None if ours or now is None else kept
-            changes.append(Change(path, now, after, keep=keep, executable=True))
-    return Plan(changes, _notes(hooks, shared=shared))
+            changes.append(FileChange(path, now, after, keep=keep, executable=True))
+    return ChangePlan(changes, _notes(hooks, shared=shared))
 
 
-def uninstall(folder: Path, variables: Mapping[str, str]) -> Plan:
-    """What uninstalling changes: what was kept beside is again what git calls."""
-    hooks, _ = folder_of(folder, variables)
+def uninstall(folder: Path, variables: Mapping[str, str]) -> ChangePlan:
+    """The changes that remove our hooks and move the previous ones back."""
+    hooks, _ = hooks_folder(folder, variables)
     changes, notes = [], []
     for name in HOOKS:
-        path, kept = hooks / name, hooks / (name + KEPT)
+        path, kept = hooks / name, hooks / (name + BACKUP_SUFFIX)
         now = content(path)
         if now is None or not is_sealed(now):
             if now is not None and b"herdbook" in now:
                 notes.append(f"{path} was changed since it was installed, and is left as it is")
             continue
         restore = kept if kept.is_symlink() or kept.exists() else None
-        changes.append(Change(path, now, content(kept) if restore else None, restore=restore))
-    return Plan(changes, notes)
+        changes.append(FileChange(path, now, content(kept) if restore else None, restore=restore))
+    return ChangePlan(changes, notes)
 
 
-def script(name: str, chained: bytes | None, *, shared: bool) -> bytes:
-    """The text of a hook that spools and then calls what was there before it."""
+def hook_script(name: str, chained: bytes | None, *, shared: bool) -> bytes:
+    """The script of a hook that writes to the spool and then calls the previous hook."""
     words = [sys.executable, "-I", "-S", str(Path(hook.__file__).resolve())]
     command = "herdbook hook" if shared else shlex.join(words)
     first = (chained or b"").partition(b"\n")[0].rstrip()
@@ -116,12 +123,12 @@ def script(name: str, chained: bytes | None, *, shared: bool) -> bytes:
         f"{{ {gives}; }} >/dev/null 2>&1 || :",
     ]
     if chained is not None:
-        call = f'( . "$0{KEPT}" )' if is_shell else f'"$0{KEPT}" "$@"'
+        call = f'( . "$0{BACKUP_SUFFIX}" )' if is_shell else f'"$0{BACKUP_SUFFIX}" "$@"'
         call = f"""printf '%s' "$given" | {call}""" if reads else call
-        lines += [f'[ -x "$0{KEPT}" ] || exit 0', call]
+        lines += [f'[ -x "$0{BACKUP_SUFFIX}" ] || exit 0', call]
     else:
         lines.append("exit 0")
-    return sealed("\n".join(lines) + "\n", "#", f"{shebang}\n")
+    return seal("\n".join(lines) + "\n", "#", f"{shebang}\n")
 
 
 def _notes(hooks: Path, *, shared: bool) -> list[str]:

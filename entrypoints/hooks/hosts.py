@@ -1,7 +1,8 @@
-"""Where coding agents keep their hooks, and what is to stand there: Claude Code, Codex, OpenCode.
+"""Hooks of coding agents (Claude Code, Codex, OpenCode): their settings files and our entries.
 
-What names a file of this machine goes only where nobody else reads it: into the user's own
-settings, or the file of a project that is not committed. Elsewhere stands `herdbook hook`.
+A command that names a file of this machine is only written where nobody else reads it: into the
+user's own settings, or into a file of a project that is not committed. Elsewhere the command is
+`herdbook hook`.
 """
 
 import json
@@ -9,20 +10,21 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.hooks import hook, json_settings
 from herdbook.entrypoints.hooks.file_changes import (
-    Change,
-    Plan,
+    ChangePlan,
+    FileChange,
+    SettingsFile,
     content,
-    remembered,
     require_inside,
-    rewritten,
+    rewrite_text,
+    saved_original,
 )
 from herdbook.entrypoints.hooks.opencode_plugin import PLUGIN
-from herdbook.entrypoints.hooks.owned_files import is_sealed, sealed
+from herdbook.entrypoints.hooks.owned_files import is_sealed, seal
 
 _CLAUDE_EVENTS = (
     "SessionStart",
@@ -35,105 +37,107 @@ _CLAUDE_EVENTS = (
     "SessionEnd",
 )
 _CODEX_EVENTS = tuple(each for each in _CLAUDE_EVENTS if each != "PostToolUseFailure")
-_OF_TOOLS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+_TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 _READS_PLAIN_JSON = {"claude-code": "Claude Code", "codex": "Codex"}
 _TIMEOUT = 5
 _TIMEOUT_AT_THE_END = 3
-"""More than this Codex calls a fault, in every session."""
+"""Seconds; Codex reports more than this as an error, in every session."""
 
 
-class Site(NamedTuple):
-    """A file of an agent's, and whether it is for this user alone."""
-
-    path: Path
-    private: bool
-
-
-def installed_command(event: str) -> str:
-    """The quickest way to call the hook on this machine."""
+def local_command(event: str) -> str:
+    """The fastest command for the hook on this machine."""
     return shlex.join([sys.executable, "-I", "-S", str(Path(hook.__file__).resolve()), event])
 
 
-def typed_command(event: str) -> str:
-    """The way to call the hook that holds on every machine."""
+def portable_command(event: str) -> str:
+    """The command for the hook that works on every machine."""
     return shlex.join(["herdbook", "hook", event])
 
 
-def site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) -> Site:
-    """The file into which an agent's hooks go, for a project or for all of a user's.
+def settings_file(
+    target: str, root: Path, variables: Mapping[str, str], *, user: bool
+) -> SettingsFile:
+    """The file for an agent's hooks: of a project, or of the user for all projects.
 
-    Raises InvalidValue for an unknown target, and where links lead a project's file out of it.
+    Raises InvalidValue for an unknown target, and if links lead a project's file out of it.
     """
-    found = _site(target, root, variables, user=user)
+    found = _settings_file(target, root, variables, user=user)
     if not user:
         require_inside(found.path, root)
     return found
 
 
-def _site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) -> Site:
+def _settings_file(
+    target: str, root: Path, variables: Mapping[str, str], *, user: bool
+) -> SettingsFile:
     home = Path(variables.get("HOME") or Path.home())
     match target, user:
         case "claude-code", False:
-            return Site(root / ".claude" / "settings.local.json", private=True)
+            return SettingsFile(root / ".claude" / "settings.local.json", private=True)
         case "claude-code", True:
             own = Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude")
-            return Site(own / "settings.json", private=True)
+            return SettingsFile(own / "settings.json", private=True)
         case "codex", False:
-            return Site(root / ".codex" / "hooks.json", private=False)
+            return SettingsFile(root / ".codex" / "hooks.json", private=False)
         case "codex", True:
             own = Path(variables.get("CODEX_HOME") or home / ".codex")
-            return Site(own / "hooks.json", private=True)
+            return SettingsFile(own / "hooks.json", private=True)
         case "opencode", False:
-            return Site(root / ".opencode" / "plugins" / "herdbook.js", private=False)
+            return SettingsFile(root / ".opencode" / "plugins" / "herdbook.js", private=False)
         case "opencode", True:
             config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
-            return Site(config / "opencode" / "plugins" / "herdbook.js", private=True)
+            return SettingsFile(config / "opencode" / "plugins" / "herdbook.js", private=True)
     raise InvalidValue("target", f"{target!r} is not one of claude-code, codex, opencode")
 
 
-def install(target: str, there: Site) -> Plan:
-    """What installing changes; nothing where all is as it should be."""
+def install(target: str, there: SettingsFile) -> ChangePlan:
+    """The changes that install our hooks; none if they are installed already.
+
+    Raises InvalidValue if the file cannot be understood or is not as Herdbook writes it.
+    """
     now = content(there.path)
     if target == "opencode":
         if now is not None and not is_sealed(now):
-            raise _changed(there.path)
+            raise _not_ours(there.path)
         base = None
-        after = sealed(PLUGIN, "//")
+        after = seal(PLUGIN, "//")
     else:
         groups = _groups(target, there)
         base, after = (
             now,
-            rewritten(there.path, now, lambda text: json_settings.installed(text, groups)),
+            rewrite_text(there.path, now, lambda text: json_settings.add_hooks(text, groups)),
         )
         if after != now:
-            base = _without_ours(there.path, now)
-            after = rewritten(there.path, base, lambda text: json_settings.installed(text, groups))
-    changes = [] if after == now else [Change(there.path, now, after, base)]
-    return Plan(changes, _notes(target, there, after))
+            base = _remove_ours(there.path, now)
+            after = rewrite_text(
+                there.path, base, lambda text: json_settings.add_hooks(text, groups)
+            )
+    changes = [] if after == now else [FileChange(there.path, now, after, base)]
+    return ChangePlan(changes, _notes(target, there, after))
 
 
-def uninstall(target: str, there: Site) -> Plan:
-    """What uninstalling changes: the file is what it was, but for what others changed since."""
+def uninstall(target: str, there: SettingsFile) -> ChangePlan:
+    """The changes that restore the file, except for what others changed in it since."""
     now = content(there.path)
     if now is None:
-        return Plan([], [])
+        return ChangePlan([], [])
     if target == "opencode":
         if not is_sealed(now):
-            raise _changed(there.path)
+            raise _not_ours(there.path)
         before = None
     else:
-        before = _without_ours(there.path, now)
-    return Plan([] if before == now else [Change(there.path, now, before, before)], [])
+        before = _remove_ours(there.path, now)
+    return ChangePlan([] if before == now else [FileChange(there.path, now, before, before)], [])
 
 
-def _without_ours(path: Path, now: bytes | None) -> bytes | None:
-    unchanged, before = remembered(path, now)
+def _remove_ours(path: Path, now: bytes | None) -> bytes | None:
+    unchanged, before = saved_original(path, now)
     if unchanged or now is None:
         return before if unchanged else None
-    return rewritten(path, now, json_settings.uninstalled)
+    return rewrite_text(path, now, json_settings.remove_hooks)
 
 
-def _notes(target: str, there: Site, after: bytes) -> list[str]:
+def _notes(target: str, there: SettingsFile, after: bytes) -> list[str]:
     notes = []
     if target in _READS_PLAIN_JSON and not _is_plain_json(after):
         notes.append(
@@ -155,18 +159,18 @@ def _is_plain_json(data: bytes) -> bool:
     return True
 
 
-def _groups(target: str, there: Site) -> dict[str, dict[str, Any]]:
-    command = installed_command if there.private else typed_command
+def _groups(target: str, there: SettingsFile) -> dict[str, dict[str, Any]]:
+    command = local_command if there.private else portable_command
     groups = {}
     for event in _CLAUDE_EVENTS if target == "claude-code" else _CODEX_EVENTS:
         timeout = _TIMEOUT_AT_THE_END if event == "SessionEnd" else _TIMEOUT
         # Claude Code could go on without waiting (`async`), but what it has not waited for it ends
         # with itself, and the last tools of a session would be missing.
         entry = {"type": "command", "command": command(event), "timeout": timeout}
-        matcher = {"matcher": "*"} if event in _OF_TOOLS else {}
+        matcher = {"matcher": "*"} if event in _TOOL_EVENTS else {}
         groups[event] = {**matcher, "hooks": [entry]}
     return groups
 
 
-def _changed(path: Path) -> InvalidValue:
+def _not_ours(path: Path) -> InvalidValue:
     return InvalidValue(str(path), "is not as Herdbook writes it. Nothing was changed")

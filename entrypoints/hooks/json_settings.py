@@ -1,7 +1,7 @@
-"""Hooks in the JSON settings of Claude Code and Codex: putting ours in and taking them out.
+"""Adds our hooks to the JSON settings of Claude Code and Codex, and removes them.
 
-Both keep `hooks` as an object of events, each with a list of groups, each with a list of commands.
-What is not ours keeps every byte.
+Both have `hooks` as an object of events, each with a list of groups, each with a list of commands.
+Everything that is not ours keeps every byte.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
-from herdbook.entrypoints.hooks.jsonc import Part, parsed, with_member, without_member
+from herdbook.entrypoints.hooks.jsonc import JsonPart, add_member, parse_jsonc, remove_member
 
 Group = Mapping[str, Any]
 _OUR_FILES = ("/entrypoints/hooks/hook.py", "/entrypoints/hook.py")
@@ -18,41 +18,41 @@ _OUR_FILES = ("/entrypoints/hooks/hook.py", "/entrypoints/hook.py")
 _name = itemgetter(0)
 
 
-def installed(text: str, groups: Mapping[str, Group]) -> str:
-    """The text with one group of ours in each of these events; ValueError says what is in the way.
+def add_hooks(text: str, groups: Mapping[str, Group]) -> str:
+    """The text with one group of ours for each of these events; idempotent.
 
-    What was ours before is replaced, so that doing it twice changes nothing.
+    Our earlier groups are replaced. ValueError with the reason if the text cannot be changed.
     """
-    if text.strip() and sorted(_ours(text), key=_name) == sorted(groups.items(), key=_name):
+    if text.strip() and sorted(_our_groups(text), key=_name) == sorted(groups.items(), key=_name):
         return text
-    text = uninstalled(text) if text.strip() else ""
+    text = remove_hooks(text) if text.strip() else ""
     if not text:
         whole = {"hooks": {event: [group] for event, group in groups.items()}}
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
     if _hooks(text) is None:
-        text = with_member(text, parsed(text), "hooks", {})
+        text = add_member(text, parse_jsonc(text), "hooks", {})
     for event, group in groups.items():
         hooks = _hooks(text)
         assert hooks is not None  # noqa: S101 - it was put in above
         there = hooks.member(event)
         if there is None:
-            text = with_member(text, hooks, event, [group])
+            text = add_member(text, hooks, event, [group])
         else:
-            text = with_member(text, there, "", group)
+            text = add_member(text, there, "", group)
     return text
 
 
-def uninstalled(text: str) -> str:
-    """The text without anything of ours, and without what stood there only to hold it."""
+def remove_hooks(text: str) -> str:
+    """The text without our hooks, and without lists and objects that held only them."""
     if not text.strip():
         return text
-    while (shorter := _without_one(text)) is not None:
+    while (shorter := _remove_one(text)) is not None:
         text = shorter
     return text
 
 
 def is_ours(command: object, event: str) -> bool:
-    """Whether a command is one that we wrote for this event."""
+    """Whether a command was written by Herdbook for this event."""
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:
@@ -61,8 +61,8 @@ def is_ours(command: object, event: str) -> bool:
     return words[-1:] == [event] and (by_path or words[:-1] == ["herdbook", "hook"])
 
 
-def _hooks(text: str) -> Part | None:
-    whole = parsed(text)
+def _hooks(text: str) -> JsonPart | None:
+    whole = parse_jsonc(text)
     if not isinstance(whole.value, dict):
         raise ValueError("is not an object")  # noqa: TRY004 - what somebody wrote, not how we called
     hooks = whole.member("hooks")
@@ -74,19 +74,19 @@ def _hooks(text: str) -> Part | None:
     return hooks
 
 
-def _ours(text: str) -> list[tuple[str, Any]]:
-    """Every group with a command of ours, by its event."""
+def _our_groups(text: str) -> list[tuple[str, Any]]:
+    """Every group with a command of ours, with its event."""
     hooks = _hooks(text)
     return [
         (event, group.value)
         for event, groups in (hooks.members if hooks else ())
         for _, group in groups.members
-        if any(_commands_of_ours(event, group))
+        if any(_which_are_ours(event, group))
     ]
 
 
-def _commands_of_ours(event: str, group: Part) -> list[bool]:
-    """Of each command of a group whether it is ours."""
+def _which_are_ours(event: str, group: JsonPart) -> list[bool]:
+    """For each command of a group whether it is ours."""
     commands = group.member("hooks")
     if commands is None or not isinstance(commands.value, list):
         return []
@@ -95,29 +95,29 @@ def _commands_of_ours(event: str, group: Part) -> list[bool]:
     ]
 
 
-def _without_one(text: str) -> str | None:
-    """The text without the first thing of ours; None when there is none."""
+def _remove_one(text: str) -> str | None:
+    """The text without our first command or group; None if there is none."""
     hooks = _hooks(text)
     for event, groups in hooks.members if hooks else ():
         for number, (_, group) in enumerate(groups.members):
-            ours, commands = _commands_of_ours(event, group), group.member("hooks")
+            ours, commands = _which_are_ours(event, group), group.member("hooks")
             if commands is None or not any(ours):
                 continue
             if not all(ours):
-                return without_member(text, commands, ours.index(True))
-            return _without_group(text, event, number)
+                return remove_member(text, commands, ours.index(True))
+            return _remove_group(text, event, number)
     return None
 
 
-def _without_group(text: str, event: str, number: int) -> str:
-    """Without one group; a list that is empty then goes too, and so does an object of them."""
-    whole = parsed(text)
+def _remove_group(text: str, event: str, number: int) -> str:
+    """The text without one group, and without the list and the object if they become empty."""
+    whole = parse_jsonc(text)
     hooks = whole.member("hooks")
     assert hooks is not None  # noqa: S101 - the group was found in it
     groups = hooks.member(event)
     assert groups is not None  # noqa: S101 - and in this
     if len(groups.members) > 1:
-        return without_member(text, groups, number)
+        return remove_member(text, groups, number)
     if len(hooks.members) > 1:
-        return without_member(text, hooks, [name for name, _ in hooks.members].index(event))
-    return without_member(text, whole, [name for name, _ in whole.members].index("hooks"))
+        return remove_member(text, hooks, [name for name, _ in hooks.members].index(event))
+    return remove_member(text, whole, [name for name, _ in whole.members].index("hooks"))

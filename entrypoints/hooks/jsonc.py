@@ -1,132 +1,133 @@
-"""JSON as people write it, with comments and trailing commas, and where in the text each part is.
+"""JSON with comments and trailing commas, parsed with positions and edited in place.
 
-Only what is needed to change somebody's settings without touching another byte of them.
+It does only what is needed to change settings of other programs and keep every other byte; ADR 35
+says why no library does it.
 """
 
 import json
 import re
 from typing import Any, NamedTuple, NoReturn
 
-_NOTHING = re.compile(r"(?:\s+|//[^\n]*|/\*[\s\S]*?\*/)*")
+_BLANK = re.compile(r"(?:\s+|//[^\n]*|/\*[\s\S]*?\*/)*")
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_REMARK = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*)?(?=\r?\n)")
+_COMMENT = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*)?(?=\r?\n)")
 _WORD = re.compile(r"[-+.\w]+")
 
 
-class Part(NamedTuple):
-    """A value and where its text begins and ends; of an object or a list also what it holds."""
+class JsonPart(NamedTuple):
+    """A value, where its text begins and ends, and the members of an object or a list."""
 
     value: Any
     begin: int
     end: int
-    members: tuple[tuple[str, "Part"], ...] = ()
+    members: tuple[tuple[str, "JsonPart"], ...] = ()
 
-    def member(self, name: str) -> "Part | None":
-        """The member of an object by its name; the last one, as JSON readers have it."""
+    def member(self, name: str) -> "JsonPart | None":
+        """The member of an object by its name; the last one if there are several, as parsers do."""
         found = [part for key, part in self.members if key == name]
         return found[-1] if found and isinstance(self.value, dict) else None
 
 
-def parsed(text: str) -> Part:
-    """Read a whole text; ValueError says on which line it is not JSON."""
-    part = _value(text, _after_nothing(text, 1 if text.startswith("\ufeff") else 0))
-    if _after_nothing(text, part.end) != len(text):
-        _refuse(text, part.end)
+def parse_jsonc(text: str) -> JsonPart:
+    """Parse a text; ValueError with the line if it is not JSON."""
+    part = _value(text, _skip_blank(text, 1 if text.startswith("\ufeff") else 0))
+    if _skip_blank(text, part.end) != len(text):
+        _raise_not_json(text, part.end)
     return part
 
 
-def _value(text: str, at: int) -> Part:
+def _value(text: str, at: int) -> JsonPart:
     if text[at : at + 1] in {"{", "["}:
         return _container(text, at)
     match = _STRING.match(text, at) or _WORD.match(text, at)
     if match is None:
-        _refuse(text, at)
+        _raise_not_json(text, at)
     try:
-        return Part(json.loads(match[0], strict=False), at, match.end())
+        return JsonPart(json.loads(match[0], strict=False), at, match.end())
     except ValueError:
-        _refuse(text, at)
+        _raise_not_json(text, at)
 
 
-def _container(text: str, begin: int) -> Part:
+def _container(text: str, begin: int) -> JsonPart:
     is_object = text[begin] == "{"
-    members: list[tuple[str, Part]] = []
-    at = _after_nothing(text, begin + 1)
+    members: list[tuple[str, JsonPart]] = []
+    at = _skip_blank(text, begin + 1)
     while text[at : at + 1] != ("}" if is_object else "]"):
         name = ""
         if is_object:
             match = _STRING.match(text, at)
             if match is None:
-                _refuse(text, at)
+                _raise_not_json(text, at)
             name = json.loads(match[0], strict=False)
-            at = _after_nothing(text, match.end())
+            at = _skip_blank(text, match.end())
             if text[at : at + 1] != ":":
-                _refuse(text, at)
-            at = _after_nothing(text, at + 1)
+                _raise_not_json(text, at)
+            at = _skip_blank(text, at + 1)
         part = _value(text, at)
         members.append((name, part))
-        at = _after_nothing(text, part.end)
+        at = _skip_blank(text, part.end)
         if text[at : at + 1] == ",":
-            at = _after_nothing(text, at + 1)
+            at = _skip_blank(text, at + 1)
         elif text[at : at + 1] not in {"}", "]"}:
-            _refuse(text, at)
+            _raise_not_json(text, at)
     value = (
         {name: part.value for name, part in members}
         if is_object
         else [part.value for _, part in members]
     )
-    return Part(value, begin, at + 1, tuple(members))
+    return JsonPart(value, begin, at + 1, tuple(members))
 
 
-def _after_nothing(text: str, at: int) -> int:
-    match = _NOTHING.match(text, at)
+def _skip_blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
     return match.end() if match else at
 
 
-def _refuse(text: str, at: int) -> NoReturn:
+def _raise_not_json(text: str, at: int) -> NoReturn:
     raise ValueError(f"is not JSON at line {text.count(chr(10), 0, at) + 1}")
 
 
-def with_member(text: str, part: Part, name: str, value: Any) -> str:
-    """The text with one more member at the end of an object, or of a list if it has no name."""
+def add_member(text: str, part: JsonPart, name: str, value: Any) -> str:
+    """The text with a new last member of an object, or of a list if `name` is empty."""
     newline = "\r\n" if "\r\n" in text else "\n"
     outer = _indent(text, part.begin)
-    step = _step(text)
+    step = _indent_step(text)
     inner = _indent(text, part.members[-1][1].begin) if part.members else outer + step
     on_one_line = "\n" not in text[part.begin : part.end] and bool(part.members)
-    told = json.dumps(value, indent=None if on_one_line else step, ensure_ascii=False)
+    new = json.dumps(value, indent=None if on_one_line else step, ensure_ascii=False)
     label = f"{json.dumps(name)}: " if name else ""
     if on_one_line:
-        return _after_last(text, part, f" {label}{told}")
-    told = newline + inner + (label + told).replace("\n", newline + inner)
+        return _insert_after_last(text, part, f" {label}{new}")
+    new = newline + inner + (label + new).replace("\n", newline + inner)
     if part.members:
-        return _after_last(text, part, told)
+        return _insert_after_last(text, part, new)
     rest = text[part.begin + 1 : part.end - 1].rstrip(" \t\r\n")
-    return text[: part.begin + 1] + rest + told + newline + outer + text[part.end - 1 :]
+    return text[: part.begin + 1] + rest + new + newline + outer + text[part.end - 1 :]
 
 
-def _after_last(text: str, part: Part, told: str) -> str:
-    """Behind the last member, with the comma it needs; one that was there stays where it was."""
+def _insert_after_last(text: str, part: JsonPart, new: str) -> str:
+    """Insert after the last member, with the comma it needs; an existing comma stays in place."""
     end = part.members[-1][1].end
-    comma = _after_nothing(text, end)
+    comma = _skip_blank(text, end)
     if text[comma] == ",":
         at, comma_there, comma_then = comma + 1, "", ","
     else:
         at, comma_there, comma_then = end, ",", ""
-    # A remark on the same line belongs to what stands before it.
-    remark = _REMARK.match(text, at) if "\n" in told else None
-    behind = remark.end() if remark else at
-    return text[:at] + comma_there + text[at:behind] + told + comma_then + text[behind:]
+    # A comment on the same line belongs to what precedes it.
+    comment = _COMMENT.match(text, at) if "\n" in new else None
+    after = comment.end() if comment else at
+    return text[:at] + comma_there + text[at:after] + new + comma_then + text[after:]
 
 
-def without_member(text: str, part: Part, index: int) -> str:
-    """The text without one member of an object or a list, and without the comma it needed."""
-    begin = _name_begins(text, part, index)
+def remove_member(text: str, part: JsonPart, index: int) -> str:
+    """The text without one member of an object or a list, and without its comma."""
+    begin = _member_start(text, part, index)
     end = part.members[index][1].end
-    comma = _after_nothing(text, end)
+    comma = _skip_blank(text, end)
     if text[comma] == ",":
         end = comma + 1
     elif index:
-        before = _after_nothing(text, part.members[index - 1][1].end)
+        before = _skip_blank(text, part.members[index - 1][1].end)
         text = text[:before] + text[before + 1 :]
         begin, end = len(text[: begin - 1].rstrip(" \t")), end - 1
     line = text.rfind("\n", 0, begin)
@@ -135,11 +136,11 @@ def without_member(text: str, part: Part, index: int) -> str:
     return text[:begin] + text[end:]
 
 
-def _name_begins(text: str, part: Part, index: int) -> int:
+def _member_start(text: str, part: JsonPart, index: int) -> int:
     if not isinstance(part.value, dict):
         return part.members[index][1].begin
-    at = _after_nothing(text, part.members[index - 1][1].end if index else part.begin + 1)
-    return _after_nothing(text, at + 1) if text[at] == "," else at
+    at = _skip_blank(text, part.members[index - 1][1].end if index else part.begin + 1)
+    return _skip_blank(text, at + 1) if text[at] == "," else at
 
 
 def _indent(text: str, at: int) -> str:
@@ -147,6 +148,6 @@ def _indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _step(text: str) -> str:
+def _indent_step(text: str) -> str:
     match = re.search(r"\n([ \t]+)\S", text)
     return match[1] if match else "  "

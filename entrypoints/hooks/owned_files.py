@@ -1,7 +1,7 @@
-"""Files that are ours as a whole, and whether somebody has changed one since.
+"""Files that Herdbook owns as a whole, and how a changed one is recognised.
 
-Their first lines say who wrote them and seal the rest, so that a file in which somebody wrote
-something of their own is never taken for ours.
+Their first line names Herdbook and a digest of the rest (the seal), so that a file that somebody
+edited is never taken for ours.
 """
 
 import re
@@ -10,8 +10,8 @@ from hashlib import sha256
 _SEAL = re.compile(rb"^(#![^\n]*\n)?(?://|#) Written by `herdbook hooks install`; seal (\w{16})\n")
 
 
-def sealed(text: str, comment: str, shebang: str = "") -> bytes:
-    """The text with its seal in front, in a comment of its language."""
+def seal(text: str, comment: str, shebang: str = "") -> bytes:
+    """The text with its seal as its first line, in a comment of its language."""
     digest = sha256((shebang + text).encode()).hexdigest()[:16]
     return f"{shebang}{comment} Written by `herdbook hooks install`; seal {digest}\n{text}".encode()
 

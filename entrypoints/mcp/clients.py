@@ -1,25 +1,26 @@
-"""Where coding agents keep their servers, and what is to stand there: Claude Code, Codex, Cursor.
+"""MCP servers in the settings of coding agents (Claude Code, Codex, Cursor): files and our entry.
 
-What names a file of this machine goes only into the user's own settings. A project's file may be
-shared, so it names `herdbook`, wherever that is.
+A command that names a file of this machine is only written into the user's own settings. A
+project's file may be shared, so its command is `herdbook`, found on the PATH.
 """
 
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.hooks.file_changes import (
-    Change,
-    Plan,
+    ChangePlan,
+    FileChange,
+    SettingsFile,
     content,
-    remembered,
     require_inside,
-    rewritten,
+    rewrite_text,
+    saved_original,
 )
-from herdbook.entrypoints.hooks.jsonc import Part, parsed, with_member, without_member
+from herdbook.entrypoints.hooks.jsonc import JsonPart, add_member, parse_jsonc, remove_member
 from herdbook.entrypoints.mcp import toml_text
 
 NAME = "herdbook"
@@ -28,102 +29,103 @@ _FORWARDED = (
     *(f"HERDBOOK_{each}" for each in ("AGENT", "SESSION", "USER", "STORE", *map(str.upper, Area))),
     *(f"XDG_{each}_HOME" for each in ("CONFIG", "DATA", "STATE")),
 )
-"""What Codex hands on to a server only when it is told to: who acts, and where things are."""
-_STARTED_IN = 30
-_ANSWERED_IN = 660
-"""In how many seconds Codex must have heard of us: a listener may wait for ten minutes."""
+"""Variables that Codex passes on only if they are listed: who acts, and where stores are."""
+_START_TIMEOUT = 30
+_ANSWER_TIMEOUT = 660
+"""Seconds that Codex waits for a start and for an answer: `listen` may wait for ten minutes."""
 
 
-class Site(NamedTuple):
-    """A file of an agent's, and whether it is for this user alone."""
+def settings_file(
+    target: str, root: Path, variables: Mapping[str, str], *, user: bool
+) -> SettingsFile:
+    """The file for a server: of a project, or of the user for all projects.
 
-    path: Path
-    private: bool
-
-
-def site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) -> Site:
-    """The file into which a server goes, for a project or for all of a user's.
-
-    Raises InvalidValue for an unknown target, and where links lead a project's file out of it.
+    Raises InvalidValue for an unknown target, and if links lead a project's file out of it.
     """
-    found = _site(target, root, variables, user=user)
+    found = _settings_file(target, root, variables, user=user)
     if not user:
         require_inside(found.path, root)
     return found
 
 
-def _site(target: str, root: Path, variables: Mapping[str, str], *, user: bool) -> Site:
+def _settings_file(
+    target: str, root: Path, variables: Mapping[str, str], *, user: bool
+) -> SettingsFile:
     home = Path(variables.get("HOME") or Path.home())
     match target, user:
         case "claude-code", False:
-            return Site(root / ".mcp.json", private=False)
+            return SettingsFile(root / ".mcp.json", private=False)
         case "claude-code", True:
             own = Path(variables.get("CLAUDE_CONFIG_DIR") or home)
-            return Site(own / ".claude.json", private=True)
+            return SettingsFile(own / ".claude.json", private=True)
         case "codex", False:
-            return Site(root / ".codex" / "config.toml", private=False)
+            return SettingsFile(root / ".codex" / "config.toml", private=False)
         case "codex", True:
             own = Path(variables.get("CODEX_HOME") or home / ".codex")
-            return Site(own / "config.toml", private=True)
+            return SettingsFile(own / "config.toml", private=True)
         case "cursor", False:
-            return Site(root / ".cursor" / "mcp.json", private=False)
+            return SettingsFile(root / ".cursor" / "mcp.json", private=False)
         case "cursor", True:
-            return Site(home / ".cursor" / "mcp.json", private=True)
+            return SettingsFile(home / ".cursor" / "mcp.json", private=True)
     raise InvalidValue("target", f"{target!r} is not one of claude-code, codex, cursor")
 
 
-def install(target: str, there: Site) -> Plan:
-    """What installing changes; nothing where all is as it should be."""
+def install(target: str, there: SettingsFile) -> ChangePlan:
+    """The changes that install our server; none if it is installed already.
+
+    Raises InvalidValue if the file cannot be understood, or has a server of another program by our
+    name.
+    """
     now = content(there.path)
-    wanted = entry(target, there)
-    put = _toml_with if target == "codex" else _json_with
-    after = rewritten(there.path, now, lambda text: put(text, wanted))
+    wanted = server_entry(target, there)
+    put = _add_to_toml if target == "codex" else _add_to_json
+    after = rewrite_text(there.path, now, lambda text: put(text, wanted))
     if after == now:
-        return Plan([], _notes(target, there))
-    base = _without_ours(target, there.path, now)
-    return Plan([Change(there.path, now, after, base)], _notes(target, there))
+        return ChangePlan([], _notes(target, there))
+    base = _remove_ours(target, there.path, now)
+    return ChangePlan([FileChange(there.path, now, after, base)], _notes(target, there))
 
 
-def uninstall(target: str, there: Site) -> Plan:
-    """What uninstalling changes: the file is what it was, but for what others changed since."""
+def uninstall(target: str, there: SettingsFile) -> ChangePlan:
+    """The changes that restore the file, except for what others changed in it since."""
     now = content(there.path)
-    before = _without_ours(target, there.path, now)
-    return Plan([] if before == now else [Change(there.path, now, before, before)], [])
+    before = _remove_ours(target, there.path, now)
+    return ChangePlan([] if before == now else [FileChange(there.path, now, before, before)], [])
 
 
-def entry(target: str, there: Site) -> dict[str, Any]:
-    """What is to stand there under our name."""
+def server_entry(target: str, there: SettingsFile) -> dict[str, Any]:
+    """The entry of our server in the settings of a target."""
     command, *words = _program() if there.private else ["herdbook"]
     if target == "codex":
         return {
             "command": command,
             "args": [*words, "mcp"],
             "env_vars": list(_FORWARDED),
-            "startup_timeout_sec": _STARTED_IN,
-            "tool_timeout_sec": _ANSWERED_IN,
+            "startup_timeout_sec": _START_TIMEOUT,
+            "tool_timeout_sec": _ANSWER_TIMEOUT,
         }
     return {"type": "stdio", "command": command, "args": [*words, "mcp"]}
 
 
 def _program() -> list[str]:
-    """How this very Herdbook is called on this machine."""
+    """The command of this installation of Herdbook."""
     program = Path(sys.executable).with_name("herdbook")
     if program.is_file():
         return [str(program)]
-    # Without -P a module of the folder it is started in could stand in for one of ours.
+    # Without -P a module in the working folder could replace one of ours.
     return [sys.executable, "-P", "-m", "herdbook.entrypoints"]
 
 
-def _without_ours(target: str, path: Path, now: bytes | None) -> bytes | None:
-    unchanged, before = remembered(path, now)
+def _remove_ours(target: str, path: Path, now: bytes | None) -> bytes | None:
+    unchanged, before = saved_original(path, now)
     if unchanged or now is None:
         return before if unchanged else None
-    take = _toml_without if target == "codex" else _json_without
-    return rewritten(path, now, take)
+    take = _remove_from_toml if target == "codex" else _remove_from_json
+    return rewrite_text(path, now, take)
 
 
 def is_ours(found: object) -> bool:
-    """Whether an entry is one that we wrote, for whichever machine."""
+    """Whether an entry was written by Herdbook, on any machine."""
     if not isinstance(found, dict) or not isinstance(found.get("args"), list):
         return False
     words = [found.get("command"), *found["args"]]
@@ -132,7 +134,7 @@ def is_ours(found: object) -> bool:
     return words[-1] == "mcp" and (by_name or by_module)
 
 
-def _notes(target: str, there: Site) -> list[str]:
+def _notes(target: str, there: SettingsFile) -> list[str]:
     notes = []
     if not there.private:
         notes.append("this file may be shared, so it calls `herdbook`, which must be on the PATH")
@@ -143,18 +145,18 @@ def _notes(target: str, there: Site) -> list[str]:
     return notes
 
 
-def _toml_with(text: str, wanted: Mapping[str, Any]) -> str:
-    return toml_text.with_server(text, NAME, wanted, is_ours)
+def _add_to_toml(text: str, wanted: Mapping[str, Any]) -> str:
+    return toml_text.add_server(text, NAME, wanted, is_ours)
 
 
-def _toml_without(text: str) -> str:
-    return toml_text.without_server(text, NAME, is_ours)
+def _remove_from_toml(text: str) -> str:
+    return toml_text.remove_server(text, NAME, is_ours)
 
 
-def _json_with(text: str, wanted: Mapping[str, Any]) -> str:
-    """The text with our server in it; ValueError says what is in the way."""
+def _add_to_json(text: str, wanted: Mapping[str, Any]) -> str:
+    """The text with our server in it; ValueError with the reason if that is not possible."""
     if not text.strip():
-        return with_member("{}\n", parsed("{}\n"), _SERVERS, {NAME: wanted})
+        return add_member("{}\n", parse_jsonc("{}\n"), _SERVERS, {NAME: wanted})
     servers = _servers(text)
     there = None if servers is None else servers.member(NAME)
     if there is not None:
@@ -163,28 +165,28 @@ def _json_with(text: str, wanted: Mapping[str, Any]) -> str:
         wanted = {**there.value, **wanted}  # what somebody added to it stays
         if wanted == there.value:
             return text
-        text = _json_without(text)
+        text = _remove_from_json(text)
         servers = _servers(text)
     if servers is None:
-        return with_member(text, parsed(text), _SERVERS, {NAME: wanted})
-    return with_member(text, servers, NAME, wanted)
+        return add_member(text, parse_jsonc(text), _SERVERS, {NAME: wanted})
+    return add_member(text, servers, NAME, wanted)
 
 
-def _json_without(text: str) -> str:
-    """The text without our server, and without what stood there only to hold it."""
+def _remove_from_json(text: str) -> str:
+    """The text without our server, and without an object that held only it."""
     servers = _servers(text) if text.strip() else None
     there = None if servers is None else servers.member(NAME)
     if servers is None or there is None or not is_ours(there.value):
         return text
     names = [name for name, _ in servers.members]
     if len(names) > 1:
-        return without_member(text, servers, len(names) - 1 - names[::-1].index(NAME))
-    whole = parsed(text)
-    return without_member(text, whole, [name for name, _ in whole.members].index(_SERVERS))
+        return remove_member(text, servers, len(names) - 1 - names[::-1].index(NAME))
+    whole = parse_jsonc(text)
+    return remove_member(text, whole, [name for name, _ in whole.members].index(_SERVERS))
 
 
-def _servers(text: str) -> Part | None:
-    whole = parsed(text)
+def _servers(text: str) -> JsonPart | None:
+    whole = parse_jsonc(text)
     if not isinstance(whole.value, dict):
         raise ValueError("is not an object")  # noqa: TRY004 - what somebody wrote, not how we called
     servers = whole.member(_SERVERS)

@@ -1,7 +1,7 @@
-"""A server in somebody's TOML: put in and taken out without touching another byte.
+"""Adds our server to a TOML file of another program, and removes it; every other byte stays.
 
-What was meant is compared with what a parser reads afterwards; what cannot be changed that way is
-refused.
+The result is parsed and compared with what was meant; a text that cannot be changed that way is
+refused. ADR 35 says why tomlkit does not do this.
 """
 
 import json
@@ -18,23 +18,23 @@ _QUOTED = (
     r'|"(?:[^"\\\n]|\\.)*"'
     r"|'[^'\n]*'"
 )
-_PIECE = re.compile(
+_TOKEN = re.compile(
     rf"(?P<text>{_QUOTED})|(?P<remark>#[^\n]*)"
     r"|(?P<open>[\[{])|(?P<close>[\]}])|(?P<end>\n)|(?P<other>.)",
     re.DOTALL,
 )
 
 
-class Table(NamedTuple):
-    """A table of a text: the keys of its header, and where header and values begin and end."""
+class TableSpan(NamedTuple):
+    """A table of a text: the keys of its header, and where its header begins and its values end."""
 
     keys: tuple[str, ...]
     begin: int
     end: int
 
 
-def with_server(text: str, name: str, wanted: Mapping[str, Any], ours: Ours) -> str:
-    """The text with a server at its end, replacing ours; ValueError says what is in the way."""
+def add_server(text: str, name: str, wanted: Mapping[str, Any], ours: Ours) -> str:
+    """The text with our server as its last table; ValueError with the reason if not possible."""
     there = _servers(text).get(name)
     if there is not None:
         if not ours(there):
@@ -42,52 +42,58 @@ def with_server(text: str, name: str, wanted: Mapping[str, Any], ours: Ours) -> 
         wanted = {**there, **wanted}  # what somebody added to it stays
         if wanted == there:
             return text
-        text = without_server(text, name, ours)
+        text = remove_server(text, name, ours)
     newline = "\r\n" if "\r\n" in text else "\n"
-    told = [f"[{_SERVERS}.{name}]", *(f"{key} = {_told(each)}" for key, each in wanted.items())]
+    lines = [
+        f"[{_SERVERS}.{name}]",
+        *(f"{key} = {_format_value(each)}" for key, each in wanted.items()),
+    ]
     gap = "" if not text else newline if text.endswith("\n") else 2 * newline
-    after = text + gap + newline.join([*told, ""])
-    expected = _read(text)
+    after = text + gap + newline.join([*lines, ""])
+    expected = _parse(text)
     expected[_SERVERS] = {**_servers(text), name: dict(wanted)}
-    return _checked(after, expected)
+    return _verify(after, expected)
 
 
-def without_server(text: str, name: str, ours: Ours) -> str:
-    """The text without our server and the empty line before it."""
+def remove_server(text: str, name: str, ours: Ours) -> str:
+    """The text without our server and the empty line before it.
+
+    ValueError if it is written in a way that only a person can take apart.
+    """
     servers = _servers(text)
     if not ours(servers.get(name)):
         return text
     after = text
-    for table in reversed(list(_tables(text))):
+    for table in reversed(list(_table_spans(text))):
         if table.keys[:2] == (_SERVERS, name):
             begin = table.begin
             blank = re.search(r"(?:^|\n)(\r?\n)$", after[:begin])
             after = after[: begin - len(blank[1]) if blank else begin] + after[table.end :]
     del servers[name]
-    expected = {**_read(text), _SERVERS: servers}
-    if not servers and _SERVERS not in _read_or_nothing(after):
+    expected = {**_parse(text), _SERVERS: servers}
+    if not servers and _SERVERS not in _parse_or_empty(after):
         del expected[_SERVERS]
-    return _checked(after, expected)
+    return _verify(after, expected)
 
 
-def _tables(text: str) -> Iterator[Table]:
-    """The tables of a text that a parser has read, in order; what precedes them belongs to none."""
-    table: Table | None = None
-    for begin, end in _statements(text):
+def _table_spans(text: str) -> Iterator[TableSpan]:
+    """The tables of a valid text, in order; statements before the first belong to none."""
+    table: TableSpan | None = None
+    for begin, end in _statement_spans(text):
         if text[begin] == "[":
             if table is not None:
                 yield table
-            table = Table(_keys(text[begin:end]), begin, end)
+            table = TableSpan(_header_keys(text[begin:end]), begin, end)
         elif table is not None:
             table = table._replace(end=end)
     if table is not None:
         yield table
 
 
-def _statements(text: str) -> Iterator[tuple[int, int]]:
+def _statement_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where each header and each key with its value begins, and where its last line ends."""
     begin, depth = None, 0
-    for piece in _PIECE.finditer(text):
+    for piece in _TOKEN.finditer(text):
         match piece.lastgroup:
             case "open":
                 depth += 1
@@ -102,7 +108,7 @@ def _statements(text: str) -> Iterator[tuple[int, int]]:
         yield begin, len(text)
 
 
-def _keys(header: str) -> tuple[str, ...]:
+def _header_keys(header: str) -> tuple[str, ...]:
     """The keys of a header, as a parser reads them."""
     keys: list[str] = []
     found: Any = tomllib.loads(header)
@@ -113,38 +119,39 @@ def _keys(header: str) -> tuple[str, ...]:
 
 
 def _servers(text: str) -> dict[str, Any]:
-    servers = _read(text).get(_SERVERS, {})
+    servers = _parse(text).get(_SERVERS, {})
     if not isinstance(servers, dict):
         raise ValueError(f"has `{_SERVERS}` that are not a table")  # noqa: TRY004 - what somebody wrote
     return servers
 
 
-def _read(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"is not TOML: {error}") from error
 
 
-def _read_or_nothing(text: str) -> dict[str, Any]:
+def _parse_or_empty(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return {}
 
 
-def _checked(after: str, expected: dict[str, Any]) -> str:
-    if _read_or_nothing(after) != expected:
+def _verify(after: str, expected: dict[str, Any]) -> str:
+    if _parse_or_empty(after) != expected:
         raise ValueError(f"has `{_SERVERS}` written in a way that can only be changed by hand")
     return after
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """A value as TOML, on one line."""
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{_told(key)} = {_told(each)}' for key, each in value.items())} }}"
+        pairs = (f"{_format_value(key)} = {_format_value(each)}" for key, each in value.items())
+        return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_told, value))}]"
+        return f"[{', '.join(map(_format_value, value))}]"
     if not isinstance(value, str | int | float):
         return str(value)  # a time, which TOML writes as ISO 8601 does
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters.user_state import spool
-from herdbook.entrypoints.hooks.hosts import installed_command
+from herdbook.entrypoints.hooks.hosts import local_command
 from tests.e2e.conftest import PROGRAM, Files, Person
 
 CROWD = 200
@@ -37,7 +37,7 @@ def start_all(person: Person, numbers: Iterable[int]) -> list[subprocess.Popen[b
     started = []
     for number in numbers:
         hook = subprocess.Popen(
-            shlex.split(installed_command("PostToolUse")),
+            shlex.split(local_command("PostToolUse")),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

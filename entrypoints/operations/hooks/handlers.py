@@ -9,7 +9,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.cli.text import plain_lines
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.hooks import git_hooks, hook, hosts
-from herdbook.entrypoints.hooks.file_changes import Plan, difference, make
+from herdbook.entrypoints.hooks.file_changes import ChangePlan, apply_plan, unified_diff
 
 
 def install(
@@ -40,16 +40,18 @@ def _change_hooks(
 ) -> dict[str, Any]:
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
-    return apply_plan(target, _plan(here, target, user=user, uninstall=uninstall), preview=preview)
+    return confirm_and_apply(
+        target, _plan(here, target, user=user, uninstall=uninstall), preview=preview
+    )
 
 
-def apply_plan(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
+def confirm_and_apply(target: str, plan: ChangePlan, *, preview: bool) -> dict[str, Any]:
     """Make the changes of a plan; a person at the terminal sees them and is asked first."""
-    shown = [difference(each) for each in plan.changes]
+    shown = [unified_diff(each) for each in plan.changes]
     asked = bool(shown) and not preview and sys.stdin.isatty() and sys.stderr.isatty()
     agreed = _confirm(shown) if asked else not preview
     if agreed:
-        make(plan)
+        apply_plan(plan)
     return {
         "target": target,
         "done": agreed,
@@ -62,14 +64,14 @@ def apply_plan(target: str, plan: Plan, *, preview: bool) -> dict[str, Any]:
     }
 
 
-def _plan(here: AppContext, target: str, *, user: bool, uninstall: bool) -> Plan:
+def _plan(here: AppContext, target: str, *, user: bool, uninstall: bool) -> ChangePlan:
     if target == "git":
         if user:
             raise InvalidValue("user", "git's hooks belong to a repository: leave --user out")
         change = git_hooks.uninstall if uninstall else git_hooks.install
         return change(Path(here.workspace.folder), here.workspace.variables)
     root = here.workspace.facts.top_level if here.workspace.facts else None
-    there = hosts.site(
+    there = hosts.settings_file(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
     )
     if uninstall:

@@ -112,13 +112,13 @@ def _change_client(
     here: AppContext, action: str, target: str, *, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     from herdbook.entrypoints.mcp import clients  # noqa: PLC0415
-    from herdbook.entrypoints.operations.hooks.handlers import apply_plan  # noqa: PLC0415
+    from herdbook.entrypoints.operations.hooks.handlers import confirm_and_apply  # noqa: PLC0415
 
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
     root = here.workspace.facts.top_level if here.workspace.facts else None
-    there = clients.site(
+    there = clients.settings_file(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
     )
     plan = (clients.install if action == "install" else clients.uninstall)(target, there)
-    return apply_plan(target, plan, preview=preview)
+    return confirm_and_apply(target, plan, preview=preview)

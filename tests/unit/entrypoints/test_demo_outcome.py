@@ -13,8 +13,8 @@ from herdbook.domain.journal import Actor
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.demo.checks import (
     CHECKS,
+    DemoResult,
     Expectations,
-    Outcome,
     problems,
     read_record,
     read_work,
@@ -57,7 +57,7 @@ class Play:
         actor = Actor(agent=member.name, worktree=member.worktree)
         return run(self.work, WORK, use_case, *args, actor=actor, **more)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> DemoResult:
         """Play it and gather what it left behind."""
         run(self.work, WORK, add_plan)
         for pid, member in enumerate(AGENTS, start=1):
@@ -75,7 +75,7 @@ class Play:
             assert len(self.commits) <= len(TASKS), unfinished
         refused = {"refused": "AgentHalted"}
         self.does(HALTED, agent_lifecycle.stop, self.ids[HALTED.name], 0, refused)
-        return Outcome(
+        return DemoResult(
             **read(self.work, WORK, read_work),
             **read(self.record, RECORD, read_record),
             git_commits=self.commits,
@@ -110,7 +110,7 @@ class Play:
 
 
 @pytest.fixture
-def outcome() -> Iterator[Outcome]:
+def outcome() -> Iterator[DemoResult]:
     """What the demo leaves behind when all goes well."""
     with (
         open_store("memory://", area=Area.WORK, create=True) as work,
@@ -124,56 +124,56 @@ def swapped(rows: list[Any], at: int, **changes: Any) -> list[Any]:
     return [*rows[:at], evolve(rows[at], **changes), *rows[at + 1 :]]
 
 
-def agent(found: Outcome, which: DemoAgent, **changes: Any) -> Outcome:
+def agent(found: DemoResult, which: DemoAgent, **changes: Any) -> DemoResult:
     """The one that something happens to, spoilt."""
     at = [each.name for each in found.agents].index(which.name)
     return found._replace(agents=swapped(found.agents, at, **changes))
 
 
-def task(found: Outcome, name: str, **changes: Any) -> Outcome:
+def task(found: DemoResult, name: str, **changes: Any) -> DemoResult:
     """A task, spoilt."""
     at = [each.name for each in found.tasks].index(name)
     return found._replace(tasks=swapped(found.tasks, at, **changes))
 
 
-def without(found: Outcome, status: str) -> Outcome:
+def without(found: DemoResult, status: str) -> DemoResult:
     """A journal that forgot the first move of a task to a status."""
     first = found.moves(status)[0]
     return found._replace(journal=[each for each in found.journal if each is not first])
 
 
-def again(found: Outcome, status: str) -> Outcome:
+def again(found: DemoResult, status: str) -> DemoResult:
     """A journal that tells the first move of a task to a status once more, at its end."""
     more = evolve(found.moves(status)[0], seq=len(found.journal) + 1)
     return found._replace(journal=[*found.journal, more])
 
 
-def by_another(found: Outcome) -> Outcome:
+def by_another(found: DemoResult) -> DemoResult:
     """A journal that has a task completed by somebody who did not."""
     at = found.journal.index(found.moves("completed")[-1])
     return found._replace(journal=swapped(found.journal, at, agent=KILLED.name))
 
 
-def too_early(found: Outcome) -> Outcome:
+def too_early(found: DemoResult) -> DemoResult:
     """A journal in which the last task was begun before anything else happened."""
     at = found.journal.index(found.moves("in_progress")[-1])
     return found._replace(journal=swapped(found.journal, at, seq=0))
 
 
-def not_taken_over(found: Outcome) -> Outcome:
+def not_taken_over(found: DemoResult) -> DemoResult:
     """The killed one's task, still in its hands."""
     (killed,) = (each for each in found.agents if each.name == KILLED.name)
     return task(found, FIRST, assignee_id=killed.id)
 
 
-def halted(found: Outcome, name: str, *, is_so: bool) -> Outcome:
+def halted(found: DemoResult, name: str, *, is_so: bool) -> DemoResult:
     """An agent's standing, spoilt."""
     standing = evolve(found.standings[name], skill_points=0 if is_so else 1, active=not is_so)
     return found._replace(standings={**found.standings, name: standing})
 
 
 FIRST, LAST = TASKS[0].name, TASKS[-1].name
-SPOILT: dict[str, tuple[Callable[[Outcome], Outcome], str]] = {
+SPOILT: dict[str, tuple[Callable[[DemoResult], DemoResult], str]] = {
     "a task is missing": (
         lambda e: e._replace(tasks=e.tasks[1:]),
         "the plan has 0 tasks called",
@@ -266,7 +266,7 @@ SPOILT: dict[str, tuple[Callable[[Outcome], Outcome], str]] = {
 }
 
 
-def test_where_all_went_well_nothing_is_off(outcome: Outcome) -> None:
+def test_where_all_went_well_nothing_is_off(outcome: DemoResult) -> None:
     """And each agent has its deeds."""
     assert problems(outcome) == []
     told = [summary_of(outcome, each) for a in AGENTS for each in outcome.agents_called(a.name)]
@@ -276,7 +276,7 @@ def test_where_all_went_well_nothing_is_off(outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_what_is_off_is_told(outcome: Outcome, name: str) -> None:
+def test_what_is_off_is_told(outcome: DemoResult, name: str) -> None:
     """In a sentence that names it."""
     spoil, sentence = SPOILT[name]
     told = problems(spoil(outcome))
@@ -284,7 +284,9 @@ def test_what_is_off_is_told(outcome: Outcome, name: str) -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda each: each.__name__)
-def test_every_check_can_fail(outcome: Outcome, check: Callable[[Outcome], Expectations]) -> None:
+def test_every_check_can_fail(
+    outcome: DemoResult, check: Callable[[DemoResult], Expectations]
+) -> None:
     """Some way to spoil the outcome makes it speak."""
     spoilt = [spoil(outcome) for spoil, _ in SPOILT.values()]
     assert any(not holds for each in spoilt for holds, _ in check(each))

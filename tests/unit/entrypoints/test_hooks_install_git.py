@@ -11,8 +11,8 @@ import pytest
 
 from herdbook.adapters.user_state import spool
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.hooks.file_changes import make
-from herdbook.entrypoints.hooks.git_hooks import HOOKS, KEPT, install, uninstall
+from herdbook.entrypoints.hooks.file_changes import apply_plan
+from herdbook.entrypoints.hooks.git_hooks import BACKUP_SUFFIX, HOOKS, install, uninstall
 from tests.unit.entrypoints.records import OUT_OF_REACH
 
 PYTHON = f"#!{sys.executable}"
@@ -76,7 +76,7 @@ class Repository:
         return self.git("rev-parse", "HEAD", at=at)
 
     def install(self) -> None:
-        make(install(self.root, self.variables))
+        apply_plan(install(self.root, self.variables))
 
     def hook(self, name: str, text: str, folder: Path | None = None) -> Path:
         """Let there be a hook of somebody's."""
@@ -123,7 +123,7 @@ def test_one_install_covers_all_worktrees(app: Repository, tmp_path: Path) -> No
     app.commit()
     app.git("worktree", "add", "--quiet", str(tmp_path / "early"))
     (tmp_path / "early" / "sub").mkdir()
-    make(install(tmp_path / "early" / "sub", app.variables))
+    apply_plan(install(tmp_path / "early" / "sub", app.variables))
     app.git("worktree", "add", "--quiet", str(tmp_path / "late"))
     hashes = [app.commit(at=each) for each in (app.root, tmp_path / "early", tmp_path / "late")]
     events = list(spool.take_batch())
@@ -232,7 +232,7 @@ def test_uninstalling_gives_back_exactly_what_was_there(app: Repository, tmp_pat
     app.commit()
     app.commit("--amend")
     assert [each.split()[0] for each in app.seen()] == ["post-rewrite"]
-    make(uninstall(app.root, app.variables))
+    apply_plan(uninstall(app.root, app.variables))
     assert everything(app.hooks) == before
     assert target.read_text() == f"#!/bin/sh\n{WITNESS}\n"
     assert uninstall(app.root, app.variables).changes == []
@@ -244,7 +244,7 @@ def test_a_hook_that_somebody_changed_since_is_left_as_it_is(app: Repository) ->
     path = app.hooks / "post-commit"
     path.write_text(path.read_text() + "echo mine\n")
     plan = uninstall(app.root, app.variables)
-    make(plan)
+    apply_plan(plan)
     assert any(str(path) in note for note in plan.notes)
     assert path.read_text().endswith("echo mine\n")
     assert not (app.hooks / "pre-push").exists()
@@ -257,7 +257,7 @@ def test_what_was_kept_is_never_written_over(app: Repository) -> None:
     app.hook("post-commit", "#!/bin/sh\n# second\n")
     with pytest.raises(InvalidValue, match="Nothing was changed"):
         app.install()
-    assert "first" in (app.hooks / f"post-commit{KEPT}").read_text()
+    assert "first" in (app.hooks / f"post-commit{BACKUP_SUFFIX}").read_text()
     assert "second" in (app.hooks / "post-commit").read_text()
 
 
@@ -266,7 +266,7 @@ def test_hooks_in_a_folder_of_the_project_name_no_path_of_this_machine(app: Repo
     mine = app.hook("post-commit", f"#!/bin/sh\n{WITNESS}\n", app.root / ".githooks")
     app.git("config", "core.hooksPath", ".githooks")
     plan = install(app.root, app.variables)
-    make(plan)
+    apply_plan(plan)
     text = mine.read_text()
     assert "herdbook hook post-commit" in text
     assert str(app.root.parent) not in text

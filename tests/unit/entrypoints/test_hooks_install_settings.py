@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.entrypoints.hooks import json_settings
-from herdbook.entrypoints.hooks.hosts import installed_command, typed_command
-from herdbook.entrypoints.hooks.jsonc import parsed
+from herdbook.entrypoints.hooks.hosts import local_command, portable_command
+from herdbook.entrypoints.hooks.jsonc import parse_jsonc
 from tests.cases import for_each
 
 EVENTS = ("PreToolUse", "PostToolUse", "SessionEnd")
 GROUPS: dict[str, dict[str, Any]] = {
-    event: {"hooks": [{"type": "command", "command": installed_command(event)}]} for event in EVENTS
+    event: {"hooks": [{"type": "command", "command": local_command(event)}]} for event in EVENTS
 }
 COMMENTED = """\
 // how we work here
@@ -51,7 +51,7 @@ each_text = for_each("text", TEXTS.values(), ids=TEXTS)
 
 
 def hooks_of(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = parsed(text).value["hooks"]
+    found: dict[str, Any] = parse_jsonc(text).value["hooks"]
     return found
 
 
@@ -64,8 +64,8 @@ def is_within(old: str, new: str) -> bool:
 @each_text
 def test_every_event_gets_its_group_and_nothing_else_changes(text: str) -> None:
     """What is there keeps its values, its order, its comments and its hooks."""
-    after = json_settings.installed(text, GROUPS)
-    was, now = parsed(text).value, parsed(after).value
+    after = json_settings.add_hooks(text, GROUPS)
+    was, now = parse_jsonc(text).value, parse_jsonc(after).value
     for event, group in GROUPS.items():
         assert now["hooks"][event] == [*was.get("hooks", {}).get(event, []), group]
     assert {**now, "hooks": None} == {**was, "hooks": None}
@@ -76,36 +76,36 @@ def test_every_event_gets_its_group_and_nothing_else_changes(text: str) -> None:
 @each_text
 def test_installing_twice_is_installing_once(text: str) -> None:
     """To the byte."""
-    after = json_settings.installed(text, GROUPS)
-    assert json_settings.installed(after, GROUPS) == after
+    after = json_settings.add_hooks(text, GROUPS)
+    assert json_settings.add_hooks(after, GROUPS) == after
 
 
 @each_text
 def test_taking_ours_out_leaves_what_others_wrote(text: str) -> None:
     """Also where nobody remembers what the file was before."""
-    bare = json_settings.uninstalled(json_settings.installed(text, GROUPS))
-    now, was = parsed(bare).value, parsed(text).value
+    bare = json_settings.remove_hooks(json_settings.add_hooks(text, GROUPS))
+    now, was = parse_jsonc(bare).value, parse_jsonc(text).value
     for event in EVENTS:
         assert now.get("hooks", {}).get(event, []) == was.get("hooks", {}).get(event, [])
     assert {**now, "hooks": None} == {**was, "hooks": None}
     assert is_within(bare.replace(",", ""), text)
-    assert json_settings.uninstalled(bare) == bare
+    assert json_settings.remove_hooks(bare) == bare
 
 
 def test_a_text_with_hooks_of_others_comes_back_to_the_byte() -> None:
     """Taking out undoes putting in, where nothing had to be made to hold ours."""
-    assert json_settings.uninstalled(json_settings.installed(COMMENTED, GROUPS)) == COMMENTED
+    assert json_settings.remove_hooks(json_settings.add_hooks(COMMENTED, GROUPS)) == COMMENTED
 
 
 def test_a_remark_stays_with_what_it_is_about() -> None:
     """On the line of the member before ours."""
-    after = json_settings.installed('{\n  "a": 1 // one\n}\n', GROUPS)
+    after = json_settings.add_hooks('{\n  "a": 1 // one\n}\n', GROUPS)
     assert after.startswith('{\n  "a": 1, // one\n  "hooks": {')
 
 
 def test_what_is_written_is_indented_as_the_file_is() -> None:
     """With tabs where it has tabs, with its line ends where they are those of Windows."""
-    after = json_settings.installed('{\r\n\t"a": 1\r\n}', {"Stop": {"hooks": []}})
+    after = json_settings.add_hooks('{\r\n\t"a": 1\r\n}', {"Stop": {"hooks": []}})
     assert after == (
         '{\r\n\t"a": 1,\r\n\t"hooks": {\r\n\t\t"Stop": [\r\n\t\t\t{\r\n\t\t\t\t"hooks": []'
         "\r\n\t\t\t}\r\n\t\t]\r\n\t}\r\n}"
@@ -116,20 +116,20 @@ def test_an_old_command_of_ours_is_replaced() -> None:
     """One that was written by another installation, or by hand."""
     for command in (
         "/old/python -I -S '/old place/herdbook/entrypoints/hook.py' SessionEnd",
-        typed_command("SessionEnd"),
+        portable_command("SessionEnd"),
     ):
         old = {"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": command}]}]}}
-        after = json_settings.installed(json.dumps(old), GROUPS)
+        after = json_settings.add_hooks(json.dumps(old), GROUPS)
         assert hooks_of(after)["SessionEnd"] == [GROUPS["SessionEnd"]]
 
 
 def test_a_command_of_ours_among_others_goes_alone() -> None:
     """The group and its other commands stay."""
-    ours = {"type": "command", "command": typed_command("Stop")}
+    ours = {"type": "command", "command": portable_command("Stop")}
     theirs = {"type": "command", "command": "herdbook hook Stopped"}
     for commands in ([ours, theirs], [theirs, ours], [ours, theirs, ours]):
         text = json.dumps({"hooks": {"Stop": [{"hooks": commands}]}}, indent=2)
-        assert hooks_of(json_settings.uninstalled(text)) == {"Stop": [{"hooks": [theirs]}]}
+        assert hooks_of(json_settings.remove_hooks(text)) == {"Stop": [{"hooks": [theirs]}]}
 
 
 @for_each(
@@ -148,8 +148,8 @@ def test_a_command_of_ours_among_others_goes_alone() -> None:
 def test_what_is_not_understood_is_refused(text: str, reason: str) -> None:
     """With the line where it is."""
     for change in (
-        lambda: json_settings.installed(text, GROUPS),
-        lambda: json_settings.uninstalled(text),
+        lambda: json_settings.add_hooks(text, GROUPS),
+        lambda: json_settings.remove_hooks(text),
     ):
         with pytest.raises(ValueError, match=reason):
             change()
@@ -158,7 +158,7 @@ def test_what_is_not_understood_is_refused(text: str, reason: str) -> None:
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_file_is_as_none(text: str) -> None:
     """It becomes one with our hooks alone."""
-    assert hooks_of(json_settings.installed(text, GROUPS)) == {e: [g] for e, g in GROUPS.items()}
+    assert hooks_of(json_settings.add_hooks(text, GROUPS)) == {e: [g] for e, g in GROUPS.items()}
 
 
 JSON = st.recursive(
@@ -180,10 +180,10 @@ def test_any_settings_survive_coming_and_going(
     """Whatever they hold and however they are laid out."""
     was = {**others, "hooks": hooks}
     text = json.dumps(was, indent=indent, ensure_ascii=ascii_only)
-    assert parsed(text).value == was
-    after = json_settings.installed(text, GROUPS)
-    assert {**parsed(after).value, "hooks": hooks} == was
-    back = parsed(json_settings.uninstalled(after)).value
+    assert parse_jsonc(text).value == was
+    after = json_settings.add_hooks(text, GROUPS)
+    assert {**parse_jsonc(after).value, "hooks": hooks} == was
+    back = parse_jsonc(json_settings.remove_hooks(after)).value
     left = {event: groups for event, groups in hooks.items() if groups or event == "Stop"}
     found = {e: g for e, g in back.get("hooks", {}).items() if g or e == "Stop"}
     assert found == left

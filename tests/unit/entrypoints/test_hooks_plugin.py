@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from herdbook.adapters.user_state import halt_markers, spool
-from herdbook.entrypoints.hooks.file_changes import make
-from herdbook.entrypoints.hooks.hosts import install, site
+from herdbook.entrypoints.hooks.file_changes import apply_plan
+from herdbook.entrypoints.hooks.hosts import install, settings_file
 from tests.unit.entrypoints.records import OUT_OF_REACH
 
 NODE = shutil.which("node")
@@ -38,8 +38,8 @@ if NODE is not None:
         root: Path, variables: dict[str, str]
     ) -> None:
         """The events it knows, from a real JavaScript engine, readable as any other."""
-        there = site("opencode", root, variables, user=False)
-        make(install("opencode", there))
+        there = settings_file("opencode", root, variables, user=False)
+        apply_plan(install("opencode", there))
         module = root / "plugin.mjs"
         shutil.copy(there.path, module)
         script = f"""
@@ -64,8 +64,8 @@ if NODE is not None:
         root: Path, variables: dict[str, str]
     ) -> None:
         """With the reason as its error, as OpenCode wants it; the tools of others it lets be."""
-        there = site("opencode", root, variables, user=False)
-        make(install("opencode", there))
+        there = settings_file("opencode", root, variables, user=False)
+        apply_plan(install("opencode", there))
         module = root / "plugin.mjs"
         shutil.copy(there.path, module)
         halt_markers.set_halts(
@@ -97,8 +97,8 @@ if NODE is not None:
         root: Path, variables: dict[str, str]
     ) -> None:
         """OpenCode says the one beside the tool and the other with the person's message."""
-        there = site("opencode", root, variables, user=False)
-        make(install("opencode", there))
+        there = settings_file("opencode", root, variables, user=False)
+        apply_plan(install("opencode", there))
         module = root / "plugin.mjs"
         shutil.copy(there.path, module)
         script = f"""
@@ -127,8 +127,8 @@ if NODE is not None:
         over: str, root: Path, variables: dict[str, str]
     ) -> None:
         """By a program that it does not wait for; where there is none, nothing happens."""
-        there = site("opencode", root, variables, user=False)
-        make(install("opencode", there))
+        there = settings_file("opencode", root, variables, user=False)
+        apply_plan(install("opencode", there))
         module = root / "plugin.mjs"
         shutil.copy(there.path, module)
         script = f"""

@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.hooks.file_changes import difference, make
+from herdbook.entrypoints.hooks.file_changes import apply_plan, unified_diff
 from herdbook.entrypoints.mcp import toml_text
-from herdbook.entrypoints.mcp.clients import Site, entry, install, is_ours, site, uninstall
+from herdbook.entrypoints.mcp.clients import (
+    SettingsFile,
+    install,
+    is_ours,
+    server_entry,
+    settings_file,
+    uninstall,
+)
 from tests.cases import for_each
 
 TARGETS = ("claude-code", "codex", "cursor")
@@ -56,16 +63,16 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def there(target: str, root: Path, *, user: bool = False) -> Site:
-    return site(target, root, {"HOME": str(root.parent / "home")}, user=user)
+def there(target: str, root: Path, *, user: bool = False) -> SettingsFile:
+    return settings_file(target, root, {"HOME": str(root.parent / "home")}, user=user)
 
 
-def written(file: Site, text: str) -> None:
+def written(file: SettingsFile, text: str) -> None:
     file.path.parent.mkdir(parents=True, exist_ok=True)
     file.path.write_bytes(text.encode())
 
 
-def servers(file: Site) -> dict[str, Any]:
+def servers(file: SettingsFile) -> dict[str, Any]:
     """What the agent itself would read."""
     text = file.path.read_text()
     if file.path.suffix == ".toml":
@@ -92,7 +99,7 @@ def test_a_file_that_a_project_may_share_names_no_path_of_this_machine(
     """The user's own names this very program."""
     file = there(target, root, user=user)
     assert file.path == root.parent / name
-    make(install(target, file))
+    apply_plan(install(target, file))
     found = servers(file)["herdbook"]
     assert found["args"][-1] == "mcp"
     if user:
@@ -105,7 +112,9 @@ def test_a_file_that_a_project_may_share_names_no_path_of_this_machine(
 def test_agents_that_keep_their_settings_elsewhere_are_found_there(root: Path) -> None:
     """As their own variables say."""
     variables = {"CLAUDE_CONFIG_DIR": "/people/me/claude", "CODEX_HOME": "/people/me/codex"}
-    found = [site(each, root, variables, user=True).path for each in ("claude-code", "codex")]
+    found = [
+        settings_file(each, root, variables, user=True).path for each in ("claude-code", "codex")
+    ]
     assert found == [Path("/people/me/claude/.claude.json"), Path("/people/me/codex/config.toml")]
 
 
@@ -116,10 +125,10 @@ def test_where_nothing_was_nothing_is_left(target: str, user: bool, root: Path) 
     file = there(target, root, user=user)
     plan = install(target, file)
     assert not file.path.exists(), "a plan changes nothing"
-    assert "+" in difference(plan.changes[0])
-    make(plan)
+    assert "+" in unified_diff(plan.changes[0])
+    apply_plan(plan)
     assert install(target, file).changes == []
-    make(uninstall(target, file))
+    apply_plan(uninstall(target, file))
     assert not file.path.exists()
     assert list(root.iterdir()) == []
     assert uninstall(target, file).changes == []
@@ -132,12 +141,12 @@ def test_what_others_wrote_keeps_every_byte(target: str, newline: str, root: Pat
     file, text = there(target, root), TEXTS[target].replace("\n", newline)
     written(file, text)
     plan = install(target, file)
-    make(plan)
-    removed = [line for line in difference(plan.changes[0]).split("\n")[2:] if line[:1] == "-"]
+    apply_plan(plan)
+    removed = [line for line in unified_diff(plan.changes[0]).split("\n")[2:] if line[:1] == "-"]
     assert removed == []
     assert newline == "\n" or b"\n" not in file.path.read_bytes().replace(b"\r\n", b"")
     assert install(target, file).changes == []
-    make(uninstall(target, file))
+    apply_plan(uninstall(target, file))
     assert file.path.read_bytes() == text.encode()
 
 
@@ -146,10 +155,10 @@ def test_what_others_change_meanwhile_stays(target: str, root: Path) -> None:
     """Then ours alone is taken out."""
     file, text = there(target, root), TEXTS[target]
     written(file, text)
-    make(install(target, file))
+    apply_plan(install(target, file))
     now = file.path.read_text().replace("mine", "changed")
     written(file, now)
-    make(uninstall(target, file))
+    apply_plan(uninstall(target, file))
     assert file.path.read_text() == text.replace("mine", "changed")
 
 
@@ -157,7 +166,7 @@ def test_what_others_change_meanwhile_stays(target: str, root: Path) -> None:
 def test_what_somebody_added_to_our_server_stays(target: str, root: Path) -> None:
     """It counts as installed; and where ours is out of date, only ours is brought up to date."""
     file = there(target, root)
-    make(install(target, file))
+    apply_plan(install(target, file))
     text = file.path.read_text()
     if target == "codex":
         text += '[mcp_servers.herdbook.env]\nTZ = "UTC"\n'
@@ -166,8 +175,8 @@ def test_what_somebody_added_to_our_server_stays(target: str, root: Path) -> Non
     written(file, text)
     assert install(target, file).changes == []
     own = there(target, root, user=True)._replace(path=file.path)
-    make(install(target, own))
-    assert servers(file)["herdbook"] == {**entry(target, own), "env": {"TZ": "UTC"}}
+    apply_plan(install(target, own))
+    assert servers(file)["herdbook"] == {**server_entry(target, own), "env": {"TZ": "UTC"}}
 
 
 @each_target
@@ -235,7 +244,7 @@ def test_our_table_is_known_however_its_name_is_written(header: str, root: Path)
     file = there("codex", root)
     own = f'{header}\ncommand = "herdbook"\nargs = [\n  "mcp", # it\n]\n'
     written(file, f"a = 1\n\n{own}\n# about b\n[b]\nc = 2\n")
-    make(uninstall("codex", file))
+    apply_plan(uninstall("codex", file))
     assert file.path.read_text() == "a = 1\n\n# about b\n[b]\nc = 2\n"
 
 
@@ -258,11 +267,11 @@ def test_any_toml_comes_back_as_it_was(pieces: list[str], dos: bool, cut: bool) 
     text = "".join([*pieces, PIECES[-1] if cut else ""])
     text = text.replace("\n", "\r\n") if dos else text
     wanted = {"command": "herdbook", "args": ["mcp"]}
-    put = toml_text.with_server(text, "herdbook", wanted, is_ours)
+    put = toml_text.add_server(text, "herdbook", wanted, is_ours)
     assert put.startswith(text)
     assert tomllib.loads(put)["mcp_servers"]["herdbook"] == wanted
-    assert toml_text.with_server(put, "herdbook", wanted, is_ours) == put
-    taken = toml_text.without_server(f"{put}# behind\n[more]\n", "herdbook", is_ours)
+    assert toml_text.add_server(put, "herdbook", wanted, is_ours) == put
+    taken = toml_text.remove_server(f"{put}# behind\n[more]\n", "herdbook", is_ours)
     assert taken.removesuffix("# behind\n[more]\n").rstrip("\r\n") == text.rstrip("\r\n")
     assert tomllib.loads(taken) == {**tomllib.loads(text), "more": {}}
 
@@ -292,4 +301,4 @@ def test_an_unknown_target_or_a_shared_file_is_spoken_about(target: str, root: P
     assert any("must be on the PATH" in each for each in install(target, there(target, root)).notes)
     assert install(target, there(target, root, user=True)).notes == []
     with pytest.raises(InvalidValue, match="is not one of"):
-        site("emacs", root, {}, user=False)
+        settings_file("emacs", root, {}, user=False)

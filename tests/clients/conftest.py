@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.e2e.conftest import PROGRAM, Person, app, person
+from tests.e2e.conftest import PROGRAM, Person, app, person, warm
 
-__all__ = ["app", "person"]
+__all__ = ["app", "person", "warm"]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FILE = "greeting.py"

@@ -9,13 +9,17 @@ INSTALLED := build/.installed
 LINKS = build/__editable__.herdbook-*/herdbook
 EDITABLE := --no-build-isolation --constraint constraints.txt --editable '.[all]'
 # One more worker than there are cores: tests wait for the processes that they start.
-PYTEST = $(BIN)/python -m pytest --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
+PYTEST = $(BYTECODE) $(BIN)/python -m pytest --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) \
+	--dist worksteal
+# Where the environment forbids to keep bytecode, every worker and every process that it starts would
+# compile the tests, Hypothesis and us again: 12 s of a processor in each worker.
+BYTECODE := PYTHONDONTWRITEBYTECODE=
 CLIENTS := build/clients
 # Tests sync thousands of times and nobody cuts the power: where there is room, memory is disk enough.
 IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "TMPDIR=/dev/shm" }')
 
 .DELETE_ON_ERROR:
-.PHONY: setup test clients soak check format bench demo docs clean
+.PHONY: setup test quick clients soak check format bench demo docs clean
 
 setup: $(INSTALLED)
 # Each file of ours is a link in this tree, which is what Python and mypy read. Files come and go
@@ -29,7 +33,12 @@ setup: $(INSTALLED)
 	@find -L $(LINKS) -type l -delete
 
 test: setup
-	$(IN_MEMORY) $(PYTEST) $(ARGS)
+	$(IN_MEMORY) $(PYTEST) --durations 25 $(ARGS)
+
+# For a look while working: each test of all engines runs on memory and on one more, which the test's
+# name chooses. What `.ci/run` runs is the whole matrix.
+quick: setup
+	$(IN_MEMORY) $(PYTEST) --quick $(ARGS)
 
 # Other people's programs against ours: nothing here is skipped, and what is missing is an error.
 # Behind PgBouncer everything holds that holds on a server; what takes its time because it is large

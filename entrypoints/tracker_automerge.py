@@ -55,7 +55,7 @@ def merge_once(here: "AppContext", store: "Store") -> None:
     """
     if is_in_memory(store.url):
         return
-    root = Path(here.workspace.ground.worktree or here.workspace.folder)
+    root = Path(here.workspace.paths.worktree or here.workspace.folder)
     check = _check_mark(store, here.workspace.folder, root, Path.home())
     if check.exists():
         return

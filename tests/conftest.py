@@ -1,10 +1,20 @@
-"""What holds for every test: none may be skipped, and how hard Hypothesis looks."""
+"""What holds for every test: none may be skipped, how hard Hypothesis looks, and `--quick`."""
 
 import os
+import shutil
 import signal
+import tempfile
+from collections.abc import Iterator
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.cases import check_fixtures
+from tests.postgres_server import TEMPLATES, running_postgres
+
+REFERENCE = "memory"
+"""The engine that a quick run never leaves out: it is the reference for the others."""
 
 # Examples are the same in every run of `ci`, so a red build is the change's doing and not luck's;
 # `soak` is where new ones are looked for. Time decides nothing: machines that test are busy.
@@ -69,3 +79,63 @@ def pytest_configure(config: pytest.Config) -> None:
     """Watch where results are gathered: workers of pytest-xdist report to us."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(NoSkips())
+        # What is the same for every worker is made once, by the first that needs it.
+        os.environ[TEMPLATES] = tempfile.mkdtemp(prefix="herdbook-templates-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove the templates of this run."""
+    if not hasattr(config, "workerinput") and TEMPLATES in os.environ:
+        shutil.rmtree(os.environ.pop(TEMPLATES), ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres_server_url() -> Iterator[str]:
+    """A PostgreSQL that the tests of one worker share, each in schemas of its own."""
+    with running_postgres() as url:
+        yield url
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--quick`, which `make quick` gives."""
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="run a test of all engines on memory and on one more, chosen by the test's name",
+    )
+
+
+@pytest.hookimpl(trylast=True)  # after -k and -m, so that a quick run samples what they leave
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Check what loops share, and leave engines out of a quick run."""
+    for item in items:
+        check_fixtures(item)
+    if config.getoption("quick"):
+        sample = _sample(items)
+        config.hook.pytest_deselected(items=[item for item in items if item not in sample])
+        items[:] = [item for item in items if item in sample]
+
+
+def _sample(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Every item that is the same for all engines, and of the others two engines per test."""
+    by_test: dict[str, dict[str, list[pytest.Item]]] = {}
+    chosen: set[pytest.Item] = set()
+    for item in items:
+        engine = _engine_of(item)
+        if engine is None:
+            chosen.add(item)
+        else:
+            test = item.nodeid.partition("[")[0]
+            by_test.setdefault(test, {}).setdefault(engine, []).append(item)
+    for test, engines in by_test.items():
+        others = sorted(engines.keys() - {REFERENCE})
+        picked = [others[crc32(test.encode()) % len(others)]] if others else []
+        for engine in (REFERENCE, *picked):
+            chosen.update(engines.get(engine, ()))
+    return chosen
+
+
+def _engine_of(item: pytest.Item) -> str | None:
+    call = getattr(item, "callspec", None)
+    engine = call.params.get("engine") if call is not None else None
+    return engine if isinstance(engine, str) else None

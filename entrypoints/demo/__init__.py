@@ -1,6 +1,6 @@
-"""The demo: a herd of real processes at work on a real repository, in a folder of its own.
+"""The demo: five agents, each a real process, share the work on a real repository.
 
-`plot` says who works on what, `stage` sets up the folder and keeps it apart from the user's own,
-`agent` is what one agent's process does, `story` directs them, `judging` grades what they did,
-`narration` tells it, and `outcome` checks that all went as it had to.
+`scenario` says who works on what, `sandbox` makes a folder apart from the user's own, `agent` is
+the program of one agent, `run` starts, watches and grades them, `sentences` turns journal entries
+into lines, and `checks` verifies the result.
 """

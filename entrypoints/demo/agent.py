@@ -1,195 +1,154 @@
 """One agent of the demo: `python -m herdbook.entrypoints.demo.agent NAME PACE PARENT`.
 
-It is a process of its own, stands in its worktree and has its name in HERDBOOK_AGENT. It comes to
-work, waits until it may begin, and then claims, works, commits and hands in, until there is nothing
-left or it may not go on. Whatever it waits for, it answers what it is asked meanwhile. It ends when
-its parent does.
+Its working folder is its worktree and its name is in HERDBOOK_AGENT. It registers, waits for a
+message, and then claims, works, commits and completes until nothing is left or it is refused. While
+it waits it answers what it is asked. It ends when its parent does.
 """
 
 import os
 import sys
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any
 
 from herdbook.adapters.git.worktree_lock import worktree_lock
-from herdbook.domain.conversation import Message
 from herdbook.domain.errors import AgentHalted, InvalidValue, NotFound, StaleFence
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.identity import GitFacts
-from herdbook.domain.record.model import Retrospective
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.demo.judging import PROJECT, PROVIDER
-from herdbook.entrypoints.demo.plot import NAMED, PACES, REPLIES, STEPS, Fate, Member, Pace
-from herdbook.entrypoints.demo.stage import git
-from herdbook.entrypoints.operations.agents import handlers as comings
-from herdbook.entrypoints.operations.conversation import handlers as conversation_handlers
-from herdbook.entrypoints.operations.plan import handlers as plan_handlers
-from herdbook.entrypoints.operations.plan.handlers import ClaimAnswer
+from herdbook.entrypoints.demo import scenario
+from herdbook.entrypoints.demo.sandbox import git
+from herdbook.entrypoints.rpc.methods import methods
 from herdbook.ports.engine.dictionary import OPENINGS, WAITING
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.git import PATIENCE
 from herdbook.services import messaging
-from herdbook.services.agents import agent_lifecycle, logs
-
-R = TypeVar("R")
-
-LEASE: Final = timedelta(seconds=15)
-"""Short, and still longer than any machine stands still: nobody alive loses a task."""
-BEAT: Final = 1.0
-"""How many seconds lie between two heartbeats."""
-TRAILER: Final = "Herdbook-Task"
-"""What a commit's message calls the task it is for."""
 
 
-class Me(NamedTuple):
-    """Who this process is, where it stands, and who started it."""
+class AgentProcess:
+    """The agent that this process is; it calls what an agent calls over JSON-RPC.
 
-    here: AppContext
-    facts: GitFacts
-    member: Member
-    pace: Pace
-    id: str
-    parent: int
+    It sends no heartbeats: every task of the demo ends long before the lease of a claim.
+    """
+
+    def __init__(self, here: AppContext, name: str, pace: str, parent: int) -> None:
+        if here.workspace.facts is None:
+            raise InvalidValue("folder", "an agent of the demo works in its repository")
+        self.here, self.common_dir = here, here.workspace.facts.common_dir
+        self.name, self.pace, self.parent = name, scenario.PACES[pace], parent
+        self.methods = methods()
+        own = self.call("agent.add", name=name, provider=scenario.PROVIDER, pid=os.getpid())
+        self.id = own["id"]
+
+    def call(self, method: str, **parameters: Any) -> Any:
+        """Call an operation as this agent."""
+        return self.methods[method](self.here, parameters)
+
+    def run(self) -> None:
+        """Wait for the message to begin, do tasks, and stop; nothing asked is left unanswered."""
+        (message,) = self.wait_for(lambda: self.call("message.inbox", agent_id=self.id))
+        self.call("message.read", message_id=message["id"])
+        result = self.do_tasks()
+        self.answer_questions()
+        self.call("agent.stop", agent_id=self.id, exit_code=0, result=result)
+
+    def do_tasks(self) -> dict[str, Any]:
+        """Do one task after the other, and return what to store as the agent's result."""
+        done: list[str] = []
+        try:
+            while claim := self.wait_for(self.next_claim).get("claim"):
+                if self.do_task(claim, asks=not done):
+                    done.append(claim["task"]["name"])
+        except AgentHalted as error:
+            self.log(f"refused: {error}")
+            return {"done": done, "refused": type(error).__name__, "why": str(error)}
+        return {"done": done}
+
+    def next_claim(self) -> dict[str, Any] | None:
+        """Claim a task; no claim if all are done, and None if there is no task for now."""
+        try:
+            return {"claim": self.call("task.claim")}
+        except NotFound:
+            return {"claim": None} if self.here.read(Area.WORK, _all_done) else None
+
+    def do_task(self, claim: dict[str, Any], *, asks: bool) -> bool:
+        """Work on a task, commit, complete it and wait for the grade; False if it was lost."""
+        task_id, name = claim["task"]["id"], claim["task"]["name"]
+        self.log(f"began {name!r}, building on {len(claim['summaries'])} summaries")
+        if asks:
+            self.ask(task_id)
+        end = time.monotonic() + self.pace.work
+        # The agent that is to be killed is never done.
+        self.wait_for(lambda: self.name != scenario.KILLED.name and time.monotonic() >= end)
+        commit_hash = self.commit(task_id, name)
+        summary = f"see {commit_hash[:12]}"
+        try:
+            self.call("task.done", task=task_id, fence=claim["fence"], summary=summary)
+        except StaleFence as error:
+            self.log(str(error))
+            return False
+        self.log(f"handed in {name!r} with {commit_hash[:12]}")
+        self.wait_for(lambda: self.here.read(Area.RECORD, _is_graded, self.name, commit_hash))
+        return True
+
+    def ask(self, task_id: str) -> None:
+        """Ask another agent about a task, wait for its answer and log it."""
+        question, other = scenario.QUESTIONS[self.name][0], scenario.BY_NAME[self.name].asks
+        key = self.call("conversation.add", question=question, to=other, task=task_id)["id"]
+        found = self.wait_for(lambda: self.here.read(Area.WORK, messaging.find_answer, key))
+        self.log(f"{other} says: {found.answer}")
+
+    def commit(self, task_id: str, name: str) -> str:
+        """Append to the file of a task and commit it; the hash of the commit."""
+        folder = self.here.workspace.folder
+        (file,) = (task.file for task in scenario.TASKS if task.name == name)
+        # Two agents share a worktree, and git refuses the second one that writes its index.
+        with worktree_lock(self.common_dir, PATIENCE):
+            with (folder / file).open("a") as written:
+                written.write(f"{name}, by {self.name}\n")
+            git(folder, "add", "--", file)
+            message = f"{name}\n\n{scenario.TRAILER}: {task_id}"
+            git(folder, "commit", "--quiet", f"--message={message}", "--", file)
+            return git(folder, "rev-parse", "HEAD").strip()
+
+    def wait_for(self, look: Callable[[], Any]) -> Any:
+        """Look until something true is found, and answer questions meanwhile.
+
+        SystemExit if the process that started this one has ended.
+        """
+        while True:
+            self.answer_questions()
+            if found := look():
+                return found
+            if os.getppid() != self.parent:
+                raise SystemExit("the process that started this agent has ended")
+            time.sleep(self.pace.look)
+
+    def answer_questions(self) -> None:
+        """Answer every question that waits for this agent."""
+        while asked := self.call("conversation.listen"):
+            reply = scenario.REPLIES[asked["question"]]
+            self.call("conversation.answer", conversation_id=asked["id"], text=reply)
+
+    def log(self, text: str) -> None:
+        """Append a line to the agent's log."""
+        self.call("log.add", agent_id=self.id, content=f"{text}\n")
 
 
 def main(name: str, pace: str, parent: str) -> None:
-    """Live one agent's life."""
+    """Run one agent with both stores open."""
     here = AppContext.at(Path.cwd(), os.environ)
-    if here.workspace.facts is None:
-        raise InvalidValue("folder", "an agent of the demo works in its repository")
     with here.open(Area.WORK, create=True), here.open(Area.RECORD, create=True):
-        came = comings.register(
-            here,
-            name=name,
-            provider=PROVIDER,
-            model=None,
-            mode="execute",
-            session=None,
-            pid=os.getpid(),
-            prompt=None,
-        )
-        me = Me(here, here.workspace.facts, NAMED[name], PACES[pace], came.id, int(parent))
-        message = attend(me, lambda: _first_message(me))
-        here.run(Area.WORK, messaging.read, message.id)
-        leave(me, work(me))
-
-
-def work(me: Me) -> dict[str, Any]:
-    """Do one task after the other; what came of it in the end."""
-    done: list[str] = []
-    while True:
-        try:
-            claim: ClaimAnswer | Literal[False] = attend(me, lambda: next_claim(me))
-        except AgentHalted as error:
-            log(me, f"refused: {error}")
-            return {"done": done, "refused": type(error).__name__, "why": str(error)}
-        if not claim:
-            return {"done": done}
-        if perform(me, claim, asks=not done):
-            done.append(claim["task"].name)
-
-
-def next_claim(me: Me) -> ClaimAnswer | Literal[False] | None:
-    """The next task; False when all are done, and None when there is just none for now."""
-    try:
-        return plan_handlers.claim(me.here, agent=None, initiative=None, phase=None, ttl=LEASE)
-    except NotFound:
-        return False if me.here.read(Area.WORK, _all_done) else None
-
-
-def perform(me: Me, claim: ClaimAnswer, *, asks: bool) -> bool:
-    """Work on a task to its end; False if it was somebody else's by then."""
-    task_id, name = claim["task"].id, claim["task"].name
-    log(me, f"began {name!r}, building on {len(claim['summaries'])} summaries")
-    if asks:
-        asked = conversation_handlers.ask(
-            me.here, question=me.member.question, to=me.member.asks, agent=None, task=task_id,
-            wait=None,
-        )  # fmt: skip
-        answer = attend(me, lambda: me.here.read(Area.WORK, messaging.find_answer, asked.id), claim)
-        log(me, f"{me.member.asks} says: {answer.answer}")
-    end = time.monotonic() + me.pace.work
-    attend(me, lambda: _over(me, end), claim)
-    commit_hash = commit(me, task_id, name)
-    try:
-        plan_handlers.complete(
-            me.here, task=task_id, fence=claim["fence"], summary=f"see {commit_hash[:12]}"
-        )
-    except StaleFence as error:
-        log(me, str(error))
-        return False
-    log(me, f"handed in {name!r} with {commit_hash[:12]}")
-    attend(me, lambda: me.here.read(Area.RECORD, _verdict, me.member.name, commit_hash))
-    return True
-
-
-def commit(me: Me, task_id: str, name: str) -> str:
-    """Write the file a task ends with and commit it; the commit's hash."""
-    file = next(step.file for step in STEPS if step.name == name)
-    folder = me.here.workspace.folder
-    # Two agents share a worktree, and git refuses the second one that writes its index.
-    with worktree_lock(me.facts.common_dir, PATIENCE):
-        with (folder / file).open("a") as written:
-            written.write(f"{name}, by {me.member.name}\n")
-        git(folder, "add", "--", file)
-        message = f"{name}\n\n{TRAILER}: {task_id}"
-        git(folder, "commit", "--quiet", f"--message={message}", "--", file)
-        return git(folder, "rev-parse", "HEAD").strip()
-
-
-def attend(me: Me, found: Callable[[], R | None], claim: ClaimAnswer | None = None) -> R:
-    """Wait until something is found: answer what is asked, and keep the task that is held."""
-    beat = time.monotonic() + BEAT
-    while True:
-        answer_all(me)
-        if claim is not None and time.monotonic() >= beat:
-            plan_handlers.heartbeat(me.here, task=claim["task"].id, fence=claim["fence"], ttl=LEASE)
-            beat = time.monotonic() + BEAT
-        answer = found()
-        if answer is not None:
-            return answer
-        if os.getppid() != me.parent:
-            raise SystemExit("whoever started this agent is gone, and so is the demo")
-        time.sleep(me.pace.look)
-
-
-def answer_all(me: Me) -> None:
-    """Answer every question that waits for this agent."""
-    while (asked := conversation_handlers.listen(me.here, agent=None, wait=None)) is not None:
-        me.here.run(Area.WORK, messaging.answer, asked.id, REPLIES[asked.question])
-
-
-def log(me: Me, text: str) -> None:
-    """Print, where it is kept."""
-    me.here.run(Area.WORK, logs.append, me.id, f"{text}\n")
-
-
-def leave(me: Me, result: dict[str, Any]) -> None:
-    """End on purpose, with nothing left unanswered: who asks does so before the last task ends."""
-    answer_all(me)
-    me.here.run(Area.WORK, agent_lifecycle.stop, me.id, 0, result)
-
-
-def _first_message(me: Me) -> Message | None:
-    return next(iter(me.here.read(Area.WORK, messaging.inbox, me.id, limit=1)), None)
+        AgentProcess(here, name, pace, int(parent)).run()
 
 
 def _all_done(uow: UnitOfWork) -> bool:
     return not uow.count(find(OPENINGS)) and not uow.count(find(WAITING))
 
 
-def _over(me: Me, end: float) -> bool | None:
-    """Whether the work is done; the one that is to be killed is never done."""
-    done = me.member.fate is not Fate.KILLED and time.monotonic() >= end
-    return done or None
-
-
-def _verdict(uow: UnitOfWork, name: str, commit_hash: str) -> Retrospective | None:
-    return uow.retrospectives.of_commit(name, PROJECT, commit_hash)
+def _is_graded(uow: UnitOfWork, name: str, commit_hash: str) -> bool:
+    return uow.retrospectives.of_commit(name, scenario.PROJECT, commit_hash) is not None
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from typing import Any
 from herdbook.entrypoints.hooks.jsonc import Part, parsed, with_member, without_member
 
 Group = Mapping[str, Any]
-_OUR_FILE = "/entrypoints/hook.py"
+_OUR_FILES = ("/entrypoints/hooks/hook.py", "/entrypoints/hook.py")
+"""How the path of the hook ends, now and in what earlier versions installed."""
 _name = itemgetter(0)
 
 
@@ -56,7 +57,7 @@ def is_ours(command: object, event: str) -> bool:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:
         return False
-    by_path = len(words) > 1 and words[-2].endswith(_OUR_FILE) and "-I" in words
+    by_path = len(words) > 1 and words[-2].endswith(_OUR_FILES) and "-I" in words
     return words[-1:] == [event] and (by_path or words[:-1] == ["herdbook", "hook"])
 
 

@@ -1,4 +1,4 @@
-"""Defects: one sentence for the client, the traceback for a developer."""
+"""Unexpected errors: one sentence for the client, the traceback for a developer."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from herdbook.entrypoints.rpc.messages import INTERNAL_ERROR, RpcError
 def report_defect(error: BaseException) -> RpcError:
     """The answer to a request that hit a defect; HERDBOOK_DEBUG prints the traceback."""
     if os.environ.get("HERDBOOK_DEBUG"):
-        import traceback  # noqa: PLC0415 - for what should not happen
+        import traceback  # noqa: PLC0415 - only for unexpected errors
 
         traceback.print_exception(error, file=sys.stderr)
     return RpcError(

@@ -19,6 +19,11 @@ NOBODY = 65_534
 GiveAway = Callable[[Path], Mapping[str, str]]
 
 
+@pytest.fixture(scope="session")
+def warm() -> None:
+    """Attackers meet the installed program, from its start on."""
+
+
 @pytest.fixture
 def canary(tmp_path: Path) -> Canary:
     """Tells which of an attacker's programs ran."""

@@ -86,18 +86,25 @@ def test_a_committed_link_to_nothing_makes_nothing(
 
 
 def refuses_link(person: Person, clone: Path, name: str, victim: Path) -> None:
-    """Every command leaves the victim alone, and the store refuses where it is named."""
+    """Every command leaves the victim alone, also where the person trusts the store by name."""
     before = seen(victim)
-    for words in COMMANDS:
-        for place in ((), ("--store", "store.lmdb")):
-            told = person.tries(clone, *words, *place)
-            assert seen(victim) == before, (words, place)
-            assert told.returncode in ALIVE, told
-            assert "internal error" not in told.stderr
-            if place:
-                assert told.returncode == 5, told
-                assert name in told.stderr
-                assert "Nothing was opened" in told.stderr
+    for trusted in (False, True):
+        if trusted:
+            told = person.tries(clone, "trust", "store.lmdb")
+            if told.returncode == 3 and "there is no store" in told.stderr:
+                return  # its data leads nowhere: nothing to trust
+            assert told.returncode == 0, told
+        for words in COMMANDS:
+            for place in ((), ("--store", "store.lmdb")):
+                told = person.tries(clone, *words, *place)
+                assert seen(victim) == before, (words, place)
+                assert told.returncode in ALIVE, told
+                assert "internal error" not in told.stderr
+                if place:
+                    assert told.returncode == 5, told
+                    assert "was not opened" in told.stderr or trusted
+                    assert not trusted or (name in told.stderr), told
+                    assert not trusted or "Nothing was opened" in told.stderr
 
 
 def test_another_store_is_not_written_past_its_lock(

@@ -28,7 +28,7 @@ LINES = (
 
 
 class Reviewed(NamedTuple):
-    """A repository with a file, one remark on its third line, an agent, a task and a proposal."""
+    """A repository with a file, one comment on its third line, an agent, a task and a proposal."""
 
     person: Person
     folder: Path

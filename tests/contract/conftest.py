@@ -18,7 +18,6 @@ from herdbook.adapters.system.ids import random_id
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from tests.postgres_server import running_postgres
 
 SHARED = ("lmdb", "duckdb", "postgres")
 """The engines whose stores several processes can share."""
@@ -28,9 +27,8 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    with running_postgres() as url:
-        yield url
+def postgres_url(postgres_server_url: str) -> str:
+    return postgres_server_url
 
 
 @pytest.fixture(scope="session")
@@ -88,18 +86,33 @@ def fresh(engine: str, new_url: Callable[[str], str]) -> Iterator[Callable[..., 
         yield make
 
 
-Begin = Callable[..., Any]
+class Begin:
+    """Begins units of work in one space of a store, or in another one that it is given."""
+
+    def __init__(self, store: Store, space: str) -> None:
+        self.store, self.space = store, space
+
+    def in_space(self, space: str) -> "Begin":
+        """The same for another space of the store."""
+        return Begin(self.store, space)
+
+    @contextmanager
+    def __call__(
+        self,
+        *,
+        write: bool = True,
+        actor: Actor = NOBODY,
+        space: str | None = None,
+        **options: Any,
+    ) -> Iterator[UnitOfWork]:
+        where = self.space if space is None else space
+        with unit_of_work(
+            self.store, where, ids=random_id, write=write, actor=actor, **options
+        ) as uow:
+            yield uow
 
 
 @pytest.fixture
 def begin(store: Store, space: str) -> Begin:
     """Begins a unit of work in the test's own space."""
-
-    @contextmanager
-    def start(
-        *, write: bool = True, actor: Actor = NOBODY, space: str = space, **options: Any
-    ) -> Iterator[UnitOfWork]:
-        with unit_of_work(store, space, ids=random_id, write=write, actor=actor, **options) as uow:
-            yield uow
-
-    return start
+    return Begin(store, space)

@@ -13,6 +13,7 @@ from herdbook.domain.journal import Actor
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from herdbook.services.agents import agent_lifecycle
+from tests.cases import for_each
 from tests.contract.claims import do
 from tests.contract.turns import Begin
 
@@ -106,10 +107,10 @@ def test_coming_again_without_a_name_is_coming_as_the_sessions_agent(begin: Begi
     assert do(begin, agent_lifecycle.register, session_id="s-2").id != first.id
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("first_session", "session"), [("s-1", "s-2"), ("s-1", None), (None, "s-2"), (None, None)]
 )
-@pytest.mark.parametrize("status", [RUNNING, WAITING])
+@for_each("status", [RUNNING, WAITING])
 def test_a_name_at_work_in_another_session_is_refused(
     begin: Begin, status: AgentStatus, first_session: str | None, session: str | None
 ) -> None:
@@ -181,7 +182,7 @@ def test_dismissing_twice_is_dismissing_once(begin: Begin) -> None:
     assert do(begin, agent_lifecycle.dismiss, agent.id) == dismissed == _get(begin, agent.id)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "use_case",
     [agent_lifecycle.wait, agent_lifecycle.resume, agent_lifecycle.stop, agent_lifecycle.dismiss],
     ids=lambda it: it.__name__,

@@ -18,6 +18,7 @@ from herdbook.ports.world.agent_tracker import (
 )
 from herdbook.services.agent_tracker.import_records import import_tracker
 from herdbook.services.stores.merge_spaces import MergeReport
+from tests.cases import for_each
 from tests.contract.trackers import (
     activity,
     agent,
@@ -242,7 +243,7 @@ def test_a_judgement_of_an_unknown_commit_has_an_unknown_project(begin: Begin) -
 
 
 @IN_MEMORY
-@pytest.mark.parametrize(
+@for_each(
     ("totals", "expected"),
     [
         ({"experience_points": 3}, (1, 10, 60, 2, 0)),

@@ -8,6 +8,7 @@ from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.store import Store
 from herdbook.ports.repositories.agents import AgentInContext
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from tests.cases import for_each
 from tests.contract.rows import make
 from tests.contract.turns import Begin, by_id, in_turn
 from tests.contract.wrapped import Counting, WrappedStore
@@ -168,7 +169,7 @@ def test_only_waiting_agents_are_asked_about_oldest_first(begin: Begin) -> None:
         assert [each.agent for each in uow.agents.waiting_with_context()] == [first, last]
 
 
-@pytest.mark.parametrize("number", [0, 1, 12])
+@for_each("number", [0, 1, 12])
 def test_waiting_agents_cost_one_question_per_kind_however_many(
     begin: Begin, store: Store, space: str, number: int
 ) -> None:

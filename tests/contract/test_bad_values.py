@@ -17,6 +17,7 @@ from herdbook.ports.engine.query import any_of, at_least, find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from tests.cases import for_each
 from tests.contract.space import everything_in
 
 NAIVE = datetime(2026, 1, 2, 3, 4, 5)  # noqa: DTZ001 - that it has no time zone is the point
@@ -155,7 +156,7 @@ BAD_QUESTIONS: list[tuple[Callable[[], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("ask", "said"), BAD_QUESTIONS, ids=_numbered(BAD_QUESTIONS))
+@for_each(("ask", "said"), BAD_QUESTIONS, ids=_numbered(BAD_QUESTIONS))
 def test_a_question_that_means_nothing_is_refused(ask: Callable[[], object], said: str) -> None:
     """It is told when it is put, before any store is asked."""
     with pytest.raises(InvalidValue) as refusal:

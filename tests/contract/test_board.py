@@ -26,6 +26,7 @@ from herdbook.services.plan import board_lanes, claims, diagram, schedule
 from herdbook.services.plan.board import Board, BoardInitiative
 from herdbook.services.plan.board_model import BoardState, Card, Lanes
 from herdbook.services.plan.diagram import Diagram
+from tests.cases import for_each
 from tests.contract.turns import Begin
 from tests.contract.wrapped import WrappedSession, WrappedStore
 
@@ -332,7 +333,7 @@ def test_an_empty_space_has_an_empty_board(begin: Begin) -> None:
 STATUSES = ("pending", "pending", "pending", "blocked", "quality_review", "completed")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@for_each("seed", range(4))
 def test_every_task_is_counted_once_and_in_the_right_lane(begin: Begin, seed: int) -> None:
     """Against every row of a random plan, looked at one by one."""
     chance = random.Random(seed)

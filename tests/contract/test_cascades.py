@@ -31,11 +31,12 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from tests.cases import for_each
 from tests.contract.conftest import Begin
 from tests.contract.rows import cascades, make
 from tests.contract.space import everything_in
 
-every_tree = pytest.mark.parametrize(
+every_tree = for_each(
     ("kind", "parent"),
     [
         (TASKS, "parent_task_id"),

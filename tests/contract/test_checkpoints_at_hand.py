@@ -15,6 +15,7 @@ from herdbook.ports.checkpoint_storage.value_store import Channel, ValueTable, d
 from herdbook.ports.engine.dictionary import PIECES
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store, SupportsImmediateRead
+from tests.cases import for_each
 from tests.contract.space import work_in
 from tests.contract.workflows import checkpoint, config, put
 
@@ -145,7 +146,7 @@ def test_who_asks_at_once_sees_one_moment_from_the_first_question_on(
         pass
 
 
-@pytest.mark.parametrize(
+@for_each(
     "names",
     [
         ["pce_" + "0a" * 13, "pce_" + "ff" * 13],
@@ -155,7 +156,7 @@ def test_who_asks_at_once_sees_one_moment_from_the_first_question_on(
     ],
     ids=["ours", "large letters", "short", "mixed"],
 )
-@pytest.mark.parametrize("size", [5, 2**40])
+@for_each("size", [5, 2**40])
 def test_what_a_checkpoint_says_of_its_channels_comes_back(names: list[str], size: int) -> None:
     """Whatever pieces are called, however large they are, and whatever versions look like."""
     channels = [

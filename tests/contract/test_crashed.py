@@ -18,6 +18,7 @@ from herdbook.domain.plan.readiness import OpeningKind
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan import claims
+from tests.cases import for_each
 from tests.contract.children import Child
 from tests.contract.claims import (
     WRITES,
@@ -95,7 +96,7 @@ def test_another_process_of_the_same_number_does_not_keep_an_agent_alive(begin: 
     assert _get(begin, alive.id).status is RUNNING
 
 
-@pytest.mark.parametrize("status", AgentStatus)
+@for_each("status", AgentStatus)
 def test_only_agents_at_work_crash(begin: Begin, status: AgentStatus) -> None:
     """One that waits has a process too; one that is done or has not begun needs none."""
     with begin() as uow:
@@ -158,8 +159,8 @@ def test_a_task_whose_agents_crash_too_often_is_blocked(begin: Begin) -> None:
     assert ready_ids(begin) == []
 
 
-@pytest.mark.parametrize("taken", [False, True], ids=["free", "taken"])
-@pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
+@for_each("taken", [False, True], ids=["free", "taken"])
+@for_each("write", WRITES, ids=lambda write: write.__name__)
 def test_the_fence_of_a_crashed_agent_is_refused(
     begin: Begin, write: Callable[..., object], taken: bool
 ) -> None:

@@ -4,8 +4,7 @@ A session may offer to follow edges by itself; the whole file runs with that off
 """
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +18,8 @@ from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DE
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store, SupportsWalk
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from tests.contract.turns import Begin
+from tests.cases import for_each
+from tests.contract.conftest import Begin
 from tests.contract.wrapped import WithoutWalk, WrappedStore
 
 WAYS = [
@@ -52,14 +52,7 @@ def walks(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 def begin(store: Store, space: str, walks: bool) -> Begin:
     """Begins a unit of work that follows edges this way."""
-    seen = store if walks else WrappedStore(store, WithoutWalk)
-
-    @contextmanager
-    def start(*, space: str = space, write: bool = True) -> Iterator[UnitOfWork]:
-        with unit_of_work(seen, space, write=write) as uow:
-            yield uow
-
-    return start
+    return Begin(store if walks else WrappedStore(store, WithoutWalk), space)
 
 
 def _plan(begin: Begin, *tasks: Task) -> None:
@@ -319,7 +312,7 @@ def test_an_edge_that_stands_twice_is_there_until_both_are_gone(begin: Begin) ->
     assert _refused(begin, swap) == ("a", "b", "a")
 
 
-@pytest.mark.parametrize("names", [("a:b", "c"), ("gate:p", "p"), ("end:p", "task:p")])
+@for_each("names", [("a:b", "c"), ("gate:p", "p"), ("end:p", "task:p")])
 def test_ids_of_any_form_are_named_as_they_are(begin: Begin, names: tuple[str, str]) -> None:
     """No id is taken for another, nor for a phase, whatever characters it has."""
     one, other = names

@@ -20,6 +20,7 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.domain.errors import StoreDamaged
 from herdbook.ports.unit_of_work.run import run
+from tests.cases import for_each
 from tests.contract.children import Died, apart
 from tests.contract.space import HERE, everything_in
 from tests.contract.visitors import add, add_and_die, visit
@@ -131,7 +132,7 @@ LMDB_HARM: dict[str, Harm] = {
 }
 
 
-@pytest.mark.parametrize("harm", LMDB_HARM)
+@for_each("harm", LMDB_HARM)
 def test_a_damaged_lmdb_store_is_refused(harm: str, new_url: NewUrl) -> None:
     """The error names the data file; the next one who looks finds it as it was."""
     url = new_url("lmdb")
@@ -155,7 +156,7 @@ DUCKDB_HARM: dict[str, Harm] = {
 }
 
 
-@pytest.mark.parametrize("harm", DUCKDB_HARM)
+@for_each("harm", DUCKDB_HARM)
 def test_a_damaged_duckdb_store_is_refused(harm: str, new_url: NewUrl) -> None:
     """The error names the file; the next one who looks finds it as it was."""
     url = new_url("duckdb")
@@ -268,7 +269,7 @@ def test_a_log_of_another_copy_is_refused(
     assert "belongs to another copy" in is_refused(url, file)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("statement", "said"),
     [
         ("DROP TABLE {}.tasks", "tasks"),

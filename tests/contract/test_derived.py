@@ -35,6 +35,7 @@ from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
+from tests.cases import for_each
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 
@@ -149,7 +150,7 @@ def test_a_phase_dependency_that_is_saved_anew_frees_one_and_holds_another(begin
     assert _after(begin, lambda uow: uow.save(PHASE_DEPENDENCIES, [moved])) == {"t": READY, "u": 1}
 
 
-@pytest.mark.parametrize("status", list(InitiativeStatus))
+@for_each("status", list(InitiativeStatus))
 def test_an_initiative_that_is_not_active_closes_every_gate(
     begin: Begin, status: InitiativeStatus
 ) -> None:
@@ -296,7 +297,7 @@ def test_a_finished_task_is_in_no_queue(begin: Begin) -> None:
     assert _after(begin, _save("t", status=COMPLETED)) == {}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "left"),
     [
         (lambda uow: uow.initiatives.remove("i"), {"outside": READY}),
@@ -376,7 +377,7 @@ def test_derived_rows_are_not_journalled(begin: Begin) -> None:
         assert {entry.entity for entry in uow.journal.since(0)} == {TASKS.name}
 
 
-@pytest.mark.parametrize("kind", [WAITING, OPENINGS, STANDINGS], ids=lambda kind: kind.name)
+@for_each("kind", [WAITING, OPENINGS, STANDINGS], ids=lambda kind: kind.name)
 def test_derived_rows_are_not_saved_by_hand(begin: Begin, space: str, kind: Kind[object]) -> None:
     """They follow from others, and from nothing else."""
     row = {

@@ -9,6 +9,7 @@ from herdbook.domain.errors import AlreadyExists, NotFound, StaleWrite, UnknownR
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Kind, Reference
 from herdbook.ports.engine.query import find
+from tests.cases import for_each
 from tests.contract.rows import (
     ENTITIES,
     KEPT,
@@ -21,12 +22,12 @@ from tests.contract.rows import (
     value_for,
 )
 
-every_entity = pytest.mark.parametrize("kind", ENTITIES, ids=lambda kind: kind.name)
-every_kept = pytest.mark.parametrize("kind", KEPT, ids=lambda kind: kind.name)
-every_reference = pytest.mark.parametrize(
+every_entity = for_each("kind", ENTITIES, ids=lambda kind: kind.name)
+every_kept = for_each("kind", KEPT, ids=lambda kind: kind.name)
+every_reference = for_each(
     ("kind", "reference"), REFERENCES, ids=lambda it: getattr(it, "name", None) or it.field
 )
-every_unique = pytest.mark.parametrize(
+every_unique = for_each(
     ("kind", "unique"),
     [(kind, unique) for kind in ENTITIES for unique in kind.uniques],
     ids=lambda it: getattr(it, "name", None) or "+".join(it.fields),
@@ -34,7 +35,7 @@ every_unique = pytest.mark.parametrize(
 
 
 @every_entity
-@pytest.mark.parametrize("full", [True, False], ids=["full", "bare"])
+@for_each("full", [True, False], ids=["full", "bare"])
 def test_a_row_comes_back_equal_field_by_field(
     begin: Any, space: str, kind: Kind[Any], full: bool
 ) -> None:

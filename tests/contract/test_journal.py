@@ -31,6 +31,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from tests.cases import for_each
 from tests.contract.conftest import Begin
 from tests.contract.rows import ENTITIES, KEPT, make, value_for
 from tests.contract.space import HERE, everything_in, work_in
@@ -215,7 +216,7 @@ def test_stamps_rise_and_are_the_stores_own(store: Store, begin: Begin, space: s
     assert {entry.at.node for entry in entries} == {store.uuid}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "actor",
     [
         Actor(),

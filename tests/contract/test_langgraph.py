@@ -424,8 +424,10 @@ def test_without_arguments_it_is_the_checkpoints_of_this_worktree(tmp_path: Path
     first, second, again = (each.stdout.split() for each in told)
     assert (first[0], second[0], again[0]) == ("True", "True", "False")
     assert again[1:] == first[1:]
-    assert first[1].startswith(f"lmdb://{main}")
-    assert second[1].startswith(f"lmdb://{other}")
+    kept = f"lmdb://{main}/.git/herdbook/worktrees/"
+    assert first[1].startswith(kept)
+    assert second[1].startswith(kept)
+    assert second[1] != first[1]
     assert first[2].startswith("checkpoints/")
     assert first[2] != second[2]
 

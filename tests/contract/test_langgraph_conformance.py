@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
 from langgraph.checkpoint.conformance.capabilities import Capability, DetectedCapabilities
 from langgraph.checkpoint.conformance.spec import (
     test_copy_thread,
@@ -19,6 +18,7 @@ from langgraph.checkpoint.conformance.spec import (
 
 from herdbook.adapters.langgraph import HerdbookSaver
 from herdbook.ports.engine.store import Store
+from tests.cases import for_each
 
 LISTED = (
     *test_put.ALL_PUT_TESTS,
@@ -61,7 +61,7 @@ def test_every_capability_is_detected() -> None:
     assert found.detected == set(Capability)
 
 
-@pytest.mark.parametrize("law", LISTED, ids=lambda law: law.__name__.removeprefix("test_"))
+@for_each("law", LISTED, ids=lambda law: law.__name__.removeprefix("test_"))
 def test_the_suite_holds(store: Store, space: str, law: Callable[[Any], Awaitable[None]]) -> None:
     """A test of the suite passes on a space of its own."""
     saver = HerdbookSaver(store, f"checkpoints/{space.partition('/')[2]}")

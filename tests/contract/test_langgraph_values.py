@@ -28,6 +28,7 @@ from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
 from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.store import Store
 from herdbook.ports.repositories.checkpoints import TaskWrite
+from tests.cases import for_each
 from tests.contract.space import work_in
 from tests.contract.workflows import checkpoint, config, put
 
@@ -248,7 +249,7 @@ VALUES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+@for_each("value", VALUES.values(), ids=VALUES)
 def test_what_graphs_hold_comes_back_without_a_word(value: Any) -> None:
     """Plain values, messages, documents and LangGraph's own need no permission."""
     with HerdbookSaver("memory://", "checkpoints/x") as saver:
@@ -276,7 +277,7 @@ def test_messages_written_as_json_long_ago_are_read() -> None:
     assert guard.loads_typed(("json", b'{"lc": 1, "id": "x"}')) == {"lc": 1, "id": "x"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "allow"),
     [
         (Plan(["a"]), Plan),

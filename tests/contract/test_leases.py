@@ -10,6 +10,7 @@ from herdbook.domain.plan.claims import LEASE, MAX_RETRIES
 from herdbook.domain.plan.model import Task, TaskStatus
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
+from tests.cases import for_each
 from tests.contract.claims import (
     BLINK,
     add_agents,
@@ -181,7 +182,7 @@ def test_a_heartbeat_never_shortens_a_lease(begin: Begin) -> None:
     assert do(begin, claims.heartbeat, task.id, claim.fence, ttl=BLINK) == claim.opening
 
 
-@pytest.mark.parametrize("ttl", [timedelta(0), timedelta(days=-1), timedelta.max])
+@for_each("ttl", [timedelta(0), timedelta(days=-1), timedelta.max])
 def test_a_lease_without_an_end_that_can_come_is_refused(begin: Begin, ttl: timedelta) -> None:
     """Neither a claim nor a heartbeat takes it, and the task stays as it was."""
     (agent,) = add_agents(begin)

@@ -9,6 +9,7 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.ports.engine.dictionary import LOG_CHUNKS
 from herdbook.services.agents import logs
+from tests.cases import for_each
 from tests.contract.claims import add_agents, do
 from tests.contract.turns import Begin
 
@@ -74,7 +75,7 @@ def test_a_log_is_read_in_pages_session_by_session(begin: Begin) -> None:
     assert _read(begin, "agt_missing") == []
 
 
-@pytest.mark.parametrize("session", [0, 2, 4, 9])
+@for_each("session", [0, 2, 4, 9])
 def test_sessions_are_counted_without_a_gap(begin: Begin, session: int) -> None:
     """A piece belongs to a session that has begun, or to the next one."""
     (agent_id,) = add_agents(begin)

@@ -51,6 +51,7 @@ from herdbook.services.plan import claims
 from herdbook.services.stores.copy_spaces import copy
 from herdbook.services.stores.merge_spaces import MergeReport, merge
 from herdbook.services.stores.store_check import check
+from tests.cases import for_each
 from tests.contract.inhabited import content, inhabit, record_of, work_on
 from tests.contract.rows import ENTITIES, make
 from tests.contract.space import everything_in, work_in
@@ -386,7 +387,7 @@ def test_a_lost_answer_is_told_and_merging_again_is_safe(
     assert entities(store, space) == entities(source, space)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "refusal"),
     [
         ({TASKS: [Task(id="tsk_kept", name="x")]}, AlreadyExists),

@@ -14,6 +14,7 @@ from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from herdbook.services import messaging
+from tests.cases import for_each
 from tests.contract.claims import add_agents, do
 from tests.contract.turns import Begin
 from tests.contract.wrapped import Counting, WrappedStore
@@ -116,8 +117,8 @@ def test_reading_a_message_takes_it_out_of_the_inbox(begin: Begin) -> None:
     assert do(begin, messaging.read, message.id).status is RESPONDED
 
 
-@pytest.mark.parametrize("later", MessageStatus)
-@pytest.mark.parametrize("earlier", MessageStatus)
+@for_each("later", MessageStatus)
+@for_each("earlier", MessageStatus)
 def test_a_message_only_goes_forward(
     begin: Begin, earlier: MessageStatus, later: MessageStatus
 ) -> None:
@@ -195,7 +196,7 @@ def test_a_thread_that_was_tied_into_a_ring_has_an_end(begin: Begin) -> None:
     assert sorted(found) == sorted(message.id for message in messages)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "use_case",
     [messaging.reply, messaging.mark, messaging.answer],
     ids=lambda it: it.__name__,

@@ -24,6 +24,7 @@ from herdbook.domain.location.areas import GIB, MIB, TIB, Area
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import run
+from tests.cases import for_each
 from tests.contract.children import NOBODY, apart, as_nobody, program
 from tests.contract.conftest import SHARED
 from tests.contract.space import HERE, everything_in
@@ -63,7 +64,7 @@ def held(url: str) -> dict[str, list[Any]]:
         return everything_in(store)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "named"),
     [
         ("mysql://somewhere", "mysql"),
@@ -82,8 +83,8 @@ def test_an_unknown_scheme_is_refused(url: str, named: str) -> None:
     assert str(refusal.value) == f"url: {named!r} begins no store's URL; these do: {SCHEMES}"
 
 
-@pytest.mark.parametrize("scheme", FILES)
-@pytest.mark.parametrize(
+@for_each("scheme", FILES)
+@for_each(
     ("rest", "reason"),
     [
         ("", "names no path, as {}:///path does"),
@@ -112,7 +113,7 @@ def test_a_path_may_have_any_name(engine: str, tmp_path: Path) -> None:
     assert held(url) == kept
 
 
-@pytest.mark.parametrize("patience", [0, -1, float("nan"), float("inf"), "10", None, True])
+@for_each("patience", [0, -1, float("nan"), float("inf"), "10", None, True])
 def test_patience_is_a_number_of_seconds(patience: Any) -> None:
     """Nobody waits for less than nothing, or for ever."""
     with pytest.raises(InvalidValue) as refusal:
@@ -145,7 +146,7 @@ def test_a_size_limit_lies_in_its_areas_range(
         open_store(url, area=area, size_limit=right).close()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("scheme", "driver", "install"),
     [
         ("duckdb", "duckdb", "pip install 'herdbook[duckdb]'"),
@@ -382,7 +383,7 @@ def test_what_another_program_keeps_is_refused_and_left_alone(name: str, tmp_pat
     assert contents(path) == before
 
 
-@pytest.mark.parametrize(
+@for_each(
     "table",
     ["mails (id integer)", "store (id integer)", "store (uuid text, schema_version text)"],
 )

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import cast
 
@@ -24,16 +24,19 @@ from herdbook.ports.unit_of_work.run import read, retry, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
+from tests.cases import for_each
 from tests.contract.counted import CountingStore
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 from tests.contract.wrapped import LosesAnswers, WrappedSession, WrappedStore
 
 
-@pytest.fixture(autouse=True)
-def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def _no_pause() -> Iterator[None]:
     """What is tried again is tried at once."""
-    monkeypatch.setattr("herdbook.ports.engine.retry.FIRST_PAUSE", 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("herdbook.ports.engine.retry.FIRST_PAUSE", 0)
+        yield
 
 
 def _tasks(begin: Begin) -> list[Task]:
@@ -131,7 +134,7 @@ def test_an_operation_is_known_in_its_space_only(store: Store, space: str) -> No
     assert first.id != other.id
 
 
-@pytest.mark.parametrize(
+@for_each(
     "result",
     [
         None,
@@ -210,7 +213,7 @@ def test_a_claim_is_answered_again(store: Store, space: str, begin: Begin) -> No
     assert run(store, space, claims.claim, agent.id, halts=NO_HALTS, operation_id="op-3") is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "result",
     [object, {1, 2}, b"bytes", timedelta(1), float("nan"), 2**63, "\0", {1: 2}],
     ids=repr,
@@ -230,7 +233,7 @@ def test_a_result_that_cannot_be_kept_is_refused(
     assert run(store, space, add) is result
 
 
-@pytest.mark.parametrize("operation_id", ["", "x" * 65, "\0"])
+@for_each("operation_id", ["", "x" * 65, "\0"])
 def test_an_operation_id_must_be_an_id(
     store: Store, space: str, begin: Begin, operation_id: str
 ) -> None:
@@ -314,7 +317,7 @@ def test_patience_begins_with_the_first_failure(store: Store, space: str, begin:
     assert (use_case.calls, _tasks(begin)) == (2, [task])
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable, NotFound, ValueError])
+@for_each("error", [StoreUnavailable, NotFound, ValueError])
 def test_no_other_error_is_tried_again(store: Store, space: str, error: type[Exception]) -> None:
     """Only what may go better the next time is."""
     use_case = Flaky(1, error)

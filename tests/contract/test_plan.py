@@ -33,6 +33,7 @@ from herdbook.ports.engine.dictionary import (
     REVIEW_COMMENTS,
     TASKS,
 )
+from tests.cases import for_each
 from tests.contract.rows import make
 from tests.contract.turns import Begin, by_id, in_turn
 
@@ -112,7 +113,7 @@ def test_a_phase_dependency_is_removed_once(begin: Begin) -> None:
         assert uow.phases.dependencies(ship.id) == [test]
 
 
-@pytest.mark.parametrize("owner", ["initiative_id", "phase_id", "parent_task_id"])
+@for_each("owner", ["initiative_id", "phase_id", "parent_task_id"])
 def test_tasks_of_an_owner_come_in_their_order_then_by_age(begin: Begin, owner: str) -> None:
     """Order decides, then creation, and never the id; other owners' tasks are not among them."""
     kind = {"initiative_id": INITIATIVES, "phase_id": PHASES, "parent_task_id": TASKS}[owner]
@@ -185,7 +186,7 @@ def test_tasks_of_an_assignee_are_all_it_holds_or_has_done(begin: Begin) -> None
         assert uow.tasks.of_assignee(idle.id) == []
 
 
-@pytest.mark.parametrize("status", list(TaskStatus))
+@for_each("status", list(TaskStatus))
 def test_only_completed_tasks_leave_nothing_to_do_in_a_phase(
     begin: Begin, status: TaskStatus
 ) -> None:

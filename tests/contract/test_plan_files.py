@@ -18,6 +18,7 @@ from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from herdbook.services.plan_text.import_export import ImportReport, export_plan, import_plan
+from tests.cases import for_each
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 from tests.unit.domain.plans import plans
@@ -220,7 +221,7 @@ EDITS: dict[str, tuple[Callable[[str], str], dict[str, tuple[str, ...]]]] = {
 }
 
 
-@pytest.mark.parametrize("edit", EDITS)
+@for_each("edit", EDITS)
 def test_importing_an_edited_export_changes_what_was_edited(begin: Begin, edit: str) -> None:
     """That, and nothing else; and then the export is the edited text."""
     ids = ids_of(imported(begin, PLAN))
@@ -322,7 +323,7 @@ def test_one_initiative_is_exported_alone(begin: Begin) -> None:
         export_plan(uow, "ini_nowhere")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "cycle"),
     [
         ("- [ ] one ^a after: ^b\n- [ ] two ^b after: ^a\n", {"one", "two"}),

@@ -21,6 +21,7 @@ from herdbook.domain.plan.model import (
 )
 from herdbook.ports.engine.store import Store
 from herdbook.services.plan import proposals
+from tests.cases import for_each
 from tests.contract.claims import add_tasks, do
 from tests.contract.proposed import add_plan, kept, propose
 from tests.contract.turns import Begin
@@ -124,7 +125,7 @@ def test_what_is_accepted_carries_the_worktree_and_time_of_its_acceptance(begin:
     assert stored.worktree_id == "w0123456789a"
 
 
-@pytest.mark.parametrize("metadata", [None, {}, {"phase_id": None}], ids=repr)
+@for_each("metadata", [None, {}, {"phase_id": None}], ids=repr)
 def test_a_proposed_task_without_a_phase_is_a_loose_one(
     begin: Begin, metadata: dict[str, Any] | None
 ) -> None:
@@ -231,8 +232,8 @@ def test_proposals_accepted_at_once_may_build_on_one_another(begin: Begin) -> No
         assert [each.title for each in uow.pages.children(top.id)] == ["below"]
 
 
-@pytest.mark.parametrize("status", [ACCEPTED, DISMISSED])
-@pytest.mark.parametrize("decide", [proposals.accept, proposals.dismiss], ids=["accept", "dismiss"])
+@for_each("status", [ACCEPTED, DISMISSED])
+@for_each("decide", [proposals.accept, proposals.dismiss], ids=["accept", "dismiss"])
 def test_what_is_decided_is_not_decided_again(
     begin: Begin, store: Store, space: str, status: ProposalStatus, decide: Any
 ) -> None:
@@ -258,7 +259,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@for_each("case", REFUSED)
 def test_metadata_that_nobody_understands_is_refused(
     begin: Begin, store: Store, space: str, case: str
 ) -> None:
@@ -316,7 +317,7 @@ def test_a_cycle_among_what_is_proposed_is_refused_whole(
     assert kept(store, space) == before
 
 
-@pytest.mark.parametrize("target_type", ProposalTarget)
+@for_each("target_type", ProposalTarget)
 def test_a_target_that_is_gone_is_named(begin: Begin, target_type: ProposalTarget) -> None:
     """UnknownReference: there is nothing left to change."""
     plan = add_plan(begin)
@@ -326,7 +327,7 @@ def test_a_target_that_is_gone_is_named(begin: Begin, target_type: ProposalTarge
         do(begin, proposals.accept, key)
 
 
-@pytest.mark.parametrize("target_type", ProposalTarget)
+@for_each("target_type", ProposalTarget)
 def test_a_proposal_touches_its_own_initiative_only(
     begin: Begin, target_type: ProposalTarget
 ) -> None:

@@ -31,10 +31,11 @@ from herdbook.ports.engine.query import (
     starting_with,
     up_to,
 )
+from tests.cases import for_each
 from tests.contract.rows import space_for, value_for
 
 LOOKUPS = [(kind, lookup) for kind in DICTIONARY for lookup in kind.all_lookups]
-every_lookup = pytest.mark.parametrize(
+every_lookup = for_each(
     ("kind", "lookup"), LOOKUPS, ids=lambda it: getattr(it, "name", None) or "+".join(it)
 )
 
@@ -180,7 +181,7 @@ def test_times_keep_their_microseconds(begin: Any, space: str) -> None:
         assert uow.select(find(SCORE_EVENTS, where)) == events[1:3]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("kind", "where", "options"),
     [
         (TASKS, {"nmae": "x"}, {}),

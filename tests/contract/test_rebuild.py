@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-import pytest
-
 from herdbook.domain.entity import evolve
 from herdbook.domain.plan.model import Task, TaskDependency, TaskStatus
 from herdbook.domain.plan.readiness import Opening, OpeningState, WaitingTask
@@ -17,6 +15,7 @@ from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.unit_of_work.projections import find_differences, rebuild
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
+from tests.cases import for_each
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 
@@ -42,7 +41,7 @@ def _replace(kind: Kind[object], key: str, **changes: object) -> Spoil:
     return spoil
 
 
-@pytest.mark.parametrize(
+@for_each(
     "spoil",
     [
         _delete(OPENINGS, "open"),
@@ -96,7 +95,7 @@ def test_rebuilding_repairs_what_was_spoilt(
         assert [uow.select(find(kind)) for kind in (WAITING, OPENINGS)] == whole
 
 
-@pytest.mark.parametrize(
+@for_each(
     "spoil",
     [
         _delete(STANDINGS, first_standing("otter").id),

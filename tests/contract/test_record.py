@@ -19,6 +19,7 @@ from herdbook.domain.record.model import (
 from herdbook.domain.record.standing import first_standing, fold
 from herdbook.ports.engine.dictionary import ACCOUNTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from tests.cases import for_each
 from tests.contract.turns import Begin, in_turn
 
 MINUTE = timedelta(minutes=1)
@@ -206,7 +207,7 @@ def _activity(agent: str, at: datetime) -> Activity:
     return Activity(agent=agent, task="x", actions="x", outcome="x", decisions="x", at=at)
 
 
-dated = pytest.mark.parametrize(
+dated = for_each(
     ("repository", "make"),
     [
         ("ledger", _event),

@@ -10,6 +10,7 @@ from herdbook.domain.plan.model import ExecutionMode, PhaseStatus, Task, TaskCat
 from herdbook.domain.plan.readiness import OpeningKind, OpeningState
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.services.plan import claims
+from tests.cases import for_each
 from tests.contract.claims import (
     BLINK,
     add_agents,
@@ -48,7 +49,7 @@ def test_completing_leads_to_a_review_where_the_initiative_wants_one(begin: Begi
     assert ready_ids(begin) == [task.id]
 
 
-@pytest.mark.parametrize("category", [each for each in TaskCategory if each != "execute"])
+@for_each("category", [each for each in TaskCategory if each != "execute"])
 def test_only_tasks_that_execute_are_reviewed(begin: Begin, category: TaskCategory) -> None:
     """Any other category is completed at once."""
     (agent,) = add_agents(begin)

@@ -23,6 +23,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.plan import claims, schedule
+from tests.cases import for_each
 from tests.contract.claims import add_initiative, add_phase, add_tasks
 from tests.contract.turns import Begin
 
@@ -307,10 +308,10 @@ def test_answers_longer_than_a_page_are_whole(
         assert len(schedule.critical_path(uow)) == 8
 
 
-@pytest.mark.parametrize(
+@for_each(
     "question", [schedule.order, schedule.waves, schedule.critical_path], ids=lambda q: q.__name__
 )
-@pytest.mark.parametrize("field", ["initiative_id", "phase_id"])
+@for_each("field", ["initiative_id", "phase_id"])
 def test_what_is_not_there_has_no_order(begin: Begin, question: Question, field: str) -> None:
     """NotFound, and no empty answer that looks like a plan with nothing to do."""
     with begin(write=False) as uow, pytest.raises(NotFound):

@@ -23,6 +23,7 @@ from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.store import TryAgain
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
+from tests.cases import for_each
 from tests.contract import workers
 from tests.contract.children import begun, event
 from tests.contract.space import HERE, everything_in
@@ -255,7 +256,7 @@ def test_a_password_may_be_written_as_it_is(server: PostgresServer, password: st
         open_store(tcp(server, f"{role}:{password}x"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "rest",
     [
         f"ann:a/{SECRET}@host/db",

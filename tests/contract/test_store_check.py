@@ -39,6 +39,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store
 from herdbook.services.stores.copy_spaces import copy
 from herdbook.services.stores.store_check import Flaw, RepairReport, check, repair
+from tests.cases import for_each
 from tests.contract import raw
 from tests.contract.inhabited import inhabit, record_of
 from tests.contract.rows import make
@@ -514,7 +515,7 @@ def _foreign(txn: Any, _: Any, lookups: Any) -> None:
 
 
 @on_lmdb
-@pytest.mark.parametrize("harm", LOOKUPS)
+@for_each("harm", LOOKUPS)
 def test_a_spoilt_lookup_of_lmdb_is_found_and_mended(
     engine: str, new_url: NewUrl, harm: str
 ) -> None:

@@ -33,6 +33,7 @@ from herdbook.ports.engine.dictionary import (
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from tests.cases import for_each
 from tests.contract.conftest import SHARED, Begin
 from tests.contract.rows import make
 from tests.contract.space import HERE, everything_in, work_in
@@ -302,7 +303,7 @@ def _ask_for_an_id_that_is_no_text(uow: UnitOfWork) -> None:
     uow.tasks.find("\ud800")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("mishap", "error"),
     [
         (_take_the_key, AlreadyExists("task", "tsk_1")),
@@ -401,9 +402,7 @@ def test_a_birth_is_not_rewritten(begin: Begin) -> None:
     assert (saved.created_at, saved.updated_at > long_ago) == (task.created_at, True)
 
 
-@pytest.mark.parametrize(
-    ("where", "kind"), [("work", ACCOUNTS), ("record", TASKS), ("checkpoints", AGENTS)]
-)
+@for_each(("where", "kind"), [("work", ACCOUNTS), ("record", TASKS), ("checkpoints", AGENTS)])
 def test_a_kind_of_another_area_is_refused(begin: Begin, space: str, where: str, kind: Any) -> None:
     """A space keeps what its area holds: anything else is not added, saved or removed there."""
     elsewhere = f"{where}/{space.partition('/')[2]}"
@@ -419,8 +418,8 @@ def test_a_kind_of_another_area_is_refused(begin: Begin, space: str, where: str,
         assert uow.select(find(kind)) == []
 
 
-@pytest.mark.parametrize("write", [True, False], ids=["write", "read"])
-@pytest.mark.parametrize(
+@for_each("write", [True, False], ids=["write", "read"])
+@for_each(
     "name",
     ["", "/", "work", "work/", "/owner", "Work/x", "plan/x", "work/a\0b", "work/" + "x" * 96,
      "work/" + "é" * 48, "work/\ud800"],

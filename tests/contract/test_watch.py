@@ -18,6 +18,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import messaging
 from herdbook.services.agents import logs
 from herdbook.services.journal import watch
+from tests.cases import for_each
 from tests.contract import followers
 from tests.contract.children import Place, at_once, barrier, begun, event, opened
 from tests.contract.claims import add_agents, add_tasks, do
@@ -65,8 +66,8 @@ def _no_pause(pause: float) -> None:
     raise AssertionError(f"paused for {pause} s where there was something to give")
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 200])
-@pytest.mark.parametrize("since", [0, 1, 3, 5, 6])
+@for_each("limit", [1, 2, 3, 200])
+@for_each("since", [0, 1, 3, 5, 6])
 def test_what_is_there_is_given_from_any_place_on(
     begin: Begin, store: Store, space: str, since: int, limit: int
 ) -> None:
@@ -183,8 +184,8 @@ def test_a_log_is_followed_over_its_sessions(begin: Begin, store: Store, space: 
     assert list(watch.follow_log(store, space, agent_id, stop=stop, sleep=sleep)) == printed
 
 
-@pytest.mark.parametrize("number", range(6))
-@pytest.mark.parametrize("limit", [1, 200])
+@for_each("number", range(6))
+@for_each("limit", [1, 200])
 def test_a_log_is_followed_from_any_piece_on(
     begin: Begin, store: Store, space: str, number: int, limit: int
 ) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,21 @@ from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan.claims import claim
-from tests.postgres_server import running_postgres
+from tests.e2e.warm_program import AT_START, PROGRAM, WarmProgram, warm_program
 
-PROGRAM = Path(sys.executable).with_name("herdbook")
 Told = subprocess.CompletedProcess[str]
 
 
 class Person:
-    """Somebody who types commands."""
+    """Somebody who types commands.
 
-    def __init__(self, home: Path) -> None:
+    What is tried is tried with the installed program; the steps that must end well are run by a
+    warm one, where there is one.
+    """
+
+    def __init__(self, home: Path, warm: WarmProgram | None = None) -> None:
         self.home = home
+        self._warm = warm
         self.variables = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
@@ -63,7 +66,10 @@ class Person:
 
     def runs(self, folder: Path, *words: str, **variables: str) -> str:
         """Run `herdbook` in a folder and read what it prints; it must end well."""
-        told = self.tries(folder, *words, **variables)
+        if self._warm is None or any(name.startswith(AT_START) for name in variables):
+            told = self.tries(folder, *words, **variables)
+        else:
+            told = self._warm.run(folder, words, {**self.variables, **variables}, "")
         assert told.returncode == 0, told.stderr
         return told.stdout
 
@@ -103,25 +109,34 @@ class Person:
         return folder
 
 
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmProgram | None]:
+    """The program without its start, unless every step is to be run by the installed one."""
+    if os.environ.get("HERDBOOK_TEST_COLD"):
+        yield None
+        return
+    with warm_program(Person(tmp_path_factory.mktemp("home")).variables) as program:
+        yield program
+
+
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm: WarmProgram | None) -> Person:
     """Somebody with an empty home directory; what this process does itself, it does as them."""
     home = tmp_path / "home"
     home.mkdir()
     for name in [name for name in os.environ if name.startswith(("XDG_", "GIT_", "HERDBOOK_"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
-    return Person(home)
+    return Person(home, warm)
 
 
 @pytest.fixture
-def postgres_url() -> Iterator[str]:
+def postgres_url(postgres_server_url: str) -> Iterator[str]:
     """A schema of its own on a server of this machine."""
     schema = f"e2e_{random_id()}"
-    with running_postgres() as url:
-        yield f"{url}{'&' if '?' in url else '?'}schema={schema}"
-        with psycopg.connect(url, autocommit=True) as server:
-            server.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
+    yield f"{postgres_server_url}{'&' if '?' in postgres_server_url else '?'}schema={schema}"
+    with psycopg.connect(postgres_server_url, autocommit=True) as server:
+        server.execute(f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
 
 
 @pytest.fixture
@@ -142,7 +157,7 @@ def at_work(person: Person, folder: Path, name: str) -> str:
         return held.task.name
 
     with here.open(Area.WORK, create=True) as store:
-        run(store, here.workspace.space(Area.WORK), here.see, actor=here.actor)
+        run(store, here.workspace.space(Area.WORK), here.record_worktree, actor=here.actor)
         return run(store, here.workspace.space(Area.WORK), begin, actor=here.actor)
 
 

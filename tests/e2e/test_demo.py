@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from herdbook.entrypoints.demo.plot import CAST, STEPS, Fate, of_fate
+from herdbook.entrypoints.demo.scenario import AGENTS, HALTED, KILLED, QUESTIONS, TASKS
 from tests.e2e.conftest import PROGRAM, Files, Person
 from tests.unit.entrypoints.terminals import Terminal
 
@@ -48,7 +48,7 @@ def under_way(person: Person, place: Path) -> Iterator[Demo]:
         try:
             assert demo.stdout is not None
             pids: dict[str, int] = {}
-            while len(pids) < len(CAST):
+            while len(pids) < len(AGENTS):
                 line = demo.stdout.readline()
                 assert line, demo.communicate()[1]
                 if came := CAME.fullmatch(line):
@@ -71,18 +71,19 @@ def test_the_demo_tells_the_story_and_leaves_nothing(
     """From the first claim to the last commit; neither its folder nor anything at home is left."""
     before = everything_in(person.home)
     story = person.runs(person.home, "demo", "--pace", "fast", TMPDIR=str(place))
-    killed, halted = of_fate(Fate.KILLED).name, of_fate(Fate.HALTED).name
-    assert len(CAME.findall(story)) == len(CAST)
+    killed, halted = KILLED.name, HALTED.name
+    assert len(CAME.findall(story)) == len(AGENTS)
     assert {where for _, where, _ in CAME.findall(story)} == {"main", "service", "page"}
-    for member in CAST:
-        assert f"{member.name} claims '" in story
-        assert f"{member.name} asks {member.asks}: {member.question}" in story
-        assert f"{member.asks} answers: {member.reply}" in story
-    assert story.index(f"{killed} at {STEPS[0].name!r}") < story.index(f"{killed} is found crashed")
+    for agent in AGENTS:
+        question, reply = QUESTIONS[agent.name]
+        assert f"{agent.name} claims '" in story
+        assert f"{agent.name} asks {agent.asks}: {question}" in story
+        assert f"{agent.asks} answers: {reply}" in story
+    assert story.index(f"{killed} at {TASKS[0].name!r}") < story.index(f"{killed} is found crashed")
     assert f"{halted} claims in vain (AgentHalted: " in story
-    for step in STEPS:
-        assert story.count(f" completes {step.name!r}: ") == 1
-    assert f"all {len(STEPS)} tasks are done, each once, and every check passes" in story
+    for task in TASKS:
+        assert story.count(f" completes {task.name!r}: ") == 1
+    assert f"all {len(TASKS)} tasks are done, each once, and every check passes" in story
     assert story.count("\n  herdbook ") == 3
     assert list(place.iterdir()) == []
     assert everything_in(person.home) == before
@@ -161,7 +162,7 @@ def test_on_a_terminal_there_is_a_board(person: Person, place: Path) -> None:
 def test_a_terminal_that_cannot_draw_shows_the_story(person: Person, place: Path) -> None:
     """Line by line, as in a pipe."""
     with on_terminal(person, place, "fast", "dumb") as terminal:
-        terminal.wait_for(f"\n{CAST[0].name} claims '.*what each did.*every check passes")
+        terminal.wait_for(f"\n{AGENTS[0].name} claims '.*what each did.*every check passes")
         assert terminal.end() == 0
         assert "\x1b" not in terminal.shown
 
@@ -169,7 +170,7 @@ def test_a_terminal_that_cannot_draw_shows_the_story(person: Person, place: Path
 def test_control_c_on_the_board_leaves_the_terminal_as_it_was(person: Person, place: Path) -> None:
     """And nothing else."""
     with on_terminal(person, place, "slow", "xterm-256color") as terminal:
-        terminal.wait_for(f"{CAST[0].name} claims '")
+        terminal.wait_for(f"{AGENTS[0].name} claims '")
         terminal.process.send_signal(signal.SIGINT)
         terminal.wait_for(re.escape("\x1b[?1049l"))
         assert terminal.end() == 130
@@ -211,7 +212,7 @@ def test_agents_end_when_nobody_directs_them(person: Person, place: Path) -> Non
 def test_an_agent_that_dies_unasked_is_told(person: Person, place: Path) -> None:
     """The demo says which one and ends with 1."""
     with under_way(person, place) as (demo, pids):
-        last = CAST[-1].name
+        last = AGENTS[-1].name
         os.kill(pids[last], signal.SIGKILL)
         story, _ = demo.communicate(timeout=PATIENCE)
         assert demo.returncode == 1
@@ -222,8 +223,8 @@ def test_an_agent_that_dies_unasked_is_told(person: Person, place: Path) -> None
 def test_what_is_off_ends_the_board_with_1(person: Person, place: Path) -> None:
     """A terminal learns of it as a pipe does."""
     with on_terminal(person, place, "slow", "xterm-256color") as terminal:
-        terminal.wait_for(f"{CAST[0].name} claims '")
-        last = CAST[-1].name
+        terminal.wait_for(f"{AGENTS[0].name} claims '")
+        last = AGENTS[-1].name
         agents = psutil.Process(terminal.process.pid).children()
         (agent,) = (each for each in agents if last in each.cmdline())
         agent.kill()

@@ -150,11 +150,63 @@ def test_a_run_with_an_expected_failure_passes(tmp_path: Path) -> None:
     assert ended.returncode == pytest.ExitCode.OK
 
 
-def run_tests(folder: Path, workers: int, *modules: str) -> subprocess.CompletedProcess[str]:
+LAW = """
+from tests.cases import for_each
+
+@for_each(("number", "name"), [(1, "one"), (2, "two"), (3, "three")], ids=["a", "b", "c"])
+def test_law(number, name):
+    assert number == 2, name
+"""
+
+
+def test_a_loop_names_every_case_that_fails(tmp_path: Path) -> None:
+    """It does not end with the first one, and each is shown with its own values."""
+    ended = run_tests(tmp_path, 0, LAW)
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "2 of 3 cases fail: a, c" in ended.stdout
+    for name, values in (("a", "AssertionError: one"), ("c", "AssertionError: three")):
+        assert f"in the case {name}" in ended.stdout
+        assert values in ended.stdout
+    assert "1 failed" in ended.stdout
+
+
+def test_the_cases_of_a_loop_share_no_fixture_of_a_test(tmp_path: Path) -> None:
+    """A law that wants a folder of its own for each case is parametrised."""
+    law = LAW.replace("(number, name)", "(number, name, tmp_path)")
+    ended = run_tests(tmp_path, 0, law)
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "the cases of a loop would share 'tmp_path'" in ended.stderr
+
+
+ENGINES = """
+@pytest.mark.parametrize("engine", ["memory", "lmdb", "duckdb", "postgres"])
+@pytest.mark.parametrize("number", [1, 2])
+def test_{name}(engine, number): pass
+
+def test_{name}_of_no_engine(): pass
+"""
+
+
+def test_a_quick_run_has_memory_and_one_more_engine(tmp_path: Path) -> None:
+    """Every case of a test runs on the same two, and all engines have their share of the tests."""
+    modules = [ENGINES.format(name=f"law_{number}") for number in range(12)]
+    ended = run_tests(tmp_path, 0, *modules, options=("--quick", "--collect-only", "--quiet"))
+    found = [line for line in ended.stdout.splitlines() if "::" in line]
+    assert sum("of_no_engine" in line for line in found) == 12
+    assert sum("[1-memory]" in line for line in found) == 12
+    assert len(found) == 12 * (1 + 2 * 2)
+    for engine in ("lmdb", "duckdb", "postgres"):
+        ones, twos = (sum(f"[{n}-{engine}]" in line for line in found) for n in (1, 2))
+        assert ones == twos > 0
+
+
+def run_tests(
+    folder: Path, workers: int, *modules: str, options: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     """Run these modules under the conftest.py of ours."""
     shutil.copy(REPOSITORY / "tests" / "conftest.py", folder)
-    (folder / "pytest.toml").write_text("[pytest]\n")
+    (folder / "pytest.toml").write_text(f"[pytest]\npythonpath = ['{REPOSITORY}']\n")
     for number, module in enumerate(modules):
         (folder / f"test_{number}.py").write_text(f"import pytest\n\n{module}\n")
-    command = [sys.executable, "-m", "pytest", "--numprocesses", str(workers)]
+    command = [sys.executable, "-m", "pytest", "--numprocesses", str(workers), *options]
     return subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)

@@ -71,8 +71,8 @@ def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
 
 def names_of(here: AppContext) -> tuple[str, ...]:
     """The names under which the record may know the project of a folder, most reliable first."""
-    ground = here.workspace.ground
-    paths = [ground.repository, ground.worktree, str(here.workspace.folder.resolve())]
+    folders = here.workspace.paths
+    paths = [folders.repository, folders.worktree, str(here.workspace.folder.resolve())]
     return tuple(
         dict.fromkeys(text_of(each) for each in (here.workspace.repository_id, *paths) if each)
     )

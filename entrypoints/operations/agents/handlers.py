@@ -137,8 +137,8 @@ def journal(
     here: AppContext, *, since: int | None, follow: bool, limit: int | None
 ) -> Iterator[JournalEntry]:
     """The journal after a number, or its last page: up to its end or `limit`, or followed."""
-    place = here.workspace.place(Area.WORK)
-    if not follow and not here.workspace.is_there(place):
+    place = here.workspace.locate(Area.WORK)
+    if not follow and not here.workspace.store_exists(place):
         return
     if not follow and limit is None:
         limit = SHOWN

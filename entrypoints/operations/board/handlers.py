@@ -37,10 +37,10 @@ def _watch(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]
     from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
 
     gc.enable()  # unlike other commands, this one keeps running
-    place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
-    if not here.workspace.is_there(place):
+    place, space = here.workspace.locate(Area.WORK), here.workspace.space(Area.WORK)
+    if not here.workspace.store_exists(place):
         yield here.read(Area.WORK, _board, initiative)
-        while not here.workspace.is_there(place):
+        while not here.workspace.store_exists(place):
             time.sleep(POLL_INTERVAL)
     seen = None
     with here.open(Area.WORK) as store:

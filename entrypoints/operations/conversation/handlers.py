@@ -60,6 +60,6 @@ def _wait_for(
             here.workspace.space(Area.WORK),
             question,
             key,
-            stop=lambda: here.enough() or time.monotonic() >= end,
+            stop=lambda: here.should_stop() or time.monotonic() >= end,
             sleep=here.pause,
         )

@@ -6,8 +6,8 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "demo",
         "run a demo: five agents share the work on a repository in a temporary folder",
-        "herdbook.entrypoints.demo.story:demo",
-        "demo.views:told",
+        "herdbook.entrypoints.demo.run:demo",
+        "demo.views:show",
         "herdbook demo --keep",
         (
             Parameter(

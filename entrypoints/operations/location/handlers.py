@@ -19,13 +19,13 @@ def where(here: AppContext) -> dict[str, Any]:
         "repository_id": here.workspace.repository_id,
         "worktree_id": here.workspace.worktree_id,
         "branch": here.workspace.facts.branch if here.workspace.facts else None,
-        "doubt": here.workspace.doubt,
+        "doubt": here.workspace.repository_problem,
         "areas": {str(area): _area(here, area) for area in Area},
     }
 
 
 def _area(here: AppContext, area: Area) -> dict[str, Any]:
-    place = here.workspace.place(area)
+    place = here.workspace.locate(area)
     sight = here.workspace.probe(place)
     notes = list(place.notes)
     if place.backend_by is not None:
@@ -68,7 +68,7 @@ def trust(here: AppContext, *, store: str | None, new: bool, revoke: bool) -> di
         if here.workspace.variables.get(name):
             raise InvalidValue("trust", f"is for a person to give, and {name} is set: ask yours")
     if store is not None:
-        return _trust_store(here, here.workspace.place_of(store), new=new, revoke=revoke)
+        return _trust_store(here, here.workspace.locate_named(store), new=new, revoke=revoke)
     if new:
         raise InvalidValue("new", "name the store that is gone")
     file, facts = here.workspace.settings_file, here.workspace.facts

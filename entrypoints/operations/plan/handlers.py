@@ -75,7 +75,7 @@ def claim(
 def agent_name(here: AppContext, agent: str | None) -> str:
     """The name of an agent, which is its key in the record."""
     known = here.identity.agent_name
-    if known is not None and here.identity.is_found and agent in (None, known):
+    if known is not None and here.identity.is_verified and agent in (None, known):
         return known
     name: str = here.read(Area.WORK, lambda uow: uow.agents.get(agent_id(here, uow, agent)).name)
     return name

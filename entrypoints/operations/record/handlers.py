@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.git import folder_for_git, history
-from herdbook.adapters.git.event_folders import TROUBLE
+from herdbook.adapters.git.event_folders import FAILURES
 from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.adapters.user_state import dirs, flush_notes, spool
@@ -132,7 +132,7 @@ def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
     try:
         report, places = spool_flush.flush(here)
         written = [str(path) for path in _export(here, here)]
-        for folder in places - {here.workspace.ground.worktree}:
+        for folder in places - {here.workspace.paths.worktree}:
             written += [str(path) for path in _export_folder(here, folder)]
     except HerdbookError as error:
         if not gently:
@@ -146,7 +146,7 @@ def doctor(here: AppContext) -> dict[str, Any]:
     """The state of the installation: spool, rejected events, record, halted agents, clocks."""
     _ignore_broken_repository(here)
     waiting = spool.backlog()
-    place = here.workspace.place(Area.RECORD)
+    place = here.workspace.locate(Area.RECORD)
     reason = None
     halted: list[str] = []
     try:
@@ -155,7 +155,7 @@ def doctor(here: AppContext) -> dict[str, Any]:
         reason = str(error)
     failure = flush_notes.last_failure()
     ahead = _clocks_ahead(here)
-    unplaced = flush_notes.unlocated()
+    unplaced = flush_notes.list_unlocated()
     return {
         "ok": reason is None and failure is None and not ahead and not unplaced,
         "spool": str(spool.folder()),
@@ -217,7 +217,7 @@ def _export(here: AppContext, there: AppContext) -> list[Path]:
 
     Returns the files that changed.
     """
-    project, root = there.workspace.repository_id, there.workspace.ground.worktree
+    project, root = there.workspace.repository_id, there.workspace.paths.worktree
     if project is None or root is None or not there.workspace.setting("exports"):
         return []
     return export_files.write(
@@ -232,7 +232,7 @@ def _export_folder(here: AppContext, folder: str) -> list[Path]:
             here,
             AppContext.at(Path(folder), without_repository_variables(here.workspace.variables)),
         )
-    except TROUBLE as error:
+    except FAILURES as error:
         here.warn(f"{text_of(folder)} gets no exports: {error}")
         return []
 

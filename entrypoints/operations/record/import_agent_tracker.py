@@ -24,7 +24,7 @@ def read(here: AppContext, *, file: str, words: str | None = None) -> dict[str, 
     report = here.run(Area.RECORD, import_tracker, tracker, projects)
     return {
         "source": str(database),
-        "target": shown_url(here.workspace.place(Area.RECORD).url),
+        "target": shown_url(here.workspace.locate(Area.RECORD).url),
         "added": report.added,
         "kept": report.kept,
         "failed": [asdict(each) for each in report.failed],

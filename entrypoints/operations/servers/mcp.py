@@ -9,7 +9,7 @@ from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
 from herdbook.entrypoints.context import AppContext
 
 if TYPE_CHECKING:
-    from herdbook.entrypoints.mcp.client_session import Caller
+    from herdbook.entrypoints.mcp.client_session import ClientSession
 
 
 def mcp(
@@ -47,9 +47,9 @@ def _serve(here: AppContext) -> None:
     _redirect_output()
     try:
         from herdbook.entrypoints.cli.help_text import version  # noqa: PLC0415
-        from herdbook.entrypoints.mcp.client_session import Caller  # noqa: PLC0415
+        from herdbook.entrypoints.mcp.client_session import ClientSession  # noqa: PLC0415
 
-        caller = Caller(here, here.warn)
+        caller = ClientSession(here, here.warn)
         _handle_signals(here, caller)
         served = _server(caller, version().removeprefix("herdbook "))
         sys.stdout.flush()
@@ -63,7 +63,7 @@ def _serve(here: AppContext) -> None:
     caller.close()
 
 
-def _handle_signals(here: AppContext, caller: "Caller") -> None:
+def _handle_signals(here: AppContext, caller: "ClientSession") -> None:
     """Record the end of the agents also if a signal ends the server.
 
     A thread that waits for the next line of a pipe cannot be woken, so the process exits at once.
@@ -88,7 +88,7 @@ def _redirect_output() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
 
-def _server(caller: "Caller", version: str) -> Any:
+def _server(caller: "ClientSession", version: str) -> Any:
     try:
         from herdbook.entrypoints.mcp.server import create_server  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -99,11 +99,11 @@ def _server(caller: "Caller", version: str) -> Any:
     return create_server(caller, version)
 
 
-def _record_end(here: AppContext, caller: "Caller") -> None:
-    from herdbook.entrypoints.mcp.invoke import farewell  # noqa: PLC0415
+def _record_end(here: AppContext, caller: "ClientSession") -> None:
+    from herdbook.entrypoints.mcp.invoke import stop_agents  # noqa: PLC0415
 
     try:
-        farewell(caller)
+        stop_agents(caller)
     except HerdbookError as error:
         here.warn(f"it could not be written down that {', '.join(caller.names)} ended: {error}")
 

@@ -29,8 +29,8 @@ def shell(here: AppContext, *, area: str, write: bool) -> dict[str, Any]:
 
 
 def _url(here: AppContext, area: str) -> str:
-    place = here.workspace.place(Area(area))
+    place = here.workspace.locate(Area(area))
     for note in place.notes:
         here.warn(note)
-    here.workspace.is_there(place)  # raises if it must not be opened: engines open any file
+    here.workspace.store_exists(place)  # raises if it must not be opened: engines open any file
     return place.url

@@ -67,11 +67,11 @@ class StatusAnswer(TypedDict):
 
 def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
     """Which agent works on what in every worktree, since when, and what it waits for."""
-    place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
+    place, space = here.workspace.locate(Area.WORK), here.workspace.space(Area.WORK)
     for note in place.notes:
         here.warn(note)
     spaces = []
-    if not here.workspace.is_there(place):
+    if not here.workspace.store_exists(place):
         if worktree is not None:
             _matching_ids(here, worktree, ())
         spaces.append(_empty_space(place, space))
@@ -105,7 +105,7 @@ def _other_spaces(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAns
         if (url, space) in seen or not space.startswith(f"{Area.WORK}/"):
             continue
         try:
-            place = here.workspace.place_of(url)
+            place = here.workspace.locate_named(url)
             if not _is_own(place):
                 continue
             with here.stores.open_at(place) as store:

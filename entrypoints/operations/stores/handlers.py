@@ -16,7 +16,7 @@ def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy a store with its journal; raises CopyDiffers if both are not equal in the end."""
     to = _writable_location(here, target)
     with (
-        here.stores.open_at(here.workspace.place_of(source)) as one,
+        here.stores.open_at(here.workspace.locate_named(source)) as one,
         here.stores.open_at(to, create=True) as other,
     ):
         report = copy_spaces.copy(one, other, progress=here.progress)
@@ -28,7 +28,7 @@ def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy missing rows from one store into another; rows that are there are not changed."""
     to = _writable_location(here, target)
     with (
-        here.stores.open_at(here.workspace.place_of(source)) as one,
+        here.stores.open_at(here.workspace.locate_named(source)) as one,
         here.stores.open_at(to, create=True) as other,
     ):
         report = merge_spaces.merge(
@@ -53,9 +53,9 @@ def check(here: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]
     areas = [Area(area)] if area is not None else list(Area)
     stores = []
     for url, place in {
-        here.workspace.place(each).url: here.workspace.place(each) for each in areas
+        here.workspace.locate(each).url: here.workspace.locate(each) for each in areas
     }.items():
-        if not here.workspace.is_there(place):
+        if not here.workspace.store_exists(place):
             stores.append({"url": shown_url(url), "exists": False, "repaired": None, "flaws": []})
         else:
             stores.append(_check_store(here, place, repair=repair))
@@ -80,7 +80,7 @@ def _check_store(here: AppContext, place: StoreLocation, *, repair: bool) -> dic
 
 
 def _writable_location(here: AppContext, value: str) -> StoreLocation:
-    place = here.workspace.place_of(value)
+    place = here.workspace.locate_named(value)
     if place.scheme == "memory":
         raise InvalidValue("target", "a store in memory would be gone with this command")
     return place

@@ -50,7 +50,7 @@ def add(
 
         def see_both(uow: UnitOfWork) -> None:
             for each in (here, there):
-                each.see(uow)
+                each.record_worktree(uow)
 
         run(store, space, see_both, actor=here.actor)
     return {
@@ -94,8 +94,8 @@ def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
         chosen,
         within,
         lambda: _archive(here, there, chosen.worktree_id or ""),
-        stands_in=here.workspace.folder.resolve(),
-        shown=text_of(chosen.path),
+        cwd=here.workspace.folder.resolve(),
+        display_path=text_of(chosen.path),
         force=force,
     )
     return {
@@ -119,15 +119,15 @@ def prune(here: AppContext) -> dict[str, Any]:
 
 def _facts(here: AppContext) -> GitFacts:
     if here.workspace.facts is None:
-        if here.workspace.doubt is not None:
-            raise InvalidValue("repository", here.workspace.doubt)
+        if here.workspace.repository_problem is not None:
+            raise InvalidValue("repository", here.workspace.repository_problem)
         raise NotFound("git repository", text_of(here.workspace.folder.resolve()))
     return here.workspace.facts
 
 
 def _parent_folder(here: AppContext) -> Path:
     """The folder beside the repository for its worktrees."""
-    root = Path(here.workspace.ground.repository or here.workspace.folder)
+    root = Path(here.workspace.paths.repository or here.workspace.folder)
     if root.name in (".git", ".bare"):
         return root.parent
     return root.with_name(f"{root.name.removesuffix('.git')}.worktrees")
@@ -137,11 +137,11 @@ def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
     """Link each store file of scope `repo` into the worktree's folder, where people look for it."""
     links = []
     for area in Area:
-        place = there.workspace.place(area)
-        if place.scope is not Scope.REPO or there.workspace.ground.worktree is None:
+        place = there.workspace.locate(area)
+        if place.scope is not Scope.REPO or there.workspace.paths.worktree is None:
             continue
         target = path_of(place.url)
-        folder = Path(there.workspace.ground.worktree, LINKS_FOLDER)
+        folder = Path(there.workspace.paths.worktree, LINKS_FOLDER)
         link_privately(folder, target)
         if (folder / target.name).is_symlink():
             links.append((folder / target.name, target))
@@ -149,7 +149,7 @@ def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
 
 
 def _worktree_data(here: AppContext, each: GitWorktree) -> dict[str, Any]:
-    state = "here" if each.path == here.workspace.ground.worktree else "there"
+    state = "here" if each.path == here.workspace.paths.worktree else "there"
     if each.locked is not None:
         state = "locked"
     if each.prunable is not None:
@@ -165,8 +165,8 @@ def _worktree_data(here: AppContext, each: GitWorktree) -> dict[str, Any]:
 
 def _read_work(here: AppContext, question: Any) -> Any:
     """The result of a query to the work store; None if there is no store yet."""
-    place = here.workspace.place(Area.WORK)
-    if not here.workspace.is_there(place):
+    place = here.workspace.locate(Area.WORK)
+    if not here.workspace.store_exists(place):
         return None
     with here.stores.open_at(place) as store:
         return read(store, here.workspace.space(Area.WORK), question)
@@ -186,11 +186,11 @@ def _archive(here: AppContext, there: AppContext, identity: str) -> list[dict[st
     """
     archived: list[dict[str, Any]] = []
     for area in Area:
-        place = there.workspace.place(area)
-        if not is_in_files(place.url) or not there.workspace.is_there(place):
+        place = there.workspace.locate(area)
+        if not is_in_files(place.url) or not there.workspace.store_exists(place):
             continue
         if not path_of(place.url).is_relative_to(
-            there.workspace.ground.worktree or there.workspace.folder
+            there.workspace.paths.worktree or there.workspace.folder
         ):
             if place.scope is Scope.WORKTREE:
                 archived.append({"area": area, "url": place.url, "rows": None})
@@ -207,7 +207,7 @@ def _archive(here: AppContext, there: AppContext, identity: str) -> list[dict[st
 
 
 def _archive_place(here: AppContext, place: StoreLocation, identity: str) -> StoreLocation:
-    root = here.workspace.ground.state or here.workspace.ground.data
+    root = here.workspace.paths.state or here.workspace.paths.data
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     name = f"{place.area}-{identity}-{stamp}.{place.scheme}"
     path = Path(root, ARCHIVE, name)

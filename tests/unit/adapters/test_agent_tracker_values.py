@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from herdbook.adapters.agent_tracker.errors import MalformedTracker
 from herdbook.adapters.agent_tracker.lz4 import NeedsDictionary, decompress
 from herdbook.adapters.agent_tracker.msgpack import decode
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("block", "dictionary", "expected"),
     [
         (b"\x00", b"", b""),
@@ -31,7 +32,7 @@ def test_a_block_stands_for_its_bytes(block: bytes, dictionary: bytes, expected:
     assert decompress(block, len(expected), dictionary) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("block", "size"),
     [
         (b"\x30ab", 3),
@@ -70,7 +71,7 @@ def test_any_bytes_make_a_value_of_that_size_or_none(
     assert len(found) == size
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "expected"),
     [
         (b"\x05", 5),
@@ -114,7 +115,7 @@ def test_bytes_stand_for_their_value(data: bytes, expected: Any) -> None:
     assert (found, type(found)) == (expected, type(expected))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "data",
     [
         b"",

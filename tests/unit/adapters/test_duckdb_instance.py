@@ -6,6 +6,7 @@ import duckdb
 import pytest
 
 from herdbook.adapters.duckdb.instance import open_instance
+from tests.cases import for_each
 
 LARGE = """
 SELECT max(k) FROM (SELECT hash(i) k, repeat('x', 200) || i v FROM range(400000) r(i) ORDER BY v)
@@ -32,7 +33,7 @@ def test_it_attaches_what_it_was_given_and_nothing_else(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [mine]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         "SET enable_external_access = true",
@@ -50,7 +51,7 @@ def test_its_configuration_is_locked(change: str) -> None:
         instance.execute(change)
 
 
-@pytest.mark.parametrize("extension", ["httpfs", "sqlite_scanner", "spatial", "/tmp/x"])  # noqa: S108
+@for_each("extension", ["httpfs", "sqlite_scanner", "spatial", "/tmp/x"])  # noqa: S108
 def test_it_loads_no_extension(extension: str) -> None:
     """What is not built in is neither fetched nor loaded."""
     with open_instance([]) as instance:

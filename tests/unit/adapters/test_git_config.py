@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from herdbook.adapters.git.config import NeedsGit, parse_boolean, parse_config
+from tests.cases import for_each
 
 Entries = list[tuple[str, str | None]]
 
@@ -146,7 +147,7 @@ def test_a_long_file_takes_time_by_its_length(make: Callable[[int], str], file: 
     assert told_by_us(data := make(5).encode()) in (None, told_by_git(file, data))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["k = 1", "[a]\n1k = 1", "[a b]", "[]", '[a "b]', "[a]\nk = \\q", "[a]\nk v", "[a]\n\0"],
 )

@@ -1,8 +1,7 @@
 """Which commits hooks told of, from where the head of a worktree has been."""
 
-import pytest
-
 from herdbook.adapters.git.history import HeadMove, Revision, match_commits
+from tests.cases import for_each
 
 
 def move(at: int, name: str, *, made: bool = True) -> HeadMove:
@@ -10,7 +9,7 @@ def move(at: int, name: str, *, made: bool = True) -> HeadMove:
     return HeadMove(at, Revision(name, ""), made)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("moves", "seconds", "told"),
     [
         ([move(5, "b"), move(3, "a")], [3, 5], ["a", "b"]),

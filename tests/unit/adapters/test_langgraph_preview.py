@@ -22,6 +22,7 @@ from herdbook.adapters.msgpack_reader import MAX_DEPTH, UnreadableValue
 from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.checkpoints.preview import ObjectPreview, preview_bytes
 from herdbook.entrypoints.operations.checkpoints.preview import as_json, line
+from tests.cases import for_each
 
 serializer = JsonPlusSerializer()
 
@@ -73,7 +74,7 @@ def test_a_hostile_value_is_shown_and_not_run(tmp_path: Path) -> None:
     assert not there.exists()
 
 
-@pytest.mark.parametrize("tag", ["pickle", "msgpack+aes", "json", "msgpack"])
+@for_each("tag", ["pickle", "msgpack+aes", "json", "msgpack"])
 def test_what_cannot_be_read_is_told_by_its_size(tag: str) -> None:
     """With a digest, so that two can be compared."""
     data = pickle.dumps("x" * 100)
@@ -108,7 +109,7 @@ def test_any_bytes_can_be_shown(data: bytes, tag: str) -> None:
     assert len(line(shown, 40)) <= 40
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tag", "data", "reason"),
     [
         ("pickle", b"x", "cannot be taken apart"),

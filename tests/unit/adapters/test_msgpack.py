@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from herdbook.adapters.langgraph.split_checkpoint import join_map, split, split_map
 from herdbook.adapters.msgpack_reader import MAX_DEPTH, MsgpackReader, UnreadableValue
 from herdbook.domain.errors import StoreUnavailable
+from tests.cases import for_each
 
 sizes = st.sampled_from([0, 1, 2, 4, 8, 15, 16, 17, 31, 32, 255, 256, 70_000])
 leaves = (
@@ -59,7 +60,7 @@ def test_a_map_taken_apart_and_put_together_is_the_same(value: dict[str, Any]) -
     assert [Seen(key).read_single() for key, _ in entries] == list(value)
 
 
-@pytest.mark.parametrize("count", [0, 15, 16, 65_535, 65_536])
+@for_each("count", [0, 15, 16, 65_535, 65_536])
 def test_maps_of_all_sizes_can_be_made(count: int) -> None:
     """With the head that their number of entries takes."""
     data = ormsgpack.packb({str(number): None for number in range(count)})
@@ -77,7 +78,7 @@ def test_nonsense_is_unreadable_and_nothing_worse(data: bytes) -> None:
         assert join_map(split_map(data))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "reason"),
     [
         (b"\x91" * (MAX_DEPTH + 2) + b"\x01", "deeper than"),

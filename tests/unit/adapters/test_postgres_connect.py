@@ -13,6 +13,7 @@ from herdbook.domain.errors import StoreUnavailable
 from herdbook.ports.engine import retry as retrying
 from herdbook.ports.engine.retry import Retry
 from herdbook.ports.engine.store import TryAgain
+from tests.cases import for_each
 
 ADDRESSES = {"one": ["192.0.2.1", "2001:db8::1"], "two": ["192.0.2.2"]}
 
@@ -125,7 +126,7 @@ def test_some_failures_deserve_less_patience(monkeypatch: pytest.MonkeyPatch) ->
     assert not retry.pause(50.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("error", "unknown"),
     [
         (psycopg.OperationalError("server closed the connection unexpectedly"), True),

@@ -15,6 +15,7 @@ import pytest
 from herdbook.adapters.system.processes import parse_ps_start, parse_start_ticks, process_start
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.ports.world.processes import Processes
+from tests.cases import for_each
 
 WAITS = [sys.executable, "-c", "input()"]
 Started = subprocess.Popen[bytes]
@@ -73,7 +74,7 @@ def test_a_process_whose_end_nobody_has_noticed_is_none(
     assert process_start(process.pid) is None
 
 
-@pytest.mark.parametrize("pid", [0, -1, 2**31 - 1, 2**63])
+@for_each("pid", [0, -1, 2**31 - 1, 2**63])
 def test_a_number_that_no_process_has_is_none(pid: int) -> None:
     """Neither what stands for a group nor what is beyond any number."""
     assert process_start(pid) is None
@@ -102,7 +103,7 @@ def test_what_proc_says_is_read_behind_the_name() -> None:
     assert parse_start_ticks(f"7 (sh) X {fields}\n") is None
 
 
-@pytest.mark.parametrize("state", ["S", "Ss+", "R+", "I"])
+@for_each("state", ["S", "Ss+", "R+", "I"])
 def test_what_ps_says_is_a_time_in_utc(state: str) -> None:
     """Whatever the process is at, and whether the day has one digit or two."""
     assert parse_ps_start(f"{state}   Mon Nov 16 05:04:12 2026    \n") == datetime(

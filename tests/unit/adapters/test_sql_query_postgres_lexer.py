@@ -4,6 +4,7 @@ import pytest
 
 from herdbook.adapters.sql_query.postgres_lexer import single_statement
 from herdbook.domain.errors import InvalidValue
+from tests.cases import for_each
 
 HARMLESS = [
     "SELECT 1",
@@ -27,19 +28,19 @@ HARMLESS = [
 ]
 
 
-@pytest.mark.parametrize("sql", HARMLESS)
+@for_each("sql", HARMLESS)
 def test_quoted_text_and_comments_are_no_words(sql: str) -> None:
     """What is quoted or commented out ends no statement and calls nothing."""
     assert single_statement(sql) == sql
 
 
-@pytest.mark.parametrize("behind", ["", " ", ";", "\n-- the end", "/* ; */ ; -- ;"])
+@for_each("behind", ["", " ", ";", "\n-- the end", "/* ; */ ; -- ;"])
 def test_an_end_and_what_is_no_statement_after_it_are_left_out(behind: str) -> None:
     """Only the query itself is passed on."""
     assert single_statement(f"SELECT ';' ;{behind}") == "SELECT ';' "
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sql",
     [
         "SELECT 1; SELECT 2",
@@ -63,7 +64,7 @@ def test_a_second_statement_is_refused(sql: str) -> None:
         single_statement(sql)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "sql",
     [
         "SELECT pg_read_file('x')",

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from herdbook.adapters.sql_query.result_values import decode_value, encode_value
+from tests.cases import for_each
 
 VALUES = [
     None,
@@ -38,7 +39,7 @@ VALUES = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@for_each("value", VALUES, ids=repr)
 def test_a_value_comes_back_as_it_was(value: Any) -> None:
     """Of the same type too, and whatever looks like the form in which it travels."""
     back = decode_value(json.loads(json.dumps(encode_value(value))))
@@ -51,7 +52,7 @@ def test_what_nobody_knows_becomes_text() -> None:
     assert decode_value(encode_value(3 + 4j)) == "(3+4j)"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [{}, {"kind": "list"}, {"kind": "nothing", "content": 1}, {"kind": "date", "content": "x"}],
 )

@@ -1,11 +1,10 @@
 """What people may see of a store's URL."""
 
-import pytest
-
 from herdbook.adapters.stores.urls import shown_url
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "seen"),
     [
         ("lmdb:///src/app/work.lmdb", "lmdb:///src/app/work.lmdb"),

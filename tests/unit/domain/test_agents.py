@@ -11,6 +11,7 @@ from herdbook.domain.agents.model import (
     AgentStatus,
     has_crashed,
 )
+from tests.cases import for_each
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BLINK = timedelta(microseconds=1)
@@ -21,7 +22,7 @@ def _agent(**given: object) -> Agent:
     return Agent(name="brave-otter", **{"process_started_at": STARTED, **values})
 
 
-@pytest.mark.parametrize("status", AgentStatus)
+@for_each("status", AgentStatus)
 def test_an_agent_at_work_whose_process_is_gone_has_crashed(status: AgentStatus) -> None:
     """One that is done, or has not begun, cannot crash."""
     assert has_crashed(_agent(status=status), "here", None) is (status in ACTIVE_STATUSES)

@@ -20,6 +20,7 @@ from herdbook.domain.checkpoints.model import (
 )
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.values import ID
+from tests.cases import for_each
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=40)
 ids = st.text(st.sampled_from("\0\1\2aä\U0001f404"), min_size=1, max_size=9)
@@ -61,7 +62,7 @@ def test_places_sort_as_the_ids_do(one: str, other: str) -> None:
     assert (encode_checkpoint_id(one) < encode_checkpoint_id(other)) == (one < other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("checkpoint_id", "reason"),
     [("", "must have 1 to 64 bytes"), ("x" * 65, "has 65"), ("a\ud800", "surrogate pair")],
     ids=["empty", "long", "half a pair"],

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from herdbook.domain.clock import UTC_EPOCH, Stamp, merge, tick
 from herdbook.domain.errors import InvalidValue
+from tests.cases import for_each
 
 LAST_COUNTER = 99_999_999
 END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -57,7 +58,7 @@ def test_only_what_str_writes_is_read(stamp: Stamp, data: st.DataObject) -> None
     assert str(read) == changed
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -213,7 +214,7 @@ def test_a_counter_the_text_cannot_hold_is_refused(counter: int) -> None:
         Stamp(UTC_EPOCH, counter, "n")
 
 
-@pytest.mark.parametrize("node", ["", "n" * 65, "é", "a\nb", "a\x00"])
+@for_each("node", ["", "n" * 65, "é", "a\nb", "a\x00"])
 def test_a_node_that_would_not_sort_everywhere_is_refused(node: str) -> None:
     """Nodes are short printable ASCII, which every engine orders by its bytes."""
     with pytest.raises(InvalidValue):

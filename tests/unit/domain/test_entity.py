@@ -33,6 +33,7 @@ from herdbook.domain.record import model as record_model
 from herdbook.domain.record.model import Account
 from herdbook.domain.secret import Secret
 from herdbook.domain.values import Name, Rule, rule_of
+from tests.cases import for_each
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MODULES = (agents_model, journal, plan_model, readiness, record_model, conversation)
@@ -55,8 +56,8 @@ SAMPLES: dict[str, tuple[object, object]] = {
     "stamp": (Stamp(NOW, 0, "node"), Stamp(NOW, 1, "node")),
 }
 
-every_entity = pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)
-every_field = pytest.mark.parametrize(
+every_entity = for_each("cls", ENTITIES, ids=lambda cls: cls.__name__)
+every_field = for_each(
     ("cls", "field"), EVERY_FIELD, ids=[f"{cls.__name__}.{name}" for cls, name in EVERY_FIELD]
 )
 # Letters that no repr of an account has of its own.

@@ -9,6 +9,7 @@ import pytest
 
 from herdbook.domain import errors
 from herdbook.domain.errors import HerdbookError
+from tests.cases import for_each
 
 EXAMPLES: list[HerdbookError] = [
     errors.NotFound("task", "tsk_1"),
@@ -50,7 +51,7 @@ HARMFUL = re.compile(
     r"|\brm\b|re-?install|re-?initiali|start over|from scratch|force",
     re.IGNORECASE,
 )
-each_error = pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: str(error)[:40])
+each_error = for_each("error", EXAMPLES, ids=lambda error: str(error)[:40])
 
 
 def test_every_error_is_looked_at() -> None:
@@ -90,9 +91,7 @@ def test_an_error_can_be_pickled(error: HerdbookError) -> None:
     assert str(again) == str(error)
 
 
-@pytest.mark.parametrize(
-    ("error", "builtin"), BUILTINS, ids=lambda each: getattr(each, "__name__", "")
-)
+@for_each(("error", "builtin"), BUILTINS, ids=lambda each: getattr(each, "__name__", ""))
 def test_an_error_is_the_builtin_one_expects(
     error: type[HerdbookError], builtin: type[Exception]
 ) -> None:

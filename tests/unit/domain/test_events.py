@@ -8,6 +8,7 @@ from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup, interpret
 from herdbook.domain.record.model import EventKind
+from tests.cases import for_each
 
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
@@ -62,7 +63,7 @@ def test_a_commit_without_an_agent_counts_for_nobody() -> None:
     assert interpret(event(Meaning.COMMIT, agent=None)).entry is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("told", "field"),
     [
         (event(None), "event"),

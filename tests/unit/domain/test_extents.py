@@ -2,7 +2,6 @@
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from herdbook.ports.checkpoint_storage.extents import (
     join_extents,
     read_extents,
 )
+from tests.cases import for_each
 
 LARGE = 200_000
 STATE = random.Random(7).randbytes(LARGE)
@@ -42,7 +42,7 @@ def test_the_parts_of_a_difference_make_the_new_value(
         assert _rebuilt(before, difference(before, after)) == after
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("new", "most"),
     [
         (STATE, 0),

@@ -16,6 +16,7 @@ from herdbook.domain.location.identity import (
     repository_id,
     worktree_id,
 )
+from tests.cases import for_each
 
 HERE = GitFacts(
     origin_url=None,
@@ -105,7 +106,7 @@ def test_different_remotes_stay_different(
     assert (first == second) == same
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("one", "other"),
     [
         ("https://h.org/a/b", "https://h.org/a/B"),
@@ -125,7 +126,7 @@ def test_what_may_be_two_places_is_two(one: str, other: str) -> None:
     assert normalise_origin(one) != normalise_origin(other)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "origin"),
     [
         ("ssh://git@[::1]:2222/a.git", "[::1]:2222/a"),
@@ -194,7 +195,7 @@ def test_a_worktree_id_is_twelve_hex_digits(git_dir: str, machine: str) -> None:
     assert re.fullmatch("[0-9a-f]{12}", worktree_id(facts))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("url", "slug"),
     [
         ("git@h.org:me/My_App.git", "my-app"),
@@ -302,16 +303,14 @@ def test_a_pin_outlives_every_change(url: str, roots: list[str], folder: str) ->
     assert worktree_id(pinned) == worktree_id(HERE)
 
 
-@pytest.mark.parametrize("pin", ["", "..", "a/b", "a b", "a\n", "x" * 65, "é"])
+@for_each("pin", ["", "..", "a/b", "a b", "a\n", "x" * 65, "é"])
 def test_a_damaged_repository_pin_is_refused(pin: str) -> None:
     """A pin that is no id is an error, because another id would orphan what is kept."""
     with pytest.raises(InvalidValue):
         repository_id(HERE._replace(pinned_repository_id=pin))
 
 
-@pytest.mark.parametrize(
-    "pin", ["", "0123456789a", "0123456789abc", "0123456789AB", "0123456789ab\n"]
-)
+@for_each("pin", ["", "0123456789a", "0123456789abc", "0123456789AB", "0123456789ab\n"])
 def test_a_damaged_worktree_pin_is_refused(pin: str) -> None:
     """A pin that is not 12 hex digits is an error, because another id would orphan what is kept."""
     with pytest.raises(InvalidValue):

@@ -16,13 +16,14 @@ from herdbook.domain.record.intervals import (
     sum_of_squares,
     trend_interval,
 )
+from tests.cases import for_each
 
 rates = st.integers(1, 1000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 grades = st.lists(st.floats(-1, 5), min_size=1, max_size=30)
 long_grades = st.lists(st.floats(-1, 5), min_size=3, max_size=30)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("hits", "trials", "low", "high"),
     [
         # For 1 of 20: centre 0.05 + 3.8415/40 = 0.14604, reach 1.96 * sqrt(0.0475/20 + 0.002401)
@@ -65,8 +66,8 @@ def test_more_of_the_same_is_surer(rate: tuple[int, int], times: int) -> None:
     assert many.high - many.low < few.high - few.low
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.15, 0.5])
-@pytest.mark.parametrize("trials", [20, 75, 300])
+@for_each("rate", [0.05, 0.15, 0.5])
+@for_each("trials", [20, 75, 300])
 def test_a_rate_interval_holds_the_truth(rate: float, trials: int) -> None:
     """Over all that can happen, the interval of a rate is right about 95 times of 100."""
     right = 0.0
@@ -77,7 +78,7 @@ def test_a_rate_interval_holds_the_truth(rate: float, trials: int) -> None:
     assert right > 0.92
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("degrees", "reach"),
     [
         (1, 12.706),
@@ -140,7 +141,7 @@ def test_a_mean_lies_in_its_interval(some: list[float]) -> None:
     assert interval.estimate - 1e-9 <= interval.high <= 5
 
 
-@pytest.mark.parametrize("count", [2, 5, 20, 75])
+@for_each("count", [2, 5, 20, 75])
 def test_a_mean_interval_holds_the_truth(count: int) -> None:
     """In simulations the interval of a mean is right at least 94 times of 100."""
     random = Random(count)

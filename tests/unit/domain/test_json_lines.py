@@ -8,6 +8,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import PhaseStatus, Priority
 from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
+from tests.cases import for_each
 
 DOCUMENTATION = (Path(__file__).parents[3] / "docs" / "plans.md").read_text()
 
@@ -66,14 +67,14 @@ def test_an_item_may_stand_before_the_one_it_stands_under() -> None:
     assert plan == PlanText(initiatives=(InitiativeText("a", "a", tasks=(task,)),))
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", b" \n"])
+@for_each("text", ["", "\n\n", b" \n"])
 def test_a_text_with_nothing_in_it_is_an_empty_plan(text: str | bytes) -> None:
     """Blank lines are nothing."""
     assert read_json_lines(text) == PlanText()
     assert write_json_lines(PlanText()) == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "told"),
     [
         ("{", "is not JSON: "),

@@ -1,17 +1,16 @@
 """The laws of telling in which language a project is written."""
 
-import pytest
-
 from herdbook.domain.record.languages import LANGUAGES, find_language, main_language
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize("name", LANGUAGES)
+@for_each("name", LANGUAGES)
 def test_every_language_is_known_by_its_name(name: str) -> None:
     """In any case, and with spaces around it."""
     assert find_language(f" {name.upper()} ") == name
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "language"),
     [("py", "python"), (".ts", "typescript"), ("golang", "go"), ("cpp", "c++"), ("cobol", None)],
 )
@@ -20,7 +19,7 @@ def test_a_language_is_known_by_other_names(text: str, language: str | None) -> 
     assert find_language(text) == language
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "language"),
     [
         ("src/a.py\nsrc/b.py\nmain.rs", "python"),

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from herdbook.domain.record.lessons import (
 from herdbook.domain.record.model import Commit, ScoreEvent
 from herdbook.domain.record.observations import observe
 from herdbook.domain.record.standing import EntryContext, bug_entry, tool_entry
+from tests.cases import for_each
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -51,7 +51,7 @@ def hashes(found: set[tuple[str, str, str]]) -> set[str]:
     return {commit_hash for _, _, commit_hash in found}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("agent_grade", "user_grade", "lesson"),
     [
         (Grade.GOOD, Grade.GOOD, Lesson.GOOD),
@@ -74,7 +74,7 @@ def test_grades_tell_good_work_from_mistakes(
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("outcome", "lesson", "because"),
     [
         ("All tests passed.", Lesson.GOOD, "its outcome says: passed"),

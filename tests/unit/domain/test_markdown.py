@@ -16,6 +16,7 @@ from herdbook.domain.plan.model import (
 from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
 from herdbook.domain.plan_text.tree import InitiativeText, PhaseText, PlanText, TaskText
+from tests.cases import for_each
 
 DOCUMENTATION = (Path(__file__).parents[3] / "docs" / "plans.md").read_text()
 
@@ -83,15 +84,15 @@ def test_the_example_of_the_documentation_is_the_plan_it_shows() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "\n \n\t\n", "\ufeff", b"\n", "---\n\n***\n"])
+@for_each("text", ["", "\n \n\t\n", "\ufeff", b"\n", "---\n\n***\n"])
 def test_a_text_with_nothing_in_it_is_an_empty_plan(text: str | bytes) -> None:
     """Blank lines and dividers are nothing."""
     assert read_markdown(text) == PlanText()
     assert write_markdown(PlanText()) == ""
 
 
-@pytest.mark.parametrize("bullet", ["-", "*", "+", "1.", "23)"])
-@pytest.mark.parametrize(
+@for_each("bullet", ["-", "*", "+", "1.", "23)"])
+@for_each(
     ("box", "status"),
     [
         ("[ ]", TaskStatus.PENDING),
@@ -110,7 +111,7 @@ def test_the_box_of_a_task_is_its_status(bullet: str, box: str, status: TaskStat
     assert (task.name, task.status) == ("Write it", status)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         "Drop it (high) ^a1 {category: verify} after: ^b, Test it",
@@ -129,7 +130,7 @@ def test_what_stands_behind_a_name_may_stand_in_any_order(line: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "name"),
     [
         (r"Look after\: the cats", "Look after: the cats"),
@@ -149,8 +150,8 @@ def test_a_backslash_keeps_a_mark_in_the_name(line: str, name: str) -> None:
     assert task.name == name
 
 
-@pytest.mark.parametrize("inner", ["  ", "   ", "    ", "\t", " \t"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "  \n", "\t\r\n"])
+@for_each("inner", ["  ", "   ", "    ", "\t", " \t"])
+@for_each("end", ["\n", "\r\n", "\r", "  \n", "\t\r\n"])
 def test_a_task_that_is_indented_is_a_child(inner: str, end: str) -> None:
     """By spaces or a tab, however lines end and whatever white space ends them."""
     lines = ["- [ ] a", f"{inner}- [ ] b", f"{inner * 2}* [ ] c", f"{inner}1. [ ] d", "- [ ] e"]
@@ -252,7 +253,7 @@ def test_an_id_of_the_store_may_be_waited_for_though_it_is_not_in_the_text() -> 
     assert phase.tasks[0].after == ("tsk_1", "tsk_2")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         ("hello", "line 1: this is neither a heading nor a task"),

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,12 +14,13 @@ from herdbook.domain.plan_text.changes import (
     phase_status_refusal,
     task_status_refusal,
 )
+from tests.cases import for_each
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PENDING, IN_PROGRESS, REVIEW, COMPLETED, BLOCKED = TaskStatus
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after"),
     [
         (PENDING, COMPLETED),
@@ -40,14 +40,14 @@ def test_a_text_moves_a_task_that_nobody_holds(before: TaskStatus, after: TaskSt
     assert apply_status(task, after).status is after
 
 
-@pytest.mark.parametrize("status", TaskStatus)
+@for_each("status", TaskStatus)
 def test_a_text_does_not_move_what_somebody_holds(status: TaskStatus) -> None:
     """Not even to where it would be next."""
     task = Task(name="x", status=IN_PROGRESS)
     assert task_status_refusal(task, status, held=True) == "somebody holds it"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after"),
     [
         *((COMPLETED, each) for each in (PENDING, IN_PROGRESS, REVIEW, BLOCKED)),
@@ -92,7 +92,7 @@ def place(order: int, key: str = "x") -> SortPosition:
     return order, NOW, key
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("siblings", "expected"),
     [
         ([], []),

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from herdbook.domain.checkpoints.preview import (
     preview_bytes,
     previews_equal,
 )
+from tests.cases import for_each
 
 leaves = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | st.text(max_size=2)
 pictures = st.recursive(
@@ -34,7 +34,7 @@ def test_two_pictures_have_differences_if_they_are_not_the_same(one: Any, other:
     assert (list(differences(other, one)) == []) is previews_equal(one, other)
 
 
-@pytest.mark.parametrize(("one", "other"), [(1, 1.0), (1, True), ("", None), ([], {}), (0.0, "0")])
+@for_each(("one", "other"), [(1, 1.0), (1, True), ("", None), ([], {}), (0.0, "0")])
 def test_what_only_python_takes_for_equal_is_different(one: Any, other: Any) -> None:
     """A number is no truth value, and nothing is no empty text."""
     assert list(differences([one], [other])) == [Difference("[0]", "changed", one, other)]
@@ -58,7 +58,7 @@ def test_an_object_of_another_class_is_another_object() -> None:
     assert list(differences(one, other)) == [Difference("", "changed", one, other)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("before", "after", "found"),
     [
         ([1, 2], [1, 2, 3], [("[2]", "added")]),

@@ -13,6 +13,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import RepositoryPaths, StoreLocation, file_url, locate_store
 from herdbook.domain.location.settings import Layer, Origin, Scope, Setting
+from tests.cases import for_each
 
 LINKED = RepositoryPaths(
     "/src/app.worktrees/login",
@@ -48,7 +49,7 @@ def found(area: Area, *layers: Layer, ground: RepositoryPaths = LINKED) -> Store
     return locate_store(area, layers, ground, real, engine_schemes())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("area", "scope", "url"),
     [
         (Area.WORK, Scope.REPO, "lmdb:///src/app/.git/herdbook/work.lmdb"),
@@ -65,8 +66,8 @@ def test_without_settings_the_defaults_decide(area: Area, scope: Scope, url: str
     assert found(area) == StoreLocation(area, url, scope, Origin("default"))
 
 
-@pytest.mark.parametrize("area", Area)
-@pytest.mark.parametrize("scope", Scope)
+@for_each("area", Area)
+@for_each("scope", Scope)
 def test_any_area_can_have_any_scope(area: Area, scope: Scope) -> None:
     """A scope chooses the folder and nothing else."""
     folders = {
@@ -110,7 +111,7 @@ def test_an_earlier_layer_counts_more() -> None:
     assert (place.url, place.decided_by) == ("lmdb:///one", Origin("typed"))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("value", "url"),
     [
         ("state", "lmdb:///src/app/state"),
@@ -155,8 +156,8 @@ def test_a_repositorys_backend_does_not_move_the_users_own_record() -> None:
     assert found(Area.RECORD, chosen).scheme == "lmdb"
 
 
-@pytest.mark.parametrize("trusted", [True, False])
-@pytest.mark.parametrize(
+@for_each("trusted", [True, False])
+@for_each(
     ("key", "value"),
     [
         ("record", "leak.lmdb"),
@@ -180,7 +181,7 @@ def test_no_setting_of_a_repository_moves_the_users_own_record(
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value"),
     [
         ("work", "postgresql://thief.example/all"),
@@ -205,9 +206,7 @@ def test_what_reaches_out_of_a_repository_counts_only_when_trusted(key: str, val
     assert trusted.notes == ()
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("work", "global"), ("work", "state"), ("backend", "duckdb")]
-)
+@for_each(("key", "value"), [("work", "global"), ("work", "state"), ("backend", "duckdb")])
 def test_a_repository_may_choose_scopes_backends_and_its_own_paths(key: str, value: str) -> None:
     """None of that sends anything anywhere, so nobody has to be asked."""
     place = found(Area.WORK, of_repository(trusted=False, **{key: value}))
@@ -232,7 +231,7 @@ def test_a_path_survives_its_url(name: str) -> None:
     assert path_of(file_url("lmdb", path)) == Path(path)
 
 
-@pytest.mark.parametrize("value", [".git/hooks/x.lmdb", ".git/config", ".git/herdbook-x"])
+@for_each("value", [".git/hooks/x.lmdb", ".git/config", ".git/herdbook-x"])
 def test_a_repository_may_not_keep_stores_among_gits_own_files(value: str) -> None:
     """Only our own folder in the git directory is ours."""
     place = found(Area.WORK, of_repository(trusted=False, work=value))

@@ -17,6 +17,7 @@ from herdbook.domain.location.settings import (
     effective_setting,
     setting_checks,
 )
+from tests.cases import for_each
 
 FILE = Origin("herdbook.toml", 3)
 ENGINES = EngineSchemes(
@@ -29,7 +30,7 @@ def check_setting(key: str, value: object, origin: Origin) -> Setting:
     return settings.check_setting(key, value, origin, engines=ENGINES)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value", "kept"),
     [
         ("work", "repo", "repo"),
@@ -62,7 +63,7 @@ def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None
     assert check_setting(key, value, FILE).value == kept
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("key", "value"),
     [
         ("work", ""),
@@ -141,7 +142,7 @@ def test_the_first_layer_that_speaks_of_a_key_decides(keys: list[dict[str, str]]
         assert found.key == ("work" if "work" in keys[speaking[0]] else "store")
 
 
-@pytest.mark.parametrize("key", sorted(USER_ONLY_KEYS))
+@for_each("key", sorted(USER_ONLY_KEYS))
 def test_what_is_personal_is_not_a_repositorys_to_set(key: str) -> None:
     """However trusted its file is; the user's own word behind it counts."""
     theirs = check_setting(key, DEFAULTS[key], FILE)._replace(of_repository=True)

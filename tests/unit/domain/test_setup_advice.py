@@ -16,6 +16,7 @@ from herdbook.domain.record.model import Commit, Retrospective, ScoreEvent
 from herdbook.domain.record.observations import Observation, Setup, observe
 from herdbook.domain.record.setup_advice import BUG_COST, ENOUGH, Advice, Verdict, advise
 from herdbook.domain.record.standing import EntryContext, bug_entry, commit_entry, tool_entry
+from tests.cases import for_each
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETUPS = tuple(Setup("claude", model, AgentMode.EXECUTE) for model in "abcd")
@@ -211,7 +212,7 @@ def test_a_lucky_few_do_not_come_first() -> None:
     assert advise(lucky + steady + usual).ranked[0].setup == SETUPS[1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("seen", "words"),
     [
         (

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.record.text_search import STOP_WORDS, rank_documents, search_terms, terms
+from tests.cases import for_each
 
 texts = st.text(st.sampled_from("abAB zZ_9.'éß語日कि้ \n"), max_size=40)
 
@@ -16,7 +17,7 @@ def keys(text: str, *documents: str) -> list[int]:
     return [each.key for each in rank_documents(text, enumerate(documents))]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("Fix the parser", ["fix", "the", "parser"]),

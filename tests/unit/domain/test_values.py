@@ -25,6 +25,7 @@ from herdbook.domain.plan.model import (
 from herdbook.domain.record.model import Account, Retrospective, ScoreEvent
 from herdbook.domain.secret import Secret
 from herdbook.domain.values import DEEPEST_DOCUMENT, LONGEST_TEXT
+from tests.cases import for_each
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -93,7 +94,7 @@ def test_what_is_no_text_is_refused(field: str, value: object) -> None:
     assert "must be text" in refused(Task, field, value, **others)
 
 
-@pytest.mark.parametrize("text", ["a" * 65, "é" * 33, "€" * 22, "😀" * 17])
+@for_each("text", ["a" * 65, "é" * 33, "€" * 22, "😀" * 17])
 def test_ids_have_at_most_64_bytes(text: str) -> None:
     """An id of 65 bytes is refused however few characters it has, and one byte less is not."""
     assert "64 bytes" in refused(Task, "id", text, name="a task")
@@ -108,8 +109,8 @@ def test_a_row_may_wait_for_its_id_but_names_no_empty_one() -> None:
     assert "empty" in refused(PhaseDependency, "depends_on_phase_id", "", phase_id="phs_1")
 
 
-@pytest.mark.parametrize("length", [0, 501, 10_000])
-@pytest.mark.parametrize("letter", ["a", "😀"])
+@for_each("length", [0, 501, 10_000])
+@for_each("letter", ["a", "😀"])
 def test_names_have_1_to_500_characters(length: int, letter: str) -> None:
     """An empty name and one of 501 characters are refused, whatever the characters are."""
     assert f"has {length}" in refused(Initiative, "name", letter * length)
@@ -123,14 +124,14 @@ def test_names_within_bounds_are_kept(length: int, letter: str) -> None:
     assert Initiative(name=letter * length).name == letter * length
 
 
-@pytest.mark.parametrize("letter", ["a", "é", "😀"])
+@for_each("letter", ["a", "é", "😀"])
 def test_texts_of_10_mb_pass(letter: str) -> None:
     """Long texts are kept whole."""
     text = letter * (10 * 1024 * 1024 // len(letter.encode()))
     assert a_task("description", text).description == text
 
 
-@pytest.mark.parametrize("letter", ["a", "é", "😀"])
+@for_each("letter", ["a", "é", "😀"])
 def test_texts_end_at_16_mb(letter: str) -> None:
     """A text of 16 MB is allowed and one of a byte more is refused, whatever the characters are."""
     longest = letter * (LONGEST_TEXT // len(letter.encode()))
@@ -306,7 +307,7 @@ def test_what_is_no_json_is_refused(value: object) -> None:
     refused(Agent, "result", value, name="a")
 
 
-@pytest.mark.parametrize("innermost", [1, "text", None, [], {}], ids=repr)
+@for_each("innermost", [1, "text", None, [], {}], ids=repr)
 def test_documents_of_101_levels_are_refused(innermost: object) -> None:
     """A document is at most a hundred levels deep, whatever lies at its bottom."""
     own = isinstance(innermost, list | dict)
@@ -355,7 +356,7 @@ def test_plain_text_becomes_a_secret(text: str) -> None:
     assert account.config == account.credentials == Secret(text)
 
 
-@pytest.mark.parametrize("field", ["name", "status", "order", "created_at", "id"])
+@for_each("field", ["name", "status", "order", "created_at", "id"])
 def test_what_must_be_there_is_not_none(field: str) -> None:
     """None is allowed only where the field says so."""
     refused(Task, field, None, **({} if field == "name" else {"name": "a task"}))

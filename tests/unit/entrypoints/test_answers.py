@@ -8,10 +8,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from herdbook.adapters.sql_query import Answer
 from herdbook.entrypoints.cli.tabular import as_csv, as_json, as_table
+from tests.cases import for_each
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 VALUES: list[tuple[Any, str, Any]] = [
@@ -45,9 +44,7 @@ VALUES: list[tuple[Any, str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "plain"), VALUES, ids=[f"value {n}" for n in range(len(VALUES))]
-)
+@for_each(("value", "text", "plain"), VALUES, ids=[f"value {n}" for n in range(len(VALUES))])
 def test_a_value_has_one_look_in_each(value: Any, text: str, plain: Any) -> None:
     """Every value has its text in tables and CSV and its like in JSON."""
     answer = Answer(("x",), [(value,)])

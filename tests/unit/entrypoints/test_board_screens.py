@@ -16,6 +16,7 @@ from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.text import pad, plain, shorten, width
 from herdbook.entrypoints.operations.board import graph_documents, plan_tree
 from herdbook.entrypoints.operations.board import views as board_views
+from tests.cases import for_each
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
@@ -241,7 +242,7 @@ def test_wide_and_turned_writing_keeps_the_columns() -> None:
     assert len({cell_len(line.removesuffix("ready")) for line in tree}) == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "日本",

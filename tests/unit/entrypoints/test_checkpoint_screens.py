@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from herdbook.domain.checkpoints.preview import ObjectPreview, preview_bytes
 from herdbook.entrypoints.operations.checkpoints import views as checkpoints_views
 from herdbook.entrypoints.operations.checkpoints.preview import as_json, line, lines
+from tests.cases import for_each
 
 EVIL = "\x1b]0;owned\x07\u202e\nnext"
 SIZES = {"checkpoints": 1, "writes": 2, "pieces": 1, "bytes": 4_096}
@@ -73,7 +72,7 @@ ANSWERS: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("screen", "answer"), ANSWERS)
+@for_each(("screen", "answer"), ANSWERS)
 def test_nothing_that_is_kept_is_obeyed_by_a_terminal(screen: Any, answer: Any) -> None:
     """Neither ids nor names, values, paths or reasons; what is between lines is ours."""
     text = screen(answer)

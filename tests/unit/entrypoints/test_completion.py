@@ -5,16 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from herdbook.entrypoints.cli.complete import candidates
 from herdbook.entrypoints.cli.reference import command_reference
 from herdbook.entrypoints.operations.completion.handlers import SCRIPTS
+from tests.cases import for_each
 
 REPOSITORY = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "found"),
     [
         (["wh"], ["where"]),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from herdbook.entrypoints.hooks import json_settings
 from herdbook.entrypoints.hooks.hosts import installed_command, typed_command
 from herdbook.entrypoints.hooks.jsonc import parsed
+from tests.cases import for_each
 
 EVENTS = ("PreToolUse", "PostToolUse", "SessionEnd")
 GROUPS: dict[str, dict[str, Any]] = {
@@ -46,7 +47,7 @@ TEXTS = {
     "trailing comma": '{\n  "a": [1,],\n}\n',
     "byte order mark": '\ufeff{"a": 1}',
 }
-each_text = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+each_text = for_each("text", TEXTS.values(), ids=TEXTS)
 
 
 def hooks_of(text: str) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def test_a_command_of_ours_among_others_goes_alone() -> None:
         assert hooks_of(json_settings.uninstalled(text)) == {"Stop": [{"hooks": [theirs]}]}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reason"),
     [
         ("[]", "is not an object"),

@@ -14,6 +14,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.hooks.file_changes import difference, make
 from herdbook.entrypoints.mcp import toml_text
 from herdbook.entrypoints.mcp.clients import Site, entry, install, is_ours, site, uninstall
+from tests.cases import for_each
 
 TARGETS = ("claude-code", "codex", "cursor")
 each_target = pytest.mark.parametrize("target", TARGETS)
@@ -266,7 +267,7 @@ def test_any_toml_comes_back_as_it_was(pieces: list[str], dos: bool, cut: bool) 
     assert tomllib.loads(taken) == {**tomllib.loads(text), "more": {}}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("found", "ours"),
     [
         ({"command": "herdbook", "args": ["mcp"]}, True),

@@ -18,9 +18,10 @@ from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
 from herdbook.entrypoints.operations.call_use_case import ACTING
 from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
 from herdbook.entrypoints.operations.model import parameters_of
+from tests.cases import for_each
 
 RISKY = re.compile(r"\b(delet|reset|re-?creat|wip(e|ing)|rm|drop|force|overwrit)", re.IGNORECASE)
-each_tool = pytest.mark.parametrize("tool", TOOLS, ids=lambda each: each.name)
+each_tool = for_each("tool", TOOLS, ids=lambda each: each.name)
 
 
 def the(name: str) -> Tool:
@@ -40,8 +41,8 @@ def test_a_tool_is_an_operation_that_is_offered_to_programs(tool: Tool) -> None:
     operation = operation_of(tool)
     assert not operation.local
     if operation.use_case:
-        assert operation.reads is tool.reads
-    assert tool.personal or tool.reads, "who writes must say who they are"
+        assert operation.reads is tool.read_only
+    assert tool.needs_agent or tool.read_only, "who writes must say who they are"
 
 
 @each_tool
@@ -49,7 +50,7 @@ def test_all_that_an_operation_needs_is_given_by_the_model_or_known(tool: Tool) 
     """And nothing is shown or filled in that the operation does not know."""
     parameters = {each.name: each for each in parameters_of(operation_of(tool))}
     shown = {each.parameter for each in tool.parameters}
-    known = {tool.acts} if tool.acts else set()
+    known = {tool.agent_parameter} if tool.agent_parameter else set()
     assert shown | known <= set(parameters)
     assert not shown & known
     needed = {name for name, each in parameters.items() if each.required}
@@ -100,7 +101,7 @@ def some(error: type[HerdbookError]) -> HerdbookError:
     return error(*(values.get(name, 1 if name in numbers else "brisk-otter") for name in names))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "error",
     [
         each
@@ -147,7 +148,7 @@ def test_what_is_not_given_is_as_the_table_has_it() -> None:
     assert values_of(the("message"), {"content": "hello"})["requires_response"] is False
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "taken"),
     [("90s", 90), ("5m", 300), ("2h", 7_200), ("1d", 86_400), ("7", 7), (" 1.5 m ", 90)],
 )
@@ -156,7 +157,7 @@ def test_a_length_of_time_is_written_as_on_the_command_line(given: str, taken: i
     assert values_of(the("listen"), {"wait": given})["wait"] == timedelta(seconds=taken)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("tool", "given", "field"),
     [
         ("ready", {"limt": 3}, "limt"),

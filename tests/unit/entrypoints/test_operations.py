@@ -8,8 +8,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-import pytest
-
 from herdbook.domain import errors
 from herdbook.entrypoints.cli.parser import argument_parser, find_operation
 from herdbook.entrypoints.cli.reference import error_reference
@@ -18,9 +16,10 @@ from herdbook.entrypoints.operations.error_table import ERRORS, describe_error, 
 from herdbook.entrypoints.operations.model import Operation, code_of, option_name, parameters_of
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.ports.engine.dictionary import DICTIONARY
+from tests.cases import for_each
 
 VERBS = ("add", "list", "set")
-each_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+each_operation = for_each("operation", OPERATIONS, ids=lambda each: each.name)
 
 
 @each_operation

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.entrypoints.rpc.framing import MOST_HEADERS, Fault, Frame, Framer, add_framing
+from tests.cases import for_each
 
 LIMIT = 1_000
 payloads = st.lists(
@@ -32,7 +33,7 @@ def test_messages_come_out_as_they_went_in(messages: list[bytes], size: int, hea
     assert framer.end() == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("data", "headers"),
     [
         (b"content-length: 2\r\n\r\n{}", True),
@@ -68,7 +69,7 @@ def test_a_message_that_is_too_large_is_passed_over_and_not_kept(headers: bool) 
     assert fault.too_large
 
 
-@pytest.mark.parametrize(
+@for_each(
     "broken",
     [
         b"Content-Type: text/plain\r\n\r\n",

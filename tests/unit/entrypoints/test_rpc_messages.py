@@ -23,6 +23,7 @@ from herdbook.entrypoints.rpc.messages import (
     parse_message,
     response,
 )
+from tests.cases import for_each
 
 
 def request(**more: Any) -> bytes:
@@ -30,7 +31,7 @@ def request(**more: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "where", **more}).encode()
 
 
-@pytest.mark.parametrize("id_", ["a", "", 0, -1, 1.5, None, 2**70])
+@for_each("id_", ["a", "", 0, -1, 1.5, None, 2**70])
 def test_an_id_is_a_text_a_number_or_null(id_: Any) -> None:
     """And comes back as it was."""
     found = parse_message(request(id=id_))
@@ -44,7 +45,7 @@ def test_what_has_no_id_is_a_notification() -> None:
     assert found == Request("where", [1], None, is_notification=True)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("payload", "code", "id_"),
     [
         (b"", PARSE_ERROR, None),

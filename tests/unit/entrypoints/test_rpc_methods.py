@@ -21,6 +21,7 @@ from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError, encode, 
 from herdbook.entrypoints.rpc.methods import ENDLESS, describe_unknown, methods
 from herdbook.entrypoints.rpc.openrpc import document
 from herdbook.ports.engine.store import TryAgain
+from tests.cases import for_each
 
 
 def refused(method: str, params: Any) -> dict[str, str]:
@@ -93,7 +94,7 @@ def test_what_does_not_fit_is_told_field_by_field() -> None:
     assert "it takes id" in str(refused("task.show", {"id": "x", "zzzzz": 1}))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("method", "params", "field"),
     [
         ("task.list", {"limit": 0}, "limit"),
@@ -152,7 +153,7 @@ def test_a_worktree_that_nobody_can_mean_is_not_found(
     encode(error_response(1, to_rpc_error(caught.value)))
 
 
-@pytest.mark.parametrize("kind", ERRORS, ids=lambda each: each.__name__)
+@for_each("kind", ERRORS, ids=lambda each: each.__name__)
 def test_every_error_comes_through_as_it_was(kind: type[HerdbookError]) -> None:
     """With its type, its sentence and all it speaks of."""
     values: dict[str, Any] = {"int": 3, "float": 1.5, "str": "x", "tuple[str, ...]": ("a", "b")}

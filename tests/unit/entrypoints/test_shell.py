@@ -24,7 +24,7 @@ from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from tests.postgres_server import machine_programs, running_postgres, wheel_programs
+from tests.postgres_server import machine_programs, wheel_programs
 from tests.unit.entrypoints.shell_process import REFUSED
 from tests.unit.entrypoints.terminals import SHELL, shell_in_a_pipe, shell_on_a_terminal
 
@@ -54,12 +54,11 @@ def psql_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def on_postgres() -> Iterator[str]:
+def on_postgres(postgres_server_url: str) -> Iterator[str]:
     schema = f"herdbook_Shell_{random_id()}"
-    with running_postgres() as server:
-        yield fill(f"{server}{'&' if '?' in server else '?'}schema={schema}")
-        with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
+    yield fill(f"{postgres_server_url}{'&' if '?' in postgres_server_url else '?'}schema={schema}")
+    with psycopg.connect(postgres_server_url, autocommit=True) as connection:
+        connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """Text for terminals: aligned, short, and obeyed by none."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.entrypoints.cli.text import columns, duration, plain, size
+from tests.cases import for_each
 
 
 @given(st.text())
@@ -15,7 +15,7 @@ def test_no_text_makes_a_terminal_do_anything(text: str) -> None:
     assert all(character >= " " and not "\x7f" <= character <= "\x9f" for character in shown)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("seconds", "said"),
     [
         (0, "0s"),
@@ -32,7 +32,7 @@ def test_a_length_of_time_is_said_in_two_units(seconds: float, said: str) -> Non
     assert duration(seconds) == said
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("amount", "said"),
     [
         (None, "unknown size"),

@@ -85,7 +85,7 @@ def size(amount: int | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in its two largest units."""
+    """A duration in its two largest units."""
     left = max(0, round(seconds))
     parts: list[str] = []
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):

@@ -48,8 +48,8 @@ def lines(answer: Data, now: datetime) -> list[Line]:
 def _head(answer: Data) -> Line:
     spans: list[Span] = []
     for state, count in answer["tasks"].items():
-        said = f"{count} in review" if state == "review" else f"{count} {state}"
-        spans += [(", " if spans else "", ""), (said, STYLES[state] if count else "dim")]
+        text = f"{count} in review" if state == "review" else f"{count} {state}"
+        spans += [(", " if spans else "", ""), (text, STYLES[state] if count else "dim")]
     return [("tasks: ", "bold"), *spans, (f"   (change #{answer['seq']})", "dim")]
 
 
@@ -66,8 +66,8 @@ def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
     done = tasks.get("completed", {"total": 0})["total"]
     if not alone:
         name = "without a phase" if phase["id"] is None else plain(phase["name"])
-        said = f"  {phase['status']}, " if phase["status"] else "  "
-        spans: list[Span] = [(f"  {name}", "bold"), (f"{said}{done} of {total} done", "dim")]
+        text = f"  {phase['status']}, " if phase["status"] else "  "
+        spans: list[Span] = [(f"  {name}", "bold"), (f"{text}{done} of {total} done", "dim")]
         open_ = [plain(each["name"]) for each in phase["waits_for"] if not _is_completed(each)]
         if open_:
             spans.append((f", after {_list(open_)}", "dim"))
@@ -150,8 +150,8 @@ def _list(names: list[str], more: int = 0) -> str:
 
 def _completed_lane(lane: Data) -> Line:
     names = [_name(card) for card in lane["shown"]]
-    said = f"  {lane['total']}{'; last: ' if names else ''}{', '.join(names)}"
-    return [_lane("completed", "completed"), (said, "dim")]
+    text = f"  {lane['total']}{'; last: ' if names else ''}{', '.join(names)}"
+    return [_lane("completed", "completed"), (text, "dim")]
 
 
 def _path(initiative: Data) -> Iterator[Line]:
@@ -166,12 +166,12 @@ def _path(initiative: Data) -> Iterator[Line]:
 
 def _rest(answer: Data) -> Iterator[Line]:
     """How much there is that is not shown."""
-    said = [
+    counts = [
         (answer["more_initiatives"], "more initiatives: name one with --initiative"),
         (answer["unseen_tasks"], "more tasks without a phase, not counted here"),
         (answer["closed_initiatives"], "initiatives completed or archived"),
     ]
-    rest = [f"{count} {what}" for count, what in said if count]
+    rest = [f"{count} {what}" for count, what in counts if count]
     if rest:
         yield []
         yield [("; ".join(rest), "dim")]

@@ -68,20 +68,20 @@ def journal_pages(record: ProjectRecord) -> dict[date, str]:
     """A Markdown page for each day with entries."""
     lines: dict[date, list[tuple[datetime, str]]] = defaultdict(list)
     for commit in record.commits:
-        said = f"**{_line(commit.agent)}** committed `{commit.commit_hash[:12]}`"
-        lines[commit.at.date()].append((commit.at, _with(said, commit.task)))
+        text = f"**{_line(commit.agent)}** committed `{commit.commit_hash[:12]}`"
+        lines[commit.at.date()].append((commit.at, _with(text, commit.task)))
     for retro in record.retrospectives:
-        said = (
+        text = (
             f"`{retro.commit_hash[:12]}` of **{_line(retro.agent)}** was graded "
             f"{retro.agent_grade.label} by itself and {retro.user_grade.label} by the user "
             f"(score {retro.score_before} to {retro.score_after})"
         )
         notes = "; ".join(filter(None, (retro.agent_note, retro.user_note)))
-        lines[retro.at.date()].append((retro.at, _with(said, notes)))
+        lines[retro.at.date()].append((retro.at, _with(text, notes)))
     for activity in record.activities:
-        said = f"**{_line(activity.agent)}** {_line(activity.task)}"
+        text = f"**{_line(activity.agent)}** {_line(activity.task)}"
         rest = "; ".join(filter(None, (activity.actions, activity.outcome, activity.decisions)))
-        lines[activity.at.date()].append((activity.at, _with(said, rest)))
+        lines[activity.at.date()].append((activity.at, _with(text, rest)))
     return {day: _page(day, sorted(its)) for day, its in sorted(lines.items())}
 
 
@@ -90,8 +90,8 @@ def _page(day: date, lines: Sequence[tuple[datetime, str]]) -> str:
     return "\n".join([f"# {day.isoformat()} (UTC)", "", *entries, ""])
 
 
-def _with(said: str, words: str) -> str:
-    return f"{said}: {_line(words)}" if words.strip() else said
+def _with(text: str, words: str) -> str:
+    return f"{text}: {_line(words)}" if words.strip() else text
 
 
 def _line(text: str) -> str:

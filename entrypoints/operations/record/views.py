@@ -13,12 +13,12 @@ WIDEST = 60
 
 def grade(answer: dict[str, Any]) -> str:
     """How the grades changed the score."""
-    said, now = answer["retrospective"], answer["standing"]
+    retro, now = answer["retrospective"], answer["standing"]
     agent, score = plain(now["agent"]), now["communication_score"]
-    if said is None:
+    if retro is None:
         return f"{agent} stands at communication score {score}; nothing else was written down"
-    both = f"{_label(said['agent_grade'])} by itself, {_label(said['user_grade'])} by you"
-    return f"{agent} {said['commit_hash'][:12]}: {both}; score {said['score_before']} to {score}"
+    both = f"{_label(retro['agent_grade'])} by itself, {_label(retro['user_grade'])} by you"
+    return f"{agent} {retro['commit_hash'][:12]}: {both}; score {retro['score_before']} to {score}"
 
 
 def standings(answer: Sequence[dict[str, Any]]) -> str:

@@ -25,7 +25,7 @@ def plays(
         facts = tmp_path / "facts.json"
         folders = {
             f"XDG_{each}_HOME": str(tmp_path / "neovim" / each.lower())
-            for each in ("CONFIG", "DATA", "STATE", "CACHE")
+            for each in ("CONFIG", "DATA", "CACHE")  # its server knows its stores by the state
         }
         told = subprocess.run(
             [program("nvim"), "--headless", "-u", "NONE", "-n", "-c", f"luafile {SCENES}"],

@@ -66,6 +66,7 @@ def follow_tasks(
       yolo initiative and waits for its review in any other, unless it is finished already. A phase
       that nobody has approved yet stays pending when tasks are only taken out of it: it is still
       being planned. In a yolo initiative nobody approves, and the next phase would never open.
+      A phase that a person blocked stays blocked in any initiative until one of its tasks ends it.
 
     `initiative` and `has_open_tasks` are asked only where the answer matters.
     """
@@ -76,11 +77,11 @@ def follow_tasks(
     if not (tasks.work_ended or tasks.work_left) or phase.status in FINISHED or has_open_tasks():
         return phase
     owner = initiative()
-    if owner is not None and owner.execution_mode is ExecutionMode.YOLO:
-        return _with_status(phase, PhaseStatus.COMPLETED)
-    if phase.status is PhaseStatus.PENDING and not tasks.work_ended:
+    yolo = owner is not None and owner.execution_mode is ExecutionMode.YOLO
+    kept = (PhaseStatus.BLOCKED,) if yolo else (PhaseStatus.BLOCKED, PhaseStatus.PENDING)
+    if not tasks.work_ended and phase.status in kept:
         return phase
-    return _with_status(phase, PhaseStatus.PENDING_REVIEW)
+    return _with_status(phase, PhaseStatus.COMPLETED if yolo else PhaseStatus.PENDING_REVIEW)
 
 
 def reopen(phase: Phase) -> Phase:

@@ -389,7 +389,8 @@ from tests.contract.workflows import config, put
 with HerdbookSaver() as saver:
     before = saver.get_tuple(config("t"))
     put(saver, config("t"), 0, {"n": 1})
-    print(before is None, saver._home.found[0].url, saver._home.found[1])
+    store, space = saver._saver_store.store_and_space
+    print(before is None, store.url, space)
 """
 
 

@@ -281,10 +281,11 @@ def test_a_finished_task_holds_up_nobody(begin: Begin) -> None:
 def test_a_completed_phase_holds_up_nobody(begin: Begin) -> None:
     """Whatever is left in it, as for what is ready."""
     initiative = add_initiative(begin)
-    first = add_phase(begin, initiative, PhaseStatus.COMPLETED)
+    first = add_phase(begin, initiative, PhaseStatus.APPROVED)
     second = add_phase(begin, initiative, PhaseStatus.APPROVED)
     add_tasks(begin, Task(name="a", phase_id=first.id), Task(name="b", phase_id=second.id))
     with begin() as uow:
+        uow.phases.save(evolve(first, status=PhaseStatus.COMPLETED))
         uow.phases.add_dependency(second.id, first.id)
         uow.commit()
     with begin(write=False) as uow:

@@ -240,10 +240,12 @@ def _recount_phase(before: Plan, after: Plan, phase: Phase) -> PhaseStatus:
         return PhaseStatus.IN_PROGRESS
     if there or not left or phase.status in finished:
         return phase.status
-    if phase.initiative_id in after.yolo:
-        return PhaseStatus.COMPLETED
-    planned = phase.status is PhaseStatus.PENDING and not left & {each.id for each in inside}
-    return phase.status if planned else PhaseStatus.PENDING_REVIEW
+    only_left = not left & {each.id for each in inside}
+    yolo = phase.initiative_id in after.yolo
+    kept = {PhaseStatus.BLOCKED} if yolo else {PhaseStatus.BLOCKED, PhaseStatus.PENDING}
+    if only_left and phase.status in kept:
+        return phase.status
+    return PhaseStatus.COMPLETED if yolo else PhaseStatus.PENDING_REVIEW
 
 
 def test_every_phase_follows_its_tasks(store: Store, engine: str) -> None:

@@ -53,11 +53,10 @@ def _expected(name: str, status: PhaseStatus, *, yolo: bool, left: bool) -> Phas
         return PhaseStatus.IN_PROGRESS if status in FINISHED else status
     if name not in {"finished", *LEAVES} or left or status in FINISHED:
         return status
-    if yolo:
-        return PhaseStatus.COMPLETED
-    if status is PhaseStatus.PENDING and name in LEAVES:
+    stays = status is PhaseStatus.BLOCKED or (status is PhaseStatus.PENDING and not yolo)
+    if stays and name in LEAVES:
         return status
-    return PhaseStatus.PENDING_REVIEW
+    return PhaseStatus.COMPLETED if yolo else PhaseStatus.PENDING_REVIEW
 
 
 def test_every_change_in_every_phase() -> None:

@@ -190,9 +190,11 @@ class _GraphLoader:
         children = _rows_with(self._uow, TASKS, "parent_task_id", tasks)
         yield from (task for task in children if self._counts(task))
         edges = list(_rows_with(self._uow, TASK_DEPENDENCIES, "task_id", tasks))
-        self._pairs += [(edge.task_id, edge.depends_on_task_id) for edge in edges]
-        keys = [edge.depends_on_task_id for edge in edges]
-        yield from (task for task in self._uow.tasks.get_many(keys) if self._counts(task))
+        ends = self._uow.tasks.get_many(edge.depends_on_task_id for edge in edges)
+        # A completed task is not waited for, and neither is what its own children are about.
+        counting = [(edge, end) for edge, end in zip(edges, ends, strict=True) if self._counts(end)]
+        self._pairs += [(edge.task_id, end.id) for edge, end in counting]
+        yield from (end for _, end in counting)
 
     def _counts(self, task: Task) -> bool:
         return task.status in self._statuses

@@ -278,6 +278,18 @@ def test_a_finished_task_holds_up_nobody(begin: Begin) -> None:
         assert _names(schedule.order(uow, finished=True)) == "abc"
 
 
+def test_a_finished_task_with_an_open_child_holds_up_nobody(begin: Begin) -> None:
+    """What depends on it does not wait for the child either."""
+    first, done = add_tasks(begin, Task(name="a"), Task(name="b", status=TaskStatus.COMPLETED))
+    add_tasks(begin, Task(name="c", parent_task_id=done.id, priority=Priority.LOW))
+    with begin() as uow:
+        uow.tasks.add_dependency(first.id, done.id)
+        uow.commit()
+    with begin(write=False) as uow:
+        assert [_names(wave) for wave in schedule.waves(uow)] == ["ac"]
+        assert _names(schedule.order(uow)) == "ac"
+
+
 def test_a_completed_phase_holds_up_nobody(begin: Begin) -> None:
     """Whatever is left in it, as for what is ready."""
     initiative = add_initiative(begin)

@@ -231,21 +231,27 @@ class Workspace:
         Raises StoreGone if there is none but this user has used one there, and StoreUntrusted if
         there is one that this user neither made nor trusted.
         """
-        if is_in_memory(location.url):
+        if is_in_memory(location.url) or self._is_store(location):
             return True
+        try:
+            self._require_never_used(location)
+        except StoreGone:
+            # Another process may have made the store, and noted its use, since it was looked for.
+            if self._is_store(location):
+                return True
+            raise
+        return False
+
+    def _is_store(self, location: StoreLocation) -> bool:
         from herdbook.adapters.stores.probe import is_missing  # noqa: PLC0415
 
-        if is_in_files(location.url):
-            path = _real_store_path(location.url)
-            exists = _exists(known_stores.data_file(location.scheme, path))
-            if exists:
-                self._require_own(location, path)
-                exists = not is_missing(location.url)
-        else:
-            exists = not is_missing(location.url, self._area_setting(location.area, "patience"))
-        if not exists:
-            self._require_never_used(location)
-        return exists
+        if not is_in_files(location.url):
+            return not is_missing(location.url, self._area_setting(location.area, "patience"))
+        path = _real_store_path(location.url)
+        if not _exists(known_stores.data_file(location.scheme, path)):
+            return False
+        self._require_own(location, path)
+        return not is_missing(location.url)
 
     def probe(self, location: StoreLocation) -> StoreProbe:
         """Probe a location without creating anything; a missing or refused store is a problem."""

@@ -82,7 +82,7 @@ def test_the_record_teaches_what_to_use_and_what_was_done(keeper: Person, app: P
     graded(keeper, app, "heron", "retry the claim for ever", "bad", "it loops for ever")
     advice = keeper.asks(app, "advise")
     assert advice["setups"]
-    assert "too little" in keeper.runs(app, "advise")
+    assert "not enough data" in keeper.runs(app, "advise")
     found = keeper.asks(app, "recall", "retry a claim")
     assert [each["agent"] for each in found["good"]] == ["otter"]
     assert [each["agent"] for each in found["mistakes"]] == ["heron"]
@@ -140,7 +140,7 @@ def test_later_writes_touch_no_path_of_the_tracker(person: Person, app: Path) ->
     again = paths_touched(person, app, "bug", "otter")
     every = [path for paths in again.values() for path in paths]
     assert every
-    assert [path for path in every if "opencode" in path or "/~" in path] == []
+    assert [path for path in every if ".config/opencode" in path or "/~" in path] == []
     assert sum("tracker-checks" in path for path in again["stat"]) == 1
     assert [path for path in again["open"] + again["list"] if "tracker-checks" in path] == []
     assert [path for path in every if "legacy" in path] == []

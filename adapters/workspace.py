@@ -1,7 +1,7 @@
-"""A folder somebody works in: its repository, its settings, and where its stores are.
+"""A folder to work in: its repository, its settings, and the locations of its stores.
 
-Nothing is read before it is asked for, and nothing is imported before it is needed: `where` answers
-without any engine, rule or row being loaded.
+Everything is read on first use, and imported on first use: `herdbook where` answers without loading
+any engine, rule or row.
 """
 
 import os
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
     from herdbook.ports.world.git import GitLookup
 
 OUTSIDE = "outside"
-"""The owner of what is kept outside any repository."""
+"""The owner of the rows that belong to no repository."""
 RECORD_OVERRIDES = frozenset({"--record", "--store", "HERDBOOK_RECORD", "HERDBOOK_STORE"})
-"""The rules by which one command uses another record than the user's own."""
+"""The rules by which a command uses another record than the user's own."""
 
 
 class Workspace:
-    """One folder: which repository and worktree it is, and where the stores of its areas are.
+    """One folder: its repository, its worktree, and the locations of the stores of its areas.
 
-    What was found stays as it was found: a change of settings or of HEAD shows in another one.
+    Everything is read once: a later change of settings or of HEAD shows in a new Workspace only.
     """
 
     def __init__(
@@ -62,51 +62,51 @@ class Workspace:
         self.folder = folder
         self.variables = variables
         self.arguments = arguments or {}
-        self._places: dict[Area, StoreLocation] = {}
+        self._locations: dict[Area, StoreLocation] = {}
         self._spaces: dict[Area, str] = {}
 
     @cached_property
-    def _found(self) -> "GitLookup":
-        """The facts, and why there are none of a repository that is there."""
+    def _lookup(self) -> "GitLookup":
+        """The facts, or why the repository that exists is not used."""
         from herdbook.adapters.git import find  # noqa: PLC0415
 
         return find(self.folder, environment=self.variables)
 
     @cached_property
     def facts(self) -> GitFacts | None:
-        """What git says about this folder; None outside any repository that may be trusted."""
-        return self._found.facts
+        """The git facts of this folder; None outside any repository that may be trusted."""
+        return self._lookup.facts
 
     @property
-    def doubt(self) -> str | None:
-        """Why the repository that is here, or its worktree, is not used; None if it is."""
-        return self._found.doubt
+    def repository_problem(self) -> str | None:
+        """Why the repository of this folder, or its worktree, is not used; None if it is used."""
+        return self._lookup.problem
 
     def disregard_repository(self, reason: str) -> None:
-        """Go on as outside any repository, for a reason that people are told."""
+        """Behave as outside any repository; the reason becomes `repository_problem`."""
         from herdbook.ports.world.git import GitLookup  # noqa: PLC0415
 
-        self.__dict__.update(_found=GitLookup(None, reason), facts=None)
-        self._forget_places()
+        self.__dict__.update(_lookup=GitLookup(None, reason), facts=None)
+        self._forget_locations()
 
     @property
     def repository_id(self) -> str | None:
-        """Which repository this is."""
+        """The id of the repository; None outside any."""
         return None if self.facts is None else repository_id(self.facts)
 
     @property
     def worktree_id(self) -> str | None:
-        """Which worktree this is; None in a bare repository."""
+        """The id of the worktree; None in a bare repository and outside any."""
         if self.facts is None or self.facts.top_level is None:
             return None
         return worktree_id(self.facts)
 
     @cached_property
-    def ground(self) -> RepositoryPaths:
-        """The folders that scopes stand for."""
+    def paths(self) -> RepositoryPaths:
+        """The folders of the scopes."""
         data = str(dirs.data_folder())
         if self.facts is None:
-            return RepositoryPaths(None, None, data, doubt=self.doubt)
+            return RepositoryPaths(None, None, data, problem=self.repository_problem)
         from herdbook.adapters.git import repository_root  # noqa: PLC0415
 
         return RepositoryPaths(
@@ -115,13 +115,13 @@ class Workspace:
             data,
             self.facts.common_dir,
             self.worktree_id,
-            self.doubt,
+            self.repository_problem,
         )
 
     @cached_property
     def settings_file(self) -> Path | None:
         """The repository's settings file, if it has one."""
-        root = self.ground.worktree
+        root = self.paths.worktree
         return None if root is None else settings.repository_file(Path(root))
 
     @cached_property
@@ -133,8 +133,8 @@ class Workspace:
 
     @cached_property
     def layers(self) -> list[Layer]:
-        """All settings, those that count most first."""
-        base = self.ground.repository or os.path.realpath(self.folder)
+        """All settings, those with precedence first."""
+        base = self.paths.repository or os.path.realpath(self.folder)
         layers = [
             settings.from_arguments(self.arguments, base),
             *settings.from_environment(self.variables, base),
@@ -154,48 +154,50 @@ class Workspace:
             layers.append(settings.from_file(own, str(home), name))
         return layers
 
-    def place(self, area: Area) -> StoreLocation:
-        """Where the store of an area is."""
-        place = self._places.get(area)
-        if place is None:
-            place = self._or_earlier(
-                locate_store(area, self.layers, self.ground, _real, engine_schemes())
+    def locate(self, area: Area) -> StoreLocation:
+        """The location of an area's store."""
+        location = self._locations.get(area)
+        if location is None:
+            location = self._prefer_earlier(
+                locate_store(area, self.layers, self.paths, _resolve_path, engine_schemes())
             )
-            self._places[area] = place
-        return place
+            self._locations[area] = location
+        return location
 
-    def _or_earlier(self, place: StoreLocation) -> StoreLocation:
-        """The same, or where it lay before it was kept below the git directory, if it still does.
+    def _prefer_earlier(self, location: StoreLocation) -> StoreLocation:
+        """The location, or the one used before stores were below the git directory.
 
-        What lies there may also have come with the repository: then a note says that it is not
-        used.
+        The earlier one is used while a store is there and none at the new one. A store there may
+        also have come with the repository: then it is not used, and a note says so.
         """
-        url = self._earlier_url(place)
-        if url is None or _exists(known_stores.data_file(place.scheme, path_of(place.url))):
-            return place
+        url = self._earlier_url(location)
+        if url is None or _exists(known_stores.data_file(location.scheme, path_of(location.url))):
+            return location
         path = path_of(url)
         if (
             os.path.realpath(path) != str(path)
-            or not known_stores.data_file(place.scheme, path).exists()
+            or not known_stores.data_file(location.scheme, path).exists()
         ):
-            return place
-        earlier = place._replace(url=url)
+            return location
+        earlier = location._replace(url=url)
         try:
             self._require_own(earlier, path)
         except StoreUntrusted as error:
-            return place._replace(notes=(*place.notes, str(error)))
+            return location._replace(notes=(*location.notes, str(error)))
         return earlier
 
-    def place_of(self, value: str) -> StoreLocation:
-        """Where the store is that somebody named: an area's, or any other."""
+    def locate_named(self, value: str) -> StoreLocation:
+        """The location of a store by the name of its area, or by its URL or path."""
         if value in set(Area):
-            return self.place(Area(value))
-        base = self.ground.repository or os.path.realpath(self.folder)
+            return self.locate(Area(value))
+        base = self.paths.repository or os.path.realpath(self.folder)
         named = settings.from_arguments({"store": value}, base)
-        return locate_store(Area.WORK, [named, *self.layers], self.ground, _real, engine_schemes())
+        return locate_store(
+            Area.WORK, [named, *self.layers], self.paths, _resolve_path, engine_schemes()
+        )
 
     def space(self, area: Area) -> str:
-        """The space in which an area's rows of this place live."""
+        """The space of this workspace's rows in an area's store."""
         space = self._spaces.get(area)
         if space is None:
             space = self._spaces[area] = self._find_space(area)
@@ -211,82 +213,82 @@ class Workspace:
 
     @property
     def host(self) -> str:
-        """The name of this machine, as agents' processes are known by."""
+        """The name of this machine, by which agents' processes are identified."""
         return os.uname().nodename
 
     @property
     def user(self) -> str:
-        """Whose record it is: the account this process runs as, unless HERDBOOK_USER names one.
+        """The owner of the record: HERDBOOK_USER, else the account of this process.
 
-        LOGNAME and USER do not count: programs that hosts start get other ones than a terminal
+        LOGNAME and USER are ignored: programs that hosts start get other values than a terminal
         does, and one account would have two records.
         """
         return self.variables.get("HERDBOOK_USER") or account_name()
 
-    def is_there(self, place: StoreLocation) -> bool:
-        """Whether a store is at a place; one in files is looked for and not opened.
+    def store_exists(self, location: StoreLocation) -> bool:
+        """Whether there is a store at a location; files are checked without being opened.
 
-        Raises StoreGone where this user has used one, and StoreUntrusted where one lies that this
-        user neither made nor trusted.
+        Raises StoreGone if there is none but this user has used one there, and StoreUntrusted if
+        there is one that this user neither made nor trusted.
         """
-        if is_in_memory(place.url):
+        if is_in_memory(location.url):
             return True
         from herdbook.adapters.stores.probe import is_missing  # noqa: PLC0415
 
-        if is_in_files(place.url):
-            path = _resolved(place.url)
-            there = _exists(known_stores.data_file(place.scheme, path))
-            if there:
-                self._require_own(place, path)
-                there = not is_missing(place.url)
+        if is_in_files(location.url):
+            path = _real_store_path(location.url)
+            exists = _exists(known_stores.data_file(location.scheme, path))
+            if exists:
+                self._require_own(location, path)
+                exists = not is_missing(location.url)
         else:
-            there = not is_missing(place.url, self._setting_of(place.area, "patience"))
-        if not there:
-            self._require_never_used(place)
-        return there
+            exists = not is_missing(location.url, self._area_setting(location.area, "patience"))
+        if not exists:
+            self._require_never_used(location)
+        return exists
 
-    def probe(self, place: StoreLocation) -> StoreProbe:
-        """See what is at a place without creating anything; what stands in the way is told."""
+    def probe(self, location: StoreLocation) -> StoreProbe:
+        """Probe a location without creating anything; a missing or refused store is a problem."""
         from herdbook.adapters.stores.probe import probe  # noqa: PLC0415
 
         try:
-            if is_in_files(place.url) and not self.is_there(place):
+            if is_in_files(location.url) and not self.store_exists(location):
                 return NO_STORE
-            sight = probe(place.url)
-            if sight.exists is False:
-                self._require_never_used(place)
+            result = probe(location.url)
+            if result.exists is False:
+                self._require_never_used(location)
         except StoreGone as error:
             return StoreProbe(exists=False, problem=str(error))
         except StoreUntrusted as error:
             return StoreProbe(exists=True, problem=str(error))
-        return sight
+        return result
 
-    def _require_own(self, place: StoreLocation, path: Path) -> None:
-        """Refuse a store in files that somebody else made.
+    def _require_own(self, location: StoreLocation, path: Path) -> None:
+        """Raise StoreUntrusted for a store in files that somebody else made.
 
-        Inside a repository only those count that this user is known to have made or trusted; one
-        elsewhere was named by the user, so it is enough that it belongs to the same account.
+        Inside a repository, this user must be known to have made or trusted it. A store elsewhere
+        was named by the user, so it is enough that it belongs to the same account.
         """
-        identity = known_stores.identity_of(place.scheme, path)
+        identity = known_stores.identity_of(location.scheme, path)
         if known_stores.is_own(identity) and not self._is_tracked(path):
             return
         if known_stores.is_trusted(identity):
             return
         if not is_own_account(path):
             raise StoreUntrusted(str(path), "it belongs to another account")
-        if not self.ground.contains(str(path)):
+        if not self.paths.contains(str(path)):
             return
         if self._is_tracked(path):
             raise StoreUntrusted(str(path), "it came with the repository (git tracks its files)")
-        if identity is not None and known_stores.last_use(place.url, self.space(place.area)):
-            # Restored from a copy, or made before stores were known by their files.
-            known_stores.add_own(identity, place.url)
+        if identity is not None and known_stores.last_use(location.url, self.space(location.area)):
+            # Restored from a copy, or made before stores were identified by their files.
+            known_stores.add_own(identity, location.url)
             return
         raise StoreUntrusted(str(path), "it was not made here by you")
 
     def _is_tracked(self, path: Path) -> bool:
         """Whether git tracks something at a path or below it; never true of the git directory."""
-        facts, root = self.facts, self.ground.worktree
+        facts, root = self.facts, self.paths.worktree
         if facts is None or root is None or not is_within(str(path), root):
             return False
         if is_within(str(path), facts.common_dir):
@@ -295,83 +297,93 @@ class Workspace:
 
         return is_tracked(facts, os.path.relpath(path, root), self.variables)
 
-    def _require_never_used(self, place: StoreLocation) -> None:
-        """Refuse to take a store that is gone for one that was never there.
+    def _require_never_used(self, location: StoreLocation) -> None:
+        """Raise StoreGone for a missing store that was used before, so that no new one replaces it.
 
-        A repository that was cloned anew at the same path has not been used yet: nothing is pinned
+        A repository that was cloned again at the same path has not been used yet: nothing is pinned
         in its git directory.
         """
         facts = self.facts
-        inside = is_in_files(place.url) and self.ground.contains(str(_resolved(place.url)))
+        inside = is_in_files(location.url) and self.paths.contains(
+            str(_real_store_path(location.url))
+        )
         if inside and (facts is None or facts.pinned_repository_id is None):
             return
-        for url in (place.url, self._earlier_url(place)):
-            used = known_stores.last_use(shown_url(url), self.space(place.area)) if url else None
+        for url in (location.url, self._earlier_url(location)):
+            used = known_stores.last_use(shown_url(url), self.space(location.area)) if url else None
             if used is not None:
-                raise StoreGone(shown_url(place.url), used.date().isoformat())
+                raise StoreGone(shown_url(location.url), used.date().isoformat())
 
-    def _earlier_url(self, place: StoreLocation) -> str | None:
-        """Where a store of that scope lay before it was kept below the git directory."""
-        folder = self.ground.worktree if place.scope is Scope.WORKTREE else self.ground.repository
-        if not is_in_files(place.url) or place.scope in (None, Scope.GLOBAL) or folder is None:
+    def _earlier_url(self, location: StoreLocation) -> str | None:
+        """The URL of a store of that scope before stores were kept below the git directory."""
+        folder = self.paths.worktree if location.scope is Scope.WORKTREE else self.paths.repository
+        if (
+            not is_in_files(location.url)
+            or location.scope in (None, Scope.GLOBAL)
+            or folder is None
+        ):
             return None
-        return file_url(place.scheme, f"{folder}/{LINKS_FOLDER}/{place.area}.{place.scheme}")
+        return file_url(
+            location.scheme, f"{folder}/{LINKS_FOLDER}/{location.area}.{location.scheme}"
+        )
 
     def open_store(
-        self, place: StoreLocation, *, create: bool = False, verify: bool = False
+        self, location: StoreLocation, *, create: bool = False, verify: bool = False
     ) -> "Store":
-        """Open the store at a place; the caller closes it.
+        """Open the store at a location; the caller closes it.
 
-        A new one and its folder are this user's alone, and known to be before anything is in it.
-        Raises StoreGone and StoreUntrusted as `is_there` does.
-        With `verify` an engine that trusts its own files has them verified before it reads them.
+        A new store and its folder are private to this user, and registered as the user's own before
+        anything is written. Raises StoreGone and StoreUntrusted as `store_exists` does.
+        With `verify`, an engine that trusts its own files verifies them before it reads them.
         """
         from herdbook.adapters import open_store  # noqa: PLC0415
 
-        in_files = is_in_files(place.url)
-        if in_files and not self.is_there(place) and create:
-            path = _resolved(place.url)
-            _make_room(path.parent)
-            known_stores.add_own(known_stores.reserve(place.scheme, path), place.url)
+        in_files = is_in_files(location.url)
+        if in_files and not self.store_exists(location) and create:
+            path = _real_store_path(location.url)
+            _make_store_folder(path.parent)
+            known_stores.add_own(known_stores.reserve(location.scheme, path), location.url)
         store = open_store(
-            place.url,
-            area=place.area,
-            size_limit=self._setting_of(place.area, "size_limit"),
-            patience=self._setting_of(place.area, "patience"),
+            location.url,
+            area=location.area,
+            size_limit=self._area_setting(location.area, "size_limit"),
+            patience=self._area_setting(location.area, "patience"),
             create=create,
             verify=verify,
         )
         if create:
-            self.link(place)
+            self.link(location)
         return store
 
-    def note_use(self, place: StoreLocation) -> None:
-        """Remember that the rows of this place are kept there."""
-        if not is_in_memory(place.url):
-            known_stores.note_use(shown_url(place.url), self.space(place.area))
+    def note_use(self, location: StoreLocation) -> None:
+        """Remember that this workspace has rows in a store."""
+        if not is_in_memory(location.url):
+            known_stores.note_use(shown_url(location.url), self.space(location.area))
 
-    def forget_use(self, place: StoreLocation) -> None:
-        """Let a store that is gone count as one that never was."""
-        for url in (place.url, self._earlier_url(place)):
+    def forget_use(self, location: StoreLocation) -> None:
+        """Forget that a store was used, so that a missing one may be created again."""
+        for url in (location.url, self._earlier_url(location)):
             if url is not None:
-                known_stores.forget_use(shown_url(url), self.space(place.area))
+                known_stores.forget_use(shown_url(url), self.space(location.area))
 
     def _forget_other_copies(self) -> None:
-        """Forget the stores of a copy of this repository that lay at the same path before."""
+        """Forget the stores of another copy of this repository that was at the same path before."""
         for area in Area:
-            place = self.place(area)
-            if is_in_files(place.url) and self.ground.contains(str(_resolved(place.url))):
-                self.forget_use(place)
+            location = self.locate(area)
+            if is_in_files(location.url) and self.paths.contains(
+                str(_real_store_path(location.url))
+            ):
+                self.forget_use(location)
 
-    def link(self, place: StoreLocation) -> None:
+    def link(self, location: StoreLocation) -> None:
         """Link a store of the repository into the folder at the root of this worktree.
 
-        The links are for people and tools that look there; nothing depends on them.
+        The links are for people and tools; nothing depends on them.
         """
-        root = self.ground.worktree
-        if root is None or place.scope not in (Scope.REPO, Scope.WORKTREE):
+        root = self.paths.worktree
+        if root is None or location.scope not in (Scope.REPO, Scope.WORKTREE):
             return
-        target = path_of(place.url)
+        target = path_of(location.url)
         try:
             link_privately(Path(root, LINKS_FOLDER), target)
         except OSError as error:
@@ -380,13 +392,13 @@ class Workspace:
             logging.getLogger(__name__).debug("no link to %s in %s: %s", target, root, error)
 
     def setting(self, key: str) -> Any:
-        """The value of a setting that counts."""
+        """The effective value of a setting."""
         found = effective_setting(self.layers, key)
         return DEFAULTS[key] if found is None else found.value
 
     @cached_property
     def experience(self) -> "Experience | None":
-        """What successes are worth, where the user has set it."""
+        """The experience that successes give; None unless the user has set it."""
         prefix = "experience_"
         keys = [key for key in DEFAULTS if key.startswith(prefix)]
         if all(effective_setting(self.layers, key) is None for key in keys):
@@ -397,17 +409,17 @@ class Workspace:
 
     @cached_property
     def overrides(self) -> tuple[str, ...]:
-        """What leads away from the record that this account keeps, in which halts are written."""
+        """The reasons why the record is not this account's own, in which halts are written."""
         found = []
         if self.user != account_name():
             found.append(f"HERDBOOK_USER is {self.user}")
-        rule = self.place(Area.RECORD).decided_by.rule
+        rule = self.locate(Area.RECORD).decided_by.rule
         if rule in RECORD_OVERRIDES:
             found.append(f"the record is named by {rule}")
         return tuple(found)
 
-    def _setting_of(self, area: Area, key: str) -> Any:
-        """The value of a setting for an area's store; a repository has no say in the user's own."""
+    def _area_setting(self, area: Area, key: str) -> Any:
+        """A setting for an area's store; a repository's settings do not apply to the user's own."""
         if area not in USER_AREAS:
             return self.setting(key)
         own = [{k: s for k, s in layer.items() if not s.of_repository} for layer in self.layers]
@@ -415,7 +427,7 @@ class Workspace:
         return DEFAULTS[key] if found is None else found.value
 
     def pin(self) -> None:
-        """Write down who this repository and this worktree are, before anything is kept of them."""
+        """Write the ids of the repository and the worktree into git's directory, before any row."""
         facts = self.facts
         if facts is None or (facts.pinned_repository_id and facts.pinned_worktree_id):
             return
@@ -427,11 +439,11 @@ class Workspace:
         self.__dict__["facts"] = facts._replace(
             pinned_repository_id=pinned[0], pinned_worktree_id=pinned[1]
         )
-        self.__dict__.pop("ground", None)
-        self._forget_places()
+        self.__dict__.pop("paths", None)
+        self._forget_locations()
 
-    def _forget_places(self) -> None:
-        self._places.clear()
+    def _forget_locations(self) -> None:
+        self._locations.clear()
         self._spaces.clear()
 
 
@@ -447,10 +459,10 @@ def account_name() -> str:
 
 
 def link_privately(folder: Path, target: Path) -> None:
-    """Put a link to a store into a folder that git ignores; what is there already stays.
+    """Put a link to a store into a folder that git ignores; an existing file is left as it is.
 
-    A link that leads nowhere any more is set right. Nothing is done where the folder itself is a
-    link: it came with the repository.
+    A dangling link is replaced. Nothing is done if the folder itself is a link: it came with the
+    repository.
     """
     link = folder / target.name
     if folder.is_symlink() or target.parent == folder or link.exists():
@@ -463,8 +475,8 @@ def link_privately(folder: Path, target: Path) -> None:
         link.symlink_to(os.path.relpath(target, os.path.realpath(folder)))
 
 
-def _resolved(url: str) -> Path:
-    """Where a store in files really lies: a link to it in a worktree stands for the store."""
+def _real_store_path(url: str) -> Path:
+    """The real path of a store in files; a link to it in a worktree is resolved."""
     return Path(os.path.realpath(path_of(url)))
 
 
@@ -479,7 +491,7 @@ def _exists(path: Path) -> bool:
     return True
 
 
-def _make_room(folder: Path) -> None:
+def _make_store_folder(folder: Path) -> None:
     try:
         dirs.make_private(folder)
         if folder.name == LINKS_FOLDER:
@@ -489,7 +501,7 @@ def _make_room(folder: Path) -> None:
         raise StoreUnavailable(str(folder), reason) from error
 
 
-def _real(base: str, path: str) -> str:
+def _resolve_path(base: str, path: str) -> str:
     try:
         return os.path.realpath(Path(base, Path(path).expanduser()))
     except RuntimeError as error:

@@ -38,7 +38,7 @@ def repository(folder: Path, variables: dict[str, str]) -> Path:
         subprocess.run([git, *words], check=True, env=variables)
     here = AppContext.at(root, variables)
     with here.open(Area.WORK, create=True) as store:
-        for use_case in (here.see, fill):
+        for use_case in (here.record_worktree, fill):
             run(store, here.workspace.space(Area.WORK), use_case, actor=here.actor)
     return root
 

@@ -23,7 +23,7 @@ from mcp.client.stdio import StdioServerParameters
 from benchmarks.commands import repository
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.mcp.client_session import ClientSession
 from herdbook.entrypoints.mcp.invoke import call
 from herdbook.entrypoints.mcp.tools import TOOLS
 from herdbook.ports.unit_of_work.run import run
@@ -57,7 +57,7 @@ def in_process(context: AppContext, agent_id: str) -> float:
         )
 
 
-def by_tools(caller: Caller) -> float:
+def by_tools(caller: ClientSession) -> float:
     """The tools, called as the server calls them."""
 
     def use(tool: str, **given: object) -> Any:
@@ -90,7 +90,7 @@ def main() -> int:
         variables = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "USER": "bench"}
         os.environ.update(variables)  # what this process writes itself belongs there too
         root = repository(folder, variables)
-        caller = Caller(AppContext.at(root, variables), print)
+        caller = ClientSession(AppContext.at(root, variables), print)
         agent = call(_TOOLS["introduce"], caller, {"name": "otter"}, threading.Event())
         call(_TOOLS["note"], caller, {"task": "there is a record"}, threading.Event())
         context = AppContext.at(root, variables)

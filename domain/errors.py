@@ -24,7 +24,10 @@ class HerdbookError(Exception):
 
 
 class NotFound(HerdbookError, LookupError):
-    """Nothing is kept under that key; a hint, where there is one, says what may have been meant."""
+    """Nothing is kept under that key; a hint, where there is one, says what may have been meant.
+
+    Where no key was asked for, the key is empty and the hint is the whole sentence.
+    """
 
     hint = ""
 
@@ -36,6 +39,8 @@ class NotFound(HerdbookError, LookupError):
             self.hint = hint
 
     def __str__(self) -> str:
+        if not self.key and self.hint:
+            return self.hint
         message = f"there is no {self.entity} {self.key!r}"
         return f"{message}; {self.hint}" if self.hint else message
 
@@ -97,16 +102,18 @@ class StaleWrite(HerdbookError):
 class StaleFence(HerdbookError):
     """The lease this writer held has passed to somebody else, or was given up."""
 
-    def __init__(self, task_id: str, fence: int, current: int) -> None:
+    def __init__(self, task_id: str, fence: int, current: int, holder: str | None = None) -> None:
         super().__init__()
         self.task_id = task_id
         self.fence = fence
         self.current = current
+        self.holder = holder
 
     def __str__(self) -> str:
+        holder = "" if self.holder is None else f": {self.holder} holds this task now"
         return (
             f"the claim {self.fence} on task {self.task_id!r} is no longer valid (it is at "
-            f"{self.current}). Nothing was written; stop working on this task"
+            f"{self.current}){holder}. Nothing was written; stop working on this task"
         )
 
 

@@ -1,7 +1,7 @@
 """The context of one call: the workspace, its stores, and who acts.
 
-Nothing is read before it is asked for, and nothing is imported before it is needed: `where` answers
-without any engine, rule or row being loaded.
+Everything is read on first use, and imported on first use: `herdbook where` answers without loading
+any engine, rule or row.
 """
 
 import os
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 AGENT, SESSION = "HERDBOOK_AGENT", "HERDBOOK_SESSION"
 Progress = Callable[[str, int, int], None]
-"""Called now and then with the space at work, the rows that are done, and how many there are."""
+"""Called now and then with the current space, the rows that are done, and the total."""
 
 
 def no_progress(_: str, __: int, ___: int) -> None:
@@ -39,21 +39,21 @@ class StoreProvider(Protocol):
     """Opens the stores of a workspace: for each use, for one call, or while a server runs."""
 
     def hold(self) -> AbstractContextManager[None]:
-        """Let each area's store be opened once until this is left, however often it is used."""
+        """Within this context each area's store is opened at most once."""
 
     def open(self, area: Area, *, create: bool = False) -> "AbstractContextManager[Store]":
-        """Open the store of an area, for as long as it is used."""
+        """Open the store of an area for one use."""
 
     def open_at(
-        self, place: "StoreLocation", *, create: bool = False, verify: bool = False
+        self, location: "StoreLocation", *, create: bool = False, verify: bool = False
     ) -> "AbstractContextManager[Store]":
-        """Open the store at a place, for as long as it is used.
+        """Open the store at a location for one use.
 
-        Raises StoreGone and StoreUntrusted as `Workspace.is_there` does.
+        Raises StoreGone and StoreUntrusted as `Workspace.store_exists` does.
         """
 
     def find(self, area: Area) -> "AbstractContextManager[Store] | None":
-        """The store of an area, if it is open already; None if it is not."""
+        """The store of an area if it is open already, else None."""
 
 
 class CallStores:
@@ -66,7 +66,7 @@ class CallStores:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep the stores of areas open from their first use on, until this is left."""
+        """Keep the stores of areas open from their first use until the context ends."""
         with self._stack:
             self._held = {}
             try:
@@ -77,24 +77,24 @@ class CallStores:
     @contextmanager
     def open(self, area: Area, *, create: bool = False) -> Iterator["Store"]:
         """Open the store of an area, or use the one that is held."""
-        place = self._workspace.place(area)
+        location = self._workspace.locate(area)
         if self._held is None:
-            with self._workspace.open_store(place, create=create) as store:
+            with self._workspace.open_store(location, create=create) as store:
                 yield store
             return
         held = self._held.get(area)
         if held is None:
-            held = self._stack.enter_context(self._workspace.open_store(place, create=create))
+            held = self._stack.enter_context(self._workspace.open_store(location, create=create))
             self._held[area] = held
         elif create:
-            self._workspace.link(place)
+            self._workspace.link(location)
         yield held
 
     def open_at(
-        self, place: "StoreLocation", *, create: bool = False, verify: bool = False
+        self, location: "StoreLocation", *, create: bool = False, verify: bool = False
     ) -> "AbstractContextManager[Store]":
-        """Open the store at a place, for this use alone."""
-        return self._workspace.open_store(place, create=create, verify=verify)
+        """Open the store at a location, for this use alone."""
+        return self._workspace.open_store(location, create=create, verify=verify)
 
     def find(self, area: Area) -> "AbstractContextManager[Store] | None":
         """The store of an area, if it is held."""
@@ -103,10 +103,10 @@ class CallStores:
 
 
 class Identity:
-    """Who acts in a workspace: a person, and the agent that is named or that the session is.
+    """Who acts in a workspace: a person, and the agent of a name or of a session.
 
     Without either it is the only agent that runs in the worktree. The agent is looked up once per
-    unit of work, however often it is asked for.
+    unit of work.
     """
 
     def __init__(
@@ -115,13 +115,13 @@ class Identity:
         self._workspace = workspace
         self.agent_name = agent_name or workspace.variables.get(AGENT) or None
         self.session = session or workspace.variables.get(SESSION) or None
-        self.is_found = False
-        """Whether `agent_name` is that of an agent which was read from the store in this call."""
-        self._found: tuple[ReferenceType[UnitOfWork], Agent | None] | None = None
+        self.is_verified = False
+        """Whether the agent of `agent_name` was read from the store in this call."""
+        self._agent_read: tuple[ReferenceType[UnitOfWork], Agent | None] | None = None
 
     def agent(self, uow: "UnitOfWork") -> "Agent | None":
-        """The agent that acts, as this transaction knows it; None if nobody is known to."""
-        found = self._found
+        """The acting agent as of this transaction; None if there is none."""
+        found = self._agent_read
         if found is not None and found[0]() is uow:
             return found[1]
         from weakref import ref  # noqa: PLC0415
@@ -131,11 +131,11 @@ class Identity:
         agent = agent_lifecycle.find_acting_agent(
             uow, self.agent_name, self.session, self._workspace.worktree_id
         )
-        self._found = ref(uow), agent
+        self._agent_read = ref(uow), agent
         return agent
 
     def actor(self, note: str | None = None) -> "Actor":
-        """Who acts, as far as is known before any store is read."""
+        """Who acts, as far as that is known without reading a store."""
         from herdbook.domain.journal import Actor, join_notes  # noqa: PLC0415
 
         return Actor(
@@ -150,8 +150,8 @@ class Identity:
 class AppContext:
     """What one call works with: a workspace, a provider of its stores, and who acts.
 
-    What waits for something stops when `enough` says so, and lets time pass with `pause`. A `note`
-    goes into the journal with everything that the call changes.
+    A wait ends when `should_stop` returns true, and sleeps with `pause`. A `note` goes into the
+    journal with every change of the call.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class AppContext:
         self.progress = progress
         self.warn = warn
         self.note: str | None = None
-        self.enough: Callable[[], bool] = lambda: False
+        self.should_stop: Callable[[], bool] = lambda: False
         self.pause: Callable[[float], object] = time.sleep
 
     @classmethod
@@ -182,23 +182,23 @@ class AppContext:
         progress: Progress = no_progress,
         warn: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """The context of a folder, whose stores are opened for each use."""
+        """The context of a folder; its stores are opened for each use."""
         workspace = Workspace(folder, variables, arguments)
         stores, identity = CallStores(workspace), Identity(workspace)
         return cls(workspace, stores, identity, progress=progress, warn=warn)
 
     @contextmanager
     def open(self, area: Area, *, create: bool = False) -> Iterator["Store"]:
-        """Open the store of an area, made on the first write; the first write also pins who we are.
+        """Open the store of an area; with `create`, create it if needed and pin the git identity.
 
-        Raises StoreUnavailable where there is none and it may not be made.
+        Raises StoreUnavailable if there is none and it may not be created.
         """
         if create:
             self.workspace.pin()
-        place = self._noted_place(area)
+        location = self._locate_and_warn(area)
         with self.stores.open(area, create=create) as store:
             if create:
-                self.workspace.note_use(place)
+                self.workspace.note_use(location)
                 if area is Area.RECORD and self.workspace.setting("merge_legacy"):
                     from herdbook.entrypoints import tracker_automerge  # noqa: PLC0415
 
@@ -206,10 +206,10 @@ class AppContext:
             yield store
 
     def run(self, area: Area | None, use_case: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        """Run a use case on the store of an area, made if there is none, as the agent that acts.
+        """Run a use case as the acting agent on the store of an area, created if needed.
 
-        In the work store the same transaction also writes down that somebody works in this
-        worktree, unless that is known and recent.
+        In the work store the same transaction also records that this worktree is in use, unless
+        that is recorded and recent.
         """
         from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
 
@@ -227,10 +227,10 @@ class AppContext:
             )
 
     def _in_worktree(self, use_case: Callable[..., R]) -> Callable[..., R]:
-        """The use case, done in this worktree by the agent that acts."""
+        """The use case, run in this worktree by the acting agent."""
 
         def inside(uow: "UnitOfWork", *args: Any, **kwargs: Any) -> R:
-            self.see(uow)
+            self.record_worktree(uow)
             agent = self.identity.agent(uow)
             if agent is not None:
                 uow.act_as(agent.name)
@@ -239,9 +239,9 @@ class AppContext:
         return inside
 
     def read(self, area: Area | None, question: Callable[..., R], *args: Any, **kwargs: Any) -> R:
-        """Ask the store of an area; where there never was one, it answers as an empty one does.
+        """Read from the store of an area; if there never was one, from an empty store.
 
-        Raises StoreGone where there was one.
+        Raises StoreGone if there was one.
         """
         from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
 
@@ -252,20 +252,20 @@ class AppContext:
             return read(store, space, question, *args, experience=rules, **kwargs)
 
     def _open_to_read(self, area: Area) -> "AbstractContextManager[Store]":
-        place = self._noted_place(area)
-        if self.workspace.is_there(place):
+        location = self._locate_and_warn(area)
+        if self.workspace.store_exists(location):
             return self.stores.open(area)
-        return self.stores.open_at(place._replace(url="memory://"))
+        return self.stores.open_at(location._replace(url="memory://"))
 
-    def _noted_place(self, area: Area) -> "StoreLocation":
-        """Where the store of an area is; what is to be said of that is a warning."""
-        place = self.workspace.place(area)
-        for note in place.notes:
+    def _locate_and_warn(self, area: Area) -> "StoreLocation":
+        """The location of an area's store; its notes become warnings."""
+        location = self.workspace.locate(area)
+        for note in location.notes:
             self.warn(note)
-        return place
+        return location
 
-    def see(self, uow: "UnitOfWork") -> None:
-        """Write down in the work store that somebody works in this worktree."""
+    def record_worktree(self, uow: "UnitOfWork") -> None:
+        """Record in the work store that this worktree is in use."""
         facts, identity = self.workspace.facts, self.workspace.worktree_id
         if facts is None or facts.top_level is None or identity is None:
             return
@@ -281,16 +281,16 @@ class AppContext:
 
     @property
     def actor(self) -> "Actor":
-        """Who acts here, as far as is known before any store is read."""
+        """Who acts, with the note of this call, as far as that is known without reading a store."""
         return self.identity.actor(self.note)
 
     def halts(self) -> "RecordHalts":
-        """What the record says of halts from now on; it is asked for each agent once."""
+        """The halts of the record, which is read once per agent."""
         from herdbook.services.agents.halts import RecordHalts  # noqa: PLC0415
 
         return RecordHalts(lambda question: self.read(Area.RECORD, question), self.warn)
 
 
 def text_of(path: str | Path) -> str:
-    """A path as text that can be kept and printed, whatever bytes it is made of."""
+    """A path as text that can be stored and printed; other bytes than UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,8 +1,8 @@
-"""The context of a server: its stores stay open, and what changes around it is noticed.
+"""The context of a server: its stores stay open, and changes of its surroundings are noticed.
 
-A command looks at git, settings and stores once and is over. A server would look at all of it for
-every request, which costs ten times what most requests do; so it keeps what it saw for as long as
-the files it came from are the same.
+A command reads git, settings and stores once and ends. To read all of it for every request would
+cost a server ten times what most requests do; so it caches what it read for as long as the files it
+came from are unchanged.
 """
 
 import os
@@ -30,46 +30,46 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, Any, Any]
 
-AT_ONCE = 0.001
-MOST_SENTENCES = 1_000
-"""So many different warnings are remembered, to say each once."""
+FRESH_SECONDS = 0.001
+MOST_WARNINGS = 1_000
+"""The number of different warnings that are remembered, to print each once."""
 
 
 class PooledStore:
-    """A store that is open, and how many use it."""
+    """An open store, and the number of its users."""
 
     def __init__(self, store: "Store", identity: FileIdentity | None) -> None:
         self.store = store
         self.identity = identity
         self.users = 1
         self.until = 0.0
-        self.left = False
+        self.is_removed = False
 
 
 class StorePool:
-    """Stores that stay open, each until another one lies at its place."""
+    """Stores that stay open, each until its file is replaced by another."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        self._pooled: dict[Key, PooledStore] = {}
+        self._stores: dict[Key, PooledStore] = {}
 
     @contextmanager
     def use(self, key: Key, open_store: "Callable[[], Store]") -> "Iterator[Store]":
-        """The store of a key, opened if it is not; nobody closes it while it is used."""
+        """The store of a key, opened if needed; it is not closed while it is used."""
         pooled = self._find(key) or self._open(key, open_store)
         try:
             yield pooled.store
         finally:
-            self._let_go(pooled)
+            self._release(pooled)
 
     def find(self, key: Key) -> "AbstractContextManager[Store] | None":
-        """The store of a key for somebody who only reads, if it is open.
+        """The store of a key for a reader, if it is open.
 
-        One that was there a moment ago counts as being there still.
+        A store whose file was checked a moment ago is not checked again.
         """
         now = time.monotonic()
         with self._mutex:
-            pooled = self._pooled.get(key)
+            pooled = self._stores.get(key)
             if pooled is not None and now < pooled.until:
                 pooled.users += 1
                 return _Lease(self, pooled)
@@ -80,24 +80,24 @@ class StorePool:
         now = time.monotonic()
         identity = _file_identity(key[0])
         with self._mutex:
-            pooled = self._pooled.get(key)
+            pooled = self._stores.get(key)
             if pooled is not None and pooled.identity == identity:
                 pooled.users += 1
-                pooled.until = now + AT_ONCE
+                pooled.until = now + FRESH_SECONDS
                 return pooled
             if pooled is not None:
-                del self._pooled[key]
+                del self._stores[key]
         if pooled is not None:
-            self._leave(pooled)
+            self._close_when_unused(pooled)
         return None
 
     def _open(self, key: Key, open_store: "Callable[[], Store]") -> PooledStore:
         store = open_store()
         pooled = PooledStore(store, _file_identity(key[0]))
         with self._mutex:
-            known = self._pooled.get(key)
+            known = self._stores.get(key)
             if known is None:
-                self._pooled[key] = pooled
+                self._stores[key] = pooled
             else:
                 known.users += 1
         if known is None:
@@ -105,28 +105,28 @@ class StorePool:
         store.close()
         return known
 
-    def _let_go(self, pooled: PooledStore) -> None:
-        """Use a store no longer."""
+    def _release(self, pooled: PooledStore) -> None:
+        """End one use of a store."""
         with self._mutex:
             pooled.users -= 1
-            over = pooled.left and not pooled.users
-        if over:
+            unused = pooled.is_removed and not pooled.users
+        if unused:
             pooled.store.close()
 
-    def _leave(self, pooled: PooledStore) -> None:
-        """Close a store as soon as nobody is in it."""
+    def _close_when_unused(self, pooled: PooledStore) -> None:
+        """Close a store as soon as nobody uses it."""
         with self._mutex:
-            over = not pooled.left and not pooled.users
-            pooled.left = True
-        if over:
+            unused = not pooled.is_removed and not pooled.users
+            pooled.is_removed = True
+        if unused:
             pooled.store.close()
 
     def close(self) -> None:
-        """Close them all, each as soon as nobody is in it."""
+        """Close all stores, each as soon as nobody uses it."""
         with self._mutex:
-            pooled, self._pooled = list(self._pooled.values()), {}
+            pooled, self._stores = list(self._stores.values()), {}
         for each in pooled:
-            self._leave(each)
+            self._close_when_unused(each)
 
 
 class _Lease:
@@ -140,11 +140,11 @@ class _Lease:
         return self._pooled.store
 
     def __exit__(self, *_: object) -> None:
-        self._pool._let_go(self._pooled)  # noqa: SLF001 - the pool's own
+        self._pool._release(self._pooled)  # noqa: SLF001 - the pool's own
 
 
 class PooledStores:
-    """The stores of a workspace, from a pool in which they stay open."""
+    """The stores of a workspace, from a pool that keeps them open."""
 
     def __init__(self, workspace: Workspace, pool: StorePool) -> None:
         self._workspace = workspace
@@ -152,39 +152,39 @@ class PooledStores:
         self._keys: dict[StoreLocation, Key] = {}
 
     def hold(self) -> AbstractContextManager[None]:
-        """They are held anyway."""
+        """Do nothing: the pool keeps the stores open anyway."""
         return nullcontext()
 
     def open(self, area: Area, *, create: bool = False) -> "AbstractContextManager[Store]":
-        """Open the store of an area, or use the one that is open."""
-        return self.open_at(self._workspace.place(area), create=create)
+        """Open the store of an area, or use the open one."""
+        return self.open_at(self._workspace.locate(area), create=create)
 
     def open_at(
-        self, place: StoreLocation, *, create: bool = False, verify: bool = False
+        self, location: StoreLocation, *, create: bool = False, verify: bool = False
     ) -> "AbstractContextManager[Store]":
-        """Open the store at a place, or use the one that is open."""
+        """Open the store at a location, or use the open one."""
         return self._pool.use(
-            self._key(place),
-            lambda: self._workspace.open_store(place, create=create, verify=verify),
+            self._key(location),
+            lambda: self._workspace.open_store(location, create=create, verify=verify),
         )
 
     def find(self, area: Area) -> "AbstractContextManager[Store] | None":
         """The store of an area, if it is open."""
-        return self._pool.find(self._key(self._workspace.place(area)))
+        return self._pool.find(self._key(self._workspace.locate(area)))
 
-    def _key(self, place: StoreLocation) -> Key:
-        key = self._keys.get(place)
+    def _key(self, location: StoreLocation) -> Key:
+        key = self._keys.get(location)
         if key is None:
             limits = self._workspace.setting("size_limit"), self._workspace.setting("patience")
-            key = self._keys[place] = place.url, str(place.area), *limits
+            key = self._keys[location] = location.url, str(location.area), *limits
         return key
 
 
 class ServerContext:
-    """Gives the context of each call to a server that works for a folder.
+    """Gives a server of a folder the context of each call.
 
-    All calls share a workspace, which is looked at again when a file it came from has changed, and
-    the stores, which stay open.
+    All calls share the workspace, which is read again when a file it came from has changed, and the
+    stores, which stay open.
     """
 
     def __init__(
@@ -201,44 +201,44 @@ class ServerContext:
         self._arguments = arguments
         self._pool = pool or StorePool()
         self._mutex = threading.Lock()
-        self._seen: tuple[PooledStores, Workspace, list[str], list[Any]] | None = None
+        self._cache: tuple[PooledStores, Workspace, list[str], list[Any]] | None = None
         self._until = 0.0
-        self._said: set[str] = set()
+        self._printed: set[str] = set()
         self._warn = warn or self._print_once
 
     def call(self, agent_name: str | None = None, session: str | None = None) -> AppContext:
-        """The context of one call, by the agent and in the session that are named, if any."""
-        stores, workspace = self._look()
+        """The context of one call, by the named agent and in the named session, if any."""
+        stores, workspace = self._current()
         identity = Identity(workspace, agent_name, session)
         return AppContext(workspace, stores, identity, warn=self._warn)
 
-    def _look(self) -> tuple[PooledStores, Workspace]:
-        """The folder as it is: as last seen, if nothing that was looked at has changed.
+    def _current(self) -> tuple[PooledStores, Workspace]:
+        """The current workspace and stores: the cached ones if no watched file has changed.
 
-        Calls that come at once share a look.
+        Calls that come at once share a check.
         """
-        seen, now = self._seen, time.monotonic()
-        if seen is not None and now < self._until:
-            return seen[:2]
-        if seen is not None and seen[3] == [_mark(path) for path in seen[2]]:
-            self._until = now + AT_ONCE
-            return seen[:2]
+        cache, now = self._cache, time.monotonic()
+        if cache is not None and now < self._until:
+            return cache[:2]
+        if cache is not None and cache[3] == [_file_stamp(path) for path in cache[2]]:
+            self._until = now + FRESH_SECONDS
+            return cache[:2]
         with self._mutex:
-            watched = _watched(self._workspace())
-            marks = list(map(_mark, watched or ()))
-            # Looked at after the marks, so that what changes in between is seen the next time.
+            watched = _watched_files(self._workspace())
+            stamps = list(map(_file_stamp, watched or ()))
+            # Read after the stamps, so that a change in between is noticed the next time.
             workspace = self._workspace()
             stores = PooledStores(workspace, self._pool)
-            self._seen = None if watched is None else (stores, workspace, watched, marks)
+            self._cache = None if watched is None else (stores, workspace, watched, stamps)
         return stores, workspace
 
     def _workspace(self) -> Workspace:
         return Workspace(self._folder, self._variables, self._arguments)
 
     def _print_once(self, sentence: str) -> None:
-        """Say something once, where people who start servers look."""
-        if sentence not in self._said and len(self._said) < MOST_SENTENCES:
-            self._said.add(sentence)
+        """Print a warning to standard error, each one once."""
+        if sentence not in self._printed and len(self._printed) < MOST_WARNINGS:
+            self._printed.add(sentence)
             print(f"herdbook: {sentence}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
@@ -246,8 +246,8 @@ class ServerContext:
         self._pool.close()
 
 
-def _watched(workspace: Workspace) -> list[str] | None:
-    """The files by which a change shows; None outside a repository, where one may come to be."""
+def _watched_files(workspace: Workspace) -> list[str] | None:
+    """The files that show a change; None outside a repository, which may be created."""
     facts = workspace.facts
     if facts is None:
         return None
@@ -264,7 +264,7 @@ def _watched(workspace: Workspace) -> list[str] | None:
     return [str(path) for path in found]
 
 
-def _mark(path: str) -> tuple[int, int, int] | None:
+def _file_stamp(path: str) -> tuple[int, int, int] | None:
     try:
         status = os.stat(path)  # noqa: PTH116 - eight of them for every request
     except OSError:
@@ -273,7 +273,7 @@ def _mark(path: str) -> tuple[int, int, int] | None:
 
 
 def _file_identity(url: str) -> FileIdentity | None:
-    """Which file or folder lies there; None for what is none, or not there."""
+    """The identity of the file or folder of a store; None for a server, or if it is missing."""
     path = _path(url)
     if path is None:
         return None

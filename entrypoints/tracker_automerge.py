@@ -55,7 +55,7 @@ def merge_once(here: "AppContext", store: "Store") -> None:
     """
     if is_in_memory(store.url):
         return
-    root = Path(here.workspace.ground.worktree or here.workspace.folder)
+    root = Path(here.workspace.paths.worktree or here.workspace.folder)
     check = _check_mark(store, here.workspace.folder, root, Path.home())
     if check.exists():
         return
@@ -87,13 +87,13 @@ def outcomes() -> list[Outcome]:
 
 def _merge(here: "AppContext", store: "Store", source: Path, changed_at: int) -> Outcome:
     from herdbook.domain.location.areas import Area  # noqa: PLC0415
-    from herdbook.entrypoints.operations.record.import_agent_tracker import told  # noqa: PLC0415
+    from herdbook.entrypoints.operations.record.import_agent_tracker import read_database  # noqa: PLC0415
     from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
     from herdbook.services.agent_tracker.import_records import import_tracker  # noqa: PLC0415
 
     tried = changed_at
     try:
-        tracker, projects = told(here, source)
+        tracker, projects = read_database(here, source)
         tried = AGAIN  # a record that cannot be written now is not an error of the file
         report = run(
             store,

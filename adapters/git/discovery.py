@@ -44,7 +44,7 @@ class GitDirectories(NamedTuple):
     common_dir: str
     top_level: str | None
     folder: str  # git started there uses these directories
-    doubt: str | None = None  # why the worktree that git would use is not accepted
+    problem: str | None = None  # why the worktree that git would use is not accepted
 
 
 class BareCandidate(NamedTuple):
@@ -178,8 +178,8 @@ def drop_doubtful_worktree(dirs: GitDirectories, named: str | None) -> GitDirect
     """
     if dirs.top_level is None:
         return dirs
-    doubt = worktree_mismatch(dirs.top_level, dirs.git_dir, dirs.common_dir, named)
-    return dirs if doubt is None else dirs._replace(top_level=None, doubt=doubt)
+    problem = worktree_mismatch(dirs.top_level, dirs.git_dir, dirs.common_dir, named)
+    return dirs if problem is None else dirs._replace(top_level=None, problem=problem)
 
 
 def _device(path: str) -> int:

@@ -1,4 +1,4 @@
-"""What git knows of the folders that events tell of: the port `GitHistory`."""
+"""The git facts of the folders of events: implements the port `GitHistory`."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +15,14 @@ from herdbook.ports.world.git_history import CommitFacts, FolderFacts, FolderUnu
 
 R = TypeVar("R")
 
-TROUBLE = (HerdbookError, OSError, ValueError)
-"""What comes of a folder that git, the system or a path's own characters make unusable."""
+FAILURES = (HerdbookError, OSError, ValueError)
+"""The errors for a folder that git, the system or the characters of its path make unusable."""
 
 
 class EventFolders:
-    """The folders of events; a repository that made trouble is not asked again.
+    """The folders of events; a repository that failed once is not asked again.
 
-    What the environment says of one repository counts for none of them.
+    Variables of the environment that name a repository are ignored.
     """
 
     def __init__(self, variables: Mapping[str, str]) -> None:
@@ -30,47 +30,47 @@ class EventFolders:
         self._broken: dict[str, str] = {}
 
     def find_folder(self, folder: str) -> FolderFacts | None:
-        """What is known of a folder; None if there is no such folder."""
+        """The facts of a folder; None if it does not exist. Raises FolderUnusable."""
         if not folder or not os.path.isdir(folder):
             return None
-        holder = _holder(folder)
-        if holder in self._broken:
-            raise FolderUnusable(self._broken[holder])
+        repository = _repository_folder(folder)
+        if repository in self._broken:
+            raise FolderUnusable(self._broken[repository])
         workspace = Workspace(Path(folder), self._variables)
         try:
-            doubt = workspace.doubt if workspace.repository_id is None else None
-        except TROUBLE as error:
-            if holder is not None:
-                self._broken[holder] = str(error)
+            problem = workspace.repository_problem if workspace.repository_id is None else None
+        except FAILURES as error:
+            if repository is not None:
+                self._broken[repository] = str(error)
             raise FolderUnusable(str(error)) from error
-        if doubt is not None:
-            raise FolderUnusable(doubt)
+        if problem is not None:
+            raise FolderUnusable(problem)
         facts = workspace.facts
         return FolderFacts(
             workspace.repository_id, folder if facts is None else folder_for_git(facts)
         )
 
     def find_commit(self, git_folder: str, name: str) -> CommitFacts | None:
-        """The commit of that name or hash; None if there is none."""
-        found = _usable(lambda: history.find_revision(git_folder, name, self._variables))
+        """The commit of a name or hash; None if there is none. Raises FolderUnusable."""
+        found = _ask_git(lambda: history.find_revision(git_folder, name, self._variables))
         return None if found is None else CommitFacts(*found)
 
     def find_commits_at(self, git_folder: str, seconds: Sequence[int]) -> list[CommitFacts | None]:
-        """The commits that were made at these times; None where none is."""
-        moves = _usable(lambda: history.head_moves(git_folder, self._variables))
+        """The commit made at each of these times, or None. Raises FolderUnusable."""
+        moves = _ask_git(lambda: history.head_moves(git_folder, self._variables))
         found = history.match_commits(moves, seconds)
         return [None if each is None else CommitFacts(*each) for each in found]
 
 
-def _usable(question: Callable[[], R]) -> R:
+def _ask_git(question: Callable[[], R]) -> R:
     try:
         return question()
-    except TROUBLE as error:
+    except FAILURES as error:
         raise FolderUnusable(str(error)) from error
 
 
-def _holder(folder: str) -> str | None:
-    """The folder with the `.git` that a folder lies in."""
+def _repository_folder(folder: str) -> str | None:
+    """The folder at or above a folder that has the `.git`; None if git itself must tell."""
     try:
         return repository_above(os.path.join(os.path.realpath(folder), "."))
     except NeedsGit:

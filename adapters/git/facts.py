@@ -41,7 +41,7 @@ def find(
         dirs = _directories(here, variables)
         if dirs is None:
             return GitLookup(None)
-        return GitLookup(_facts(dirs, variables), dirs.doubt)
+        return GitLookup(_facts(dirs, variables), dirs.problem)
     except UntrustedRepository as error:
         return GitLookup(None, error.sentence)
 

@@ -192,7 +192,7 @@ def _start_commit(
     if base is None:
         reason = "there is no commit yet at HEAD, and a worktree must begin at one: commit first"
         raise InvalidValue("base", reason)
-    raise InvalidValue("base", f"{base!r} names no commit of this repository")
+    raise InvalidValue("base", f"{base!r} is not a commit of this repository")
 
 
 def _commit(facts: GitFacts, name: str, environment: Mapping[str, str]) -> str | None:

@@ -102,7 +102,7 @@ def saver_store(place: str | Store | None, space: str | None, room: int) -> Save
 
             store = stack.enter_context(open_store(place, area=Area.CHECKPOINTS))
         elif place is None:
-            found = here.place(Area.CHECKPOINTS)
+            found = here.locate(Area.CHECKPOINTS)
             for note in found.notes:
                 _log.warning(note)
             here.pin()

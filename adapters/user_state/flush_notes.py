@@ -1,7 +1,7 @@
-"""Notes about flushes in the state folder, for `herdbook doctor`: the port `FlushNotes`.
+"""Notes about flushes in the state folder, for `herdbook doctor`: implements the port `FlushNotes`.
 
-A folder whose events went without their project is shown until an event of that folder finds its
-project, or the folder goes.
+A folder whose events were recorded without a project is shown until the project of an event of that
+folder is found, or the folder is removed.
 """
 
 import json
@@ -17,7 +17,7 @@ MOST_NOTES = 50
 
 
 class UnlocatedNote(NamedTuple):
-    """How many events of a folder went without their project, why, and when it was last so."""
+    """How many events of a folder were recorded without a project, why, and when the last time."""
 
     folder: str
     reason: str
@@ -26,7 +26,7 @@ class UnlocatedNote(NamedTuple):
 
 
 def note_failure(reason: str | None) -> None:
-    """Keep why the last flush did not work; None if it did."""
+    """Store the reason why the last flush failed; None if it succeeded."""
     file = _failure_file()
     if reason is None:
         file.unlink(missing_ok=True)
@@ -34,12 +34,12 @@ def note_failure(reason: str | None) -> None:
     try:
         dirs.make_private(file.parent)
         dirs.write_private(file, reason)
-    except OSError:  # where the disk is full it cannot be noted either, and must not hide why
+    except OSError:  # a full disk refuses the note too; the flush's own error must show
         return
 
 
 def last_failure() -> str | None:
-    """Why the last flush did not work; None if it did."""
+    """The reason why the last flush failed; None if it succeeded."""
     try:
         return _failure_file().read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -47,12 +47,12 @@ def last_failure() -> str | None:
 
 
 def note_unlocated(
-    counts: Mapping[str, int], troubles: Mapping[str, str], understood: Container[str]
+    counts: Mapping[str, int], problems: Mapping[str, str], located: Container[str]
 ) -> None:
-    """Keep why events of folders went without their project, and drop what is understood by now."""
-    before = {each.folder: each for each in unlocated()}
-    after = {cwd: each for cwd, each in before.items() if cwd not in understood}
-    for cwd, reason in troubles.items():
+    """Store why events of folders have no project, and drop the notes of located folders."""
+    before = {each.folder: each for each in list_unlocated()}
+    after = {cwd: each for cwd, each in before.items() if cwd not in located}
+    for cwd, reason in problems.items():
         earlier = before[cwd].events if cwd in before else 0
         after.pop(cwd, None)
         after[cwd] = UnlocatedNote(cwd, reason, earlier + counts[cwd], time.time())
@@ -60,8 +60,8 @@ def note_unlocated(
         _write(list(after.values())[-MOST_NOTES:])
 
 
-def unlocated() -> list[UnlocatedNote]:
-    """The folders whose events went without their project and that are still there."""
+def list_unlocated() -> list[UnlocatedNote]:
+    """The notes of folders that still exist and whose events were recorded without a project."""
     try:
         text = _unlocated_file().read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def _read(text: str) -> Iterable[UnlocatedNote]:
         rows: Any = json.loads(text)
         return [UnlocatedNote(**row) for row in rows]
     except (ValueError, TypeError):
-        return []  # notes are a help, and those of another version are no trouble of their own
+        return []  # notes are only a help: those of another version are ignored
 
 
 def _write(rows: list[UnlocatedNote]) -> None:

@@ -32,7 +32,7 @@ class RepositoryPaths(NamedTuple):
 
     `repository` is the root of the main worktree, or the git directory of a bare repository, and
     `git` the git directory that all worktrees share. Outside a repository these and `worktree` are
-    None; inside a bare one, `worktree` is None. `doubt` says why a repository or worktree that
+    None; inside a bare one, `worktree` is None. `problem` says why a repository or worktree that
     exists was not accepted.
     """
 
@@ -41,7 +41,7 @@ class RepositoryPaths(NamedTuple):
     data: str
     git: str | None = None
     worktree_id: str | None = None
-    doubt: str | None = None
+    problem: str | None = None
 
     @property
     def state(self) -> str | None:
@@ -172,8 +172,8 @@ class _StoreLocator:
         """Whether the setting is trusted; adds a note if it is not."""
         if not setting.trusted:
             self.notes.append(
-                f"{setting.origin} sets {setting.key} to {what}, which counts only once you have "
-                "looked at the file and run `herdbook trust`"
+                f"{setting.origin} sets {setting.key} to {what}, which is ignored until you "
+                "review the file and run `herdbook trust`"
             )
         return setting.trusted
 
@@ -182,11 +182,11 @@ class _StoreLocator:
         folder = paths.store_folder(scope)
         if scope is not Scope.GLOBAL:
             if folder is None:
-                why = paths.doubt or "this is not inside a git repository"
+                why = paths.problem or "this is not inside a git repository"
                 self.notes.append(f"{why}, so {area} is kept in the global store")
                 scope = Scope.GLOBAL
             elif scope is Scope.WORKTREE and paths.worktree is None:
-                why = paths.doubt or "a bare repository has no worktree"
+                why = paths.problem or "a bare repository has no worktree"
                 self.notes.append(f"{why}, so {area} is kept beside its history")
         backend, by = self._chosen_backend(shared=scope is Scope.GLOBAL)
         if is_url(backend):

@@ -214,7 +214,8 @@ def check_setting(
     The error does not repeat the value: it may contain a password.
     """
     if key not in KEYS:
-        raise InvalidValue(str(origin), f"{key!r} is no setting; there are {', '.join(KEYS)}")
+        reason = f"{key!r} is not a setting; the settings are {', '.join(KEYS)}"
+        raise InvalidValue(str(origin), reason)
     check, allowed = setting_checks(engines)[key]
     try:
         return Setting(key, check(value), origin, base)

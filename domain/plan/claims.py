@@ -50,7 +50,7 @@ def extend_lease(opening: Opening, now: datetime, ttl: timedelta) -> Opening:
     Raises InvalidValue for a duration that is not positive or ends after the year 9999.
     """
     if ttl <= timedelta(0):
-        raise InvalidValue("ttl", f"must be longer than nothing, is {ttl}")
+        raise InvalidValue("ttl", f"must be greater than 0, is {ttl}")
     try:
         until = now + ttl
     except OverflowError as error:

@@ -89,7 +89,7 @@ class _Average:
 
 
 def advise(observations: Iterable[Observation]) -> Advice:
-    """Rank the setups for the next project, those with too little data last."""
+    """Rank the setups for the next project, those without enough data last."""
     seen = sorted(observations, key=lambda each: each.at)
     by_setup: dict[Setup, list[Observation]] = defaultdict(list)
     for each in seen:
@@ -194,7 +194,7 @@ def _summary(
     seen = sum(each.observations for each in compared)
     if verdict is Verdict.TOO_LITTLE_DATA:
         words = (
-            f"too little data: {len(compared)} of {len(ranked)} setups have the {ENOUGH} "
+            f"not enough data: {len(compared)} of {len(ranked)} setups have the {ENOUGH} "
             "observations that a comparison of at least two needs"
         )
     elif verdict is Verdict.BETTER:
@@ -207,5 +207,5 @@ def _summary(
         )
     thin = len(ranked) - len(compared)
     if thin and compared[1:]:
-        words += f"; of {thin} more there is too little data"
+        words += f"; there is not enough data on {thin} more"
     return words

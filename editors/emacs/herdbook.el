@@ -1,4 +1,4 @@
-;;; herdbook.el --- Remarks of reviews in Emacs, by eglot  -*- lexical-binding: t; -*-
+;;; herdbook.el --- Review comments in Emacs, by eglot  -*- lexical-binding: t; -*-
 
 ;; Author: the Herdbook authors
 ;; Version: 0.1.0
@@ -8,7 +8,7 @@
 ;;; Commentary:
 
 ;; Say (load "/people/me/herdbook.el") in your init file, open a file of a
-;; git repository and type M-x herdbook.  Remarks are flymake's; M-x
+;; git repository and type M-x herdbook.  Comments are flymake's; M-x
 ;; herdbook-resolve and M-x herdbook-reply are for the one at the cursor's
 ;; line, and M-x eglot-code-actions has both.  Eglot talks to one server in a
 ;; buffer: M-x eglot-shutdown and M-x eglot bring the other one back.
@@ -18,7 +18,7 @@
 (require 'eglot)
 (require 'seq)
 
-(defgroup herdbook nil "Remarks of reviews, by eglot." :group 'tools)
+(defgroup herdbook nil "Review comments, by eglot." :group 'tools)
 
 (defcustom herdbook-command '("herdbook" "rpc")
   "How the server is started; a full path where it is not on the PATH."
@@ -47,23 +47,23 @@
                     (list :command (concat "herdbook." command)
                           :arguments (if params (vector params) []))))
 
-(defun herdbook-remark ()
-  "The id of the remark at this line."
+(defun herdbook-comment ()
+  "The id of the comment at this line."
   (let* ((actions (eglot-code-actions (line-beginning-position) (line-end-position)))
          (found (seq-find (lambda (command) (equal (plist-get command :command) "herdbook.reply"))
                           (mapcar (lambda (action) (plist-get action :command)) actions))))
     (if found (seq-elt (plist-get found :arguments) 0)
-      (user-error "There is no open remark at this line"))))
+      (user-error "There is no open comment at this line"))))
 
 (defun herdbook-reply (text)
-  "Reply TEXT to the remark at this line."
+  "Reply TEXT to the comment at this line."
   (interactive "sReply: ")
-  (herdbook-execute "reply" :comment_id (herdbook-remark) :body text :author "you"))
+  (herdbook-execute "reply" :comment_id (herdbook-comment) :body text :author "you"))
 
 (defun herdbook-resolve ()
-  "Resolve the remark at this line."
+  "Resolve the comment at this line."
   (interactive)
-  (herdbook-execute "resolve" :comment_id (herdbook-remark)))
+  (herdbook-execute "resolve" :comment_id (herdbook-comment)))
 
 (defun herdbook-claim (agent)
   "Claim the most urgent task for AGENT."

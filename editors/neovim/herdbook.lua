@@ -1,4 +1,4 @@
--- Herdbook in Neovim: remarks of reviews in the margin, and the plan's commands.
+-- Herdbook in Neovim: review comments in the margin, and the plan's commands.
 --
 -- Put this file where Neovim finds modules (~/.config/nvim/lua/herdbook.lua) and say in init.lua:
 --   require("herdbook").setup()
@@ -168,7 +168,7 @@ function M.ask(command, done)
   end)
 end
 
---- Reply to a remark: the code action names it, and the text is asked for here.
+--- Reply to a comment: the code action names it, and the text is asked for here.
 function M.reply(comment, done)
   asked({ { name = "body", prompt = "reply", needed = true } }, {}, function(found)
     -- Who types here is a person, also where an agent works in the same folder.

@@ -1,4 +1,4 @@
-// Herdbook in VS Code: starts `herdbook rpc` as a language server, which shows remarks of reviews
+// Herdbook in VS Code: starts `herdbook rpc` as a language server, which shows review comments
 // and has the commands. What a command needs and was not given is asked for here.
 "use strict";
 

@@ -31,14 +31,14 @@ async function chosen(client, method, params, label, placeHolder, field = "id") 
   return (await picked(items, placeHolder)).row[field];
 }
 
-/** The remark at the cursor's line. */
+/** The comment at the cursor's line. */
 async function atCursor() {
   const editor = vscode.window.activeTextEditor;
   const line = editor?.selection.active.line;
   const shown = editor ? vscode.languages.getDiagnostics(editor.document.uri) : [];
-  const remark = shown.find((each) => each.source === "herdbook" && each.range.start.line === line);
-  if (remark) return String(remark.code);
-  await vscode.window.showInformationMessage("Herdbook: there is no remark at this line.");
+  const comment = shown.find((each) => each.source === "herdbook" && each.range.start.line === line);
+  if (comment) return String(comment.code);
+  await vscode.window.showInformationMessage("Herdbook: there is no comment at this line.");
   throw new Declined();
 }
 

@@ -17,7 +17,7 @@ from herdbook.entrypoints.operations.registry import OPERATIONS
 
 PLACES = ("store", "work", "checkpoints", "record")
 GROUPS = frozenset(each.words[0] for each in OPERATIONS if len(each.words) > 1)
-"""The words that begin several commands: alone they ask which ones."""
+"""The first words of several commands; alone, they list these commands."""
 
 
 class ParsedCommand(NamedTuple):
@@ -48,7 +48,7 @@ def parse(operation: Operation, words: Sequence[str]) -> ParsedCommand:
     """Read the words after a command.
 
     Raises InvalidValue for a value that does not fit its parameter; argparse ends the program for
-    options that there are not, and for those that are missing.
+    unknown options and for missing ones.
     """
     parameters = parameters_of(operation)
     given = vars(argument_parser(operation, parameters).parse_args(words))
@@ -115,12 +115,12 @@ def _add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
 
 
 def read_input_bytes() -> bytes:
-    """All of standard input, whatever it is."""
+    """All of standard input."""
     return sys.stdin.buffer.read()
 
 
 def read_input(name: str) -> str:
-    """All of standard input, as the text of a parameter; InvalidValue if it is no UTF-8."""
+    """All of standard input, as the text of a parameter; InvalidValue if it is not UTF-8."""
     try:
         return read_input_bytes().decode().removesuffix("\n")
     except UnicodeDecodeError as error:

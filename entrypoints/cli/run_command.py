@@ -60,7 +60,7 @@ def _run(words: list[str]) -> int:
             raise
         reason = f"{type(error).__name__}: {error}"
         _warn(
-            f"this should not have happened ({reason}). Nothing is known to be lost; "
+            f"internal error ({reason}). Your data was not changed by it, as far as is known; "
             "HERDBOOK_DEBUG=1 shows where it was"
         )
         return error_table.DEFECT
@@ -83,7 +83,7 @@ def _call(operation: Operation, call: ParsedCommand) -> int:
 
 
 def _serialize_each(answers: Iterator[Any]) -> Iterator[Any]:
-    """Answer after answer as JSON data; closed together with what gives them."""
+    """Each answer as JSON data; closing this closes the answers."""
     try:
         for each in answers:
             yield to_data(each)
@@ -93,7 +93,7 @@ def _serialize_each(answers: Iterator[Any]) -> Iterator[Any]:
 
 
 def _follow(operation: Operation, answers: Iterator[Any], *, as_json: bool) -> int:
-    """Print answer after answer; Ctrl-C ends what only watches with 0."""
+    """Print answer after answer; Ctrl-C ends an operation that does not follow with 0."""
     code = 0
     try:
         for each in answers:

@@ -1,4 +1,4 @@
-"""Herdbook's own small SQL prompt, for stores whose engine brings none."""
+"""Herdbook's own SQL prompt, for stores whose engine has no shell."""
 
 import importlib
 import sys
@@ -16,7 +16,7 @@ HELP = "A query on one line, .tables or .quit. Nothing can be changed here."
 def run_prompt(store: Store, url: str) -> int:
     """Answer a query per line until the input ends; an error is printed on one line.
 
-    `url` is how the store was named, with the password that the store does not tell. On a terminal
+    `url` names the store with its password, which the store's own URL leaves out. On a terminal
     an interrupt drops the typed line or the running query; elsewhere it ends the prompt.
     """
     on_terminal = sys.stdin.isatty()

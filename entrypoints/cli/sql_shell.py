@@ -1,4 +1,4 @@
-"""The SQL prompt of a store: its engine's own program where there is one, else a small one."""
+"""The SQL shell of a store: its engine's own program if there is one, else Herdbook's prompt."""
 
 import os
 import signal
@@ -27,14 +27,14 @@ _KEYBOARD = (signal.SIGINT, signal.SIGQUIT)
 
 
 def shell(url: str, *, write: bool = False, patience: float = PATIENCE) -> int:
-    """Hand the terminal to the store's SQL prompt and wait for its end; the exit code.
+    """Run the SQL shell of a store on the terminal; returns its exit code.
 
-    A DuckDB file is under our lock all that time: others read beside a prompt that reads, wait for
-    one that writes, and are told who holds it when they have waited long enough. The engines' own
-    programs show all there is, secrets too; the small prompt shows `***`.
+    A DuckDB file is locked all that time: others can read beside a shell that reads, wait for one
+    that writes, and get an error that names the holder when their patience ends. The engines' own
+    programs show everything, secrets too; Herdbook's prompt shows `***`.
     """
     with open_store(url, create=False, patience=patience):
-        pass  # it is there, whole, and up to date
+        pass  # it exists, is undamaged, and has the current schema
     with open_native_shell(url, write=write, patience=patience) as program:
         if program is not None:
             if write:
@@ -48,10 +48,10 @@ def shell(url: str, *, write: bool = False, patience: float = PATIENCE) -> int:
 
 
 def run_program(program: Program) -> int:
-    """Run a program in the foreground as a shell does; 128 and the signal's number if one ended it.
+    """Run a program in the foreground; returns its exit code, or 128 plus the signal that ended it.
 
-    What is typed to interrupt goes to the program alone; what asks this process to end is passed
-    on, and the program's end is waited for.
+    Interrupts from the keyboard go to the program alone; signals that ask this process to end are
+    forwarded to it, and its end is awaited.
     """
     with _restore_terminal(), _forward_signals() as children:
         child = subprocess.Popen(  # noqa: S603 - a program that `open_native_shell` has named
@@ -66,18 +66,18 @@ def run_program(program: Program) -> int:
 
 @contextmanager
 def _forward_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Do not end before the child. A handler, unlike ignoring, is not handed down to it."""
+    """Do not end before the child. Unlike an ignored signal, a handler is not inherited by it."""
     children: list[subprocess.Popen[bytes]] = []
 
-    def leave_it(_number: int, _frame: FrameType | None) -> None:
-        """The terminal has sent it to the child as well."""
+    def ignore(_number: int, _frame: FrameType | None) -> None:
+        """The terminal sends the signal to the child as well."""
 
-    def pass_on(number: int, _frame: FrameType | None) -> None:
+    def forward(number: int, _frame: FrameType | None) -> None:
         for child in children:
             child.send_signal(number)
 
-    before = {number: signal.signal(number, leave_it) for number in _KEYBOARD}
-    before |= {number: signal.signal(number, pass_on) for number in _FORWARDED}
+    before = {number: signal.signal(number, ignore) for number in _KEYBOARD}
+    before |= {number: signal.signal(number, forward) for number in _FORWARDED}
     try:
         yield children
     finally:
@@ -87,7 +87,7 @@ def _forward_signals() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 @contextmanager
 def _restore_terminal() -> Iterator[None]:
-    """Leave the terminal as it was, also when the program was killed in the midst of a line."""
+    """Restore the terminal's settings, also if the program was killed in the middle of a line."""
     if not sys.stdin.isatty():
         yield
         return

@@ -44,7 +44,7 @@ def as_csv(answer: Answer) -> str:
 
 
 def as_json(answer: Answer) -> str:
-    """A list with an object for each row; a name that comes twice gets a number."""
+    """A list with an object for each row; a repeated name gets a number."""
     names = number_duplicates(answer.columns)
     rows = [dict(zip(names, map(to_json_value, row), strict=True)) for row in answer.rows]
     return json.dumps(rows, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
@@ -63,7 +63,7 @@ def number_duplicates(names: Iterable[str]) -> list[str]:
 
 
 def to_json_value(value: Any) -> Any:
-    """A value as JSON has it."""
+    """A value as JSON data."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -80,7 +80,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def _number(value: Decimal) -> int | float | str:
-    """A number if JSON's readers will see the same one, else its digits as text."""
+    """A number if readers of JSON get the same one, else its digits as text."""
     if not value.is_finite():
         return _not_finite(float(value))
     if value.adjusted() < _LONGEST_NUMBER and value == value.to_integral_value():
@@ -105,7 +105,7 @@ def _structure(value: Any) -> str:
     return json.dumps(to_json_value(value), ensure_ascii=False, allow_nan=False)
 
 
-# The first that fits: a truth value is an integer too, and a moment is a date.
+# The first match counts: a bool is an int too, and a datetime is a date.
 _WORDS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (type(None), lambda _: ""),
     (str, str),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Span = tuple[str, str]
-"""Some words and their style as rich names it: `bold red`; "" for none."""
+"""A text and its style as rich names it, such as `bold red`; "" for none."""
 Line = Sequence[Span]
 
 REDRAWS_PER_SECOND = 2
@@ -35,7 +35,7 @@ def is_terminal(variables: Mapping[str, str] = os.environ) -> bool:
 
 
 def render_lines(lines: Sequence[Line]) -> str:
-    """Lines as they are to be printed; on a terminal each is cut to fit into one line."""
+    """Lines as text to print; on a terminal each is cut to its width."""
     if not shows_colours():
         return "\n".join(_words(line) for line in lines)
     console = _console()
@@ -107,7 +107,7 @@ def _redraw(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> No
 
 
 def _fit_height(lines: Sequence[Line]) -> Sequence[Line]:
-    """As many lines as the terminal is high; the last one counts the rest."""
+    """As many lines as fit on the terminal; the last one counts the rest."""
     import shutil  # noqa: PLC0415 - brings archives of all kinds
 
     height = shutil.get_terminal_size().lines

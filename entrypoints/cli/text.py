@@ -14,6 +14,16 @@ def plain(text: str) -> str:
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def plain_lines(text: str) -> str:
+    """A text with its line breaks, with other control characters escaped."""
+    return "\n".join(map(plain, text.split("\n")))
+
+
+def plural(count: int, word: str) -> str:
+    """A count and a regular noun."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows under a header, each column as wide as its longest cell."""
     table = [tuple(header), *(tuple(row) for row in rows)]
@@ -75,7 +85,7 @@ def size(amount: int | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in its two largest units."""
+    """A duration in its two largest units."""
     left = max(0, round(seconds))
     parts: list[str] = []
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):

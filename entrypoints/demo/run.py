@@ -40,7 +40,7 @@ from herdbook.entrypoints.demo.scenario import (
     add_plan,
 )
 from herdbook.entrypoints.demo.sentences import sentence_of
-from herdbook.entrypoints.operations.agents.handlers import crashed
+from herdbook.entrypoints.operations.agents.handlers import find_crashed
 from herdbook.entrypoints.operations.board.handlers import board
 from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.store import Store
@@ -118,7 +118,7 @@ class Demo:
         yield {"told": f"somebody kills process {victim.pid}: {KILLED.name} at {task!r}"}
         victim.kill()
         victim.wait()
-        crashed(self.here)
+        find_crashed(self.here)
         yield from self.until(lambda: all(p.poll() is not None for p in self.processes.values()))
         done = evolve(initiative, status=InitiativeStatus.COMPLETED)
         self.run(lambda uow: uow.initiatives.save(done))

@@ -44,7 +44,7 @@ def hooks_folder(folder: Path, variables: Mapping[str, str]) -> tuple[Path, bool
     environment = without_repository_variables(variables)
     found = find(folder, environment=environment)
     if found.facts is None:
-        raise InvalidValue("folder", found.doubt or "not a git repository (or any above it)")
+        raise InvalidValue("folder", found.problem or "not a git repository (or any above it)")
     common = Path(found.facts.common_dir)
     top = Path(found.facts.top_level or common)
     git = ["-C", folder_for_git(found.facts), "rev-parse", "--git-path", "hooks"]

@@ -87,7 +87,7 @@ def _settings_file(
         case "opencode", True:
             config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
             return SettingsFile(config / "opencode" / "plugins" / "herdbook.js", private=True)
-    raise InvalidValue("target", f"{target!r} is none of claude-code, codex, opencode")
+    raise InvalidValue("target", f"{target!r} is not one of claude-code, codex, opencode")
 
 
 def install(target: str, there: SettingsFile) -> ChangePlan:

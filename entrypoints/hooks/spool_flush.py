@@ -63,7 +63,7 @@ def flush(here: AppContext) -> tuple[FlushReport, set[str]]:
     Gives what came of it, and the folders of the events whose places are known. Raises InvalidValue
     for a record in memory, which would be gone with the events.
     """
-    if is_in_memory(here.workspace.place(Area.RECORD).url):
+    if is_in_memory(here.workspace.locate(Area.RECORD).url):
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
     return spool_flush.flush(
         _record(here),

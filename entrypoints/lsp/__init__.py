@@ -1,9 +1,10 @@
-"""What editors are told: remarks of reviews in the margin, and who else is at a file.
+"""The language server: review comments beside lines of files, and which agents change a file.
 
-`server` has the requests and notifications; the JSON-RPC server makes it when an editor says
-`initialize`, which `greeting` answers. `buffers` holds the texts that are open. A `room` is a
-folder that the editor shows: `workspace` is what the store remarks on its files, `lenses` who else
-is at them, `live` follows the journal. `publishing` tells the editor, with what `diagnostics`
-makes of remarks; `actions` are what can be done. `errands` is the thread for what takes a while.
-Nothing here opens a file that an editor names, but for reading one inside the worktree.
+`server` has the requests and notifications. The JSON-RPC server creates it when an editor sends
+`initialize`; `initialize` has the answer. `buffers` holds the open texts. A `folder_session` is a
+folder that the editor shows: `editor_worktree` finds the comments on its files, `lenses` finds the
+agents that change them, and `journal_watcher` watches the journal. `publishing` sends the
+diagnostics that `diagnostics` makes of comments; `actions` has code actions and commands.
+`background_jobs` is the thread for work that takes long. Nothing here opens a file that an editor
+names, except to read one inside the worktree.
 """

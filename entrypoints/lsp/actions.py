@@ -1,7 +1,7 @@
-"""What can be done from an editor: to remarks at a line, and by commands.
+"""Code actions on review comments, and the commands that an editor can execute.
 
-A command is an operation of the table under the name that editors know; it takes the operation's
-parameters, by their names in one object or by their places.
+A command is an operation of the table under the name that editors know. It takes the operation's
+parameters, by name in one object or by position.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.lsp.comment_positions import Mark
-from herdbook.entrypoints.lsp.lenses import SHOW, short
+from herdbook.entrypoints.lsp.lenses import SHOW_AGENT, shorten
 from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -28,74 +28,74 @@ OPERATIONS: Mapping[str, str] = {
     RESOLVE: "review.resolve",
     UNRESOLVE: "review.unresolve",
 }
-COMMANDS = (*OPERATIONS, DISMISS, REPLY, SHOW)
+COMMANDS = (*OPERATIONS, DISMISS, REPLY, SHOW_AGENT)
 
 
-def actions(
+def code_actions(
     pairs: Iterable[tuple[PhaseThread, Mark]], first: int, last: int, context: Any
 ) -> list[dict[str, Any]]:
-    """What can be done to the remarks at some lines, as far as the editor asks for such things."""
+    """The code actions for the comments at some lines; none if the editor asks for other kinds."""
     only = context.get("only") if isinstance(context, dict) else None
-    if isinstance(only, list) and not any(_covers(kind) for kind in only):
+    if isinstance(only, list) and not any(_includes_quick_fix(kind) for kind in only):
         return []
     shown = context.get("diagnostics") if isinstance(context, dict) else None
     shown = shown if isinstance(shown, list) else []
     found = []
-    for remark, mark in pairs:
+    for comment, mark in pairs:
         if first <= mark.line <= last:
-            said = [each for each in shown if isinstance(each, dict)]
-            about = [each for each in said if each.get("code") == remark.thread.first.id]
-            found += _of_thread(remark, about)
+            diagnostics = [each for each in shown if isinstance(each, dict)]
+            own = [each for each in diagnostics if each.get("code") == comment.thread.first.id]
+            found += _thread_actions(comment, own)
     return found
 
 
-def _covers(kind: Any) -> bool:
+def _includes_quick_fix(kind: Any) -> bool:
     return isinstance(kind, str) and (kind in ("", QUICK_FIX))
 
 
-def _of_thread(remark: PhaseThread, about: list[Any]) -> list[dict[str, Any]]:
-    first = remark.thread.first
-    what = f"{first.author}: {short(first.body, 40)}"
-    words = {UNRESOLVE: "Unresolve"} if first.resolved else {RESOLVE: "Resolve", REPLY: "Reply to"}
-    made = []
-    for command, word in words.items():
-        title = f"{word} {what}"
+def _thread_actions(comment: PhaseThread, diagnostics: list[Any]) -> list[dict[str, Any]]:
+    first = comment.thread.first
+    label = f"{first.author}: {shorten(first.body, 40)}"
+    verbs = {UNRESOLVE: "Unresolve"} if first.resolved else {RESOLVE: "Resolve", REPLY: "Reply to"}
+    actions = []
+    for command, verb in verbs.items():
+        title = f"{verb} {label}"
         action: dict[str, Any] = {
             "title": title,
             "kind": QUICK_FIX,
             "command": {"title": title, "command": command, "arguments": [first.id]},
         }
-        if about:
-            action["diagnostics"] = about
+        if diagnostics:
+            action["diagnostics"] = diagnostics
         if command == RESOLVE:
             action["isPreferred"] = True
-        made.append(action)
-    return made
+        actions.append(action)
+    return actions
 
 
 def execute(here: AppContext, command: str, arguments: Any) -> tuple[Any, str | None]:
-    """Do what a command says; its answer, and a sentence for whoever called it."""
-    params = _params(arguments)
+    """Execute a command; returns its answer and, if any, a sentence to show to the user."""
+    params = _operation_params(arguments)
     if command == REPLY:
         return _reply(here, params), None
-    if command == SHOW:
-        return _about(here, params)
-    name = _dismissal(params) if command == DISMISS else OPERATIONS.get(command)
+    if command == SHOW_AGENT:
+        return _describe_agent(here, params)
+    name = _dismiss_operation(params) if command == DISMISS else OPERATIONS.get(command)
     if name is None:
-        raise InvalidValue("command", f"{command!r} is none of {', '.join(COMMANDS)}")
+        raise InvalidValue("command", f"{command!r} is not one of {', '.join(COMMANDS)}")
     answer = _operation(name)(here, params)
-    tell = _SENTENCES.get(name)
-    return answer, None if tell is None else tell(answer)
+    sentence = _SENTENCES.get(name)
+    return answer, None if sentence is None else sentence(answer)
 
 
 def _operation(name: str) -> Callable[[AppContext, Any], Any]:
-    from herdbook.entrypoints.rpc.methods import methods  # noqa: PLC0415 - brings the table
+    from herdbook.entrypoints.rpc.methods import methods  # noqa: PLC0415 - imports the table
 
     return methods()[name]
 
 
-def _params(arguments: Any) -> Any:
-    """One object with names, or parameters by their places."""
+def _operation_params(arguments: Any) -> Any:
+    """The parameters of a command: an object by name, or a list by position."""
     if arguments is None:
         return None
     if not isinstance(arguments, list):
@@ -105,8 +105,11 @@ def _params(arguments: Any) -> Any:
     return arguments
 
 
-def _given(params: Any, *names: str) -> list[Any]:
-    """Some parameters, however they were given; None for those that were not."""
+def _read_params(params: Any, *names: str) -> list[Any]:
+    """The values of parameters given by name or by position; None for missing ones.
+
+    Raises InvalidValue for an unknown name or for too many values.
+    """
     if isinstance(params, dict):
         unknown = sorted(set(params) - set(names))
         if unknown:
@@ -119,8 +122,8 @@ def _given(params: Any, *names: str) -> list[Any]:
 
 
 def _reply(here: AppContext, params: Any) -> Any:
-    """Reply in the name of the agent that acts here, else of the person."""
-    comment, body, author = _given(params, "comment_id", "body", "author")
+    """Reply as the acting agent, or as the person if no agent acts."""
+    comment, body, author = _read_params(params, "comment_id", "body", "author")
     if not isinstance(comment, str):
         raise InvalidValue("comment_id", "is needed")
     if not isinstance(body, str) or not body.strip():
@@ -130,19 +133,19 @@ def _reply(here: AppContext, params: Any) -> Any:
         )
         raise InvalidValue("body", reason)
     given = {"comment_id": comment, "body": body}
-    author = author or here.read(Area.WORK, lambda uow: _name(here, uow))
+    author = author or here.read(Area.WORK, lambda uow: _acting_agent_name(here, uow))
     return _operation("review.reply")(
         here, given if author is None else {**given, "author": author}
     )
 
 
-def _name(here: AppContext, uow: UnitOfWork) -> str | None:
+def _acting_agent_name(here: AppContext, uow: UnitOfWork) -> str | None:
     agent = here.identity.agent(uow)
     return None if agent is None else agent.name
 
 
-def _dismissal(params: Any) -> str:
-    """Which of the two things that can be dismissed is meant: an agent, or what one proposed."""
+def _dismiss_operation(params: Any) -> str:
+    """The operation that dismisses what is named: an agent or a proposal."""
     if isinstance(params, dict):
         return "agent.dismiss" if "agent_id" in params or "agent" in params else "proposal.dismiss"
     named = params[0] if params else None
@@ -150,29 +153,32 @@ def _dismissal(params: Any) -> str:
     return "agent.dismiss" if of_agent else "proposal.dismiss"
 
 
-def _about(here: AppContext, params: Any) -> tuple[Any, str]:
-    """An agent and its tasks, to be read."""
-    (named,) = _given(params, "agent")
+def _describe_agent(here: AppContext, params: Any) -> tuple[Any, str]:
+    """An agent with its tasks, and a sentence about it."""
+    (named,) = _read_params(params, "agent")
     if not isinstance(named, str):
         raise InvalidValue("agent", "is needed")
 
-    def look(uow: UnitOfWork) -> tuple[Any, list[Any]]:
+    def question(uow: UnitOfWork) -> tuple[Any, list[Any]]:
         agent = crud.find_row(uow, AGENTS, named)
-        held = [
-            task for hand in agent_assignments(uow) if hand.agent == agent for task in hand.tasks
+        tasks = [
+            task
+            for assignment in agent_assignments(uow)
+            if assignment.agent == agent
+            for task in assignment.tasks
         ]
-        return agent, held
+        return agent, tasks
 
-    agent, tasks = here.read(Area.WORK, look)
-    at = "; ".join(f"{short(task.name)} ({task.id})" for task in tasks) or "no task"
+    agent, tasks = here.read(Area.WORK, question)
+    held = "; ".join(f"{shorten(task.name)} ({task.id})" for task in tasks) or "no task"
     answer = {"agent": to_data(agent), "tasks": to_data(tasks)}
-    return answer, f"{agent.name} ({agent.status}): {at}"
+    return answer, f"{agent.name} ({agent.status}): {held}"
 
 
 _SENTENCES: Mapping[str, Callable[[Any], str]] = {
-    "task.claim": lambda it: f"claimed: {short(it['task']['name'])} ({it['task']['id']})",
-    "task.done": lambda it: f"{it['status']}: {short(it['name'])} ({it['id']})",
+    "task.claim": lambda it: f"claimed: {shorten(it['task']['name'])} ({it['task']['id']})",
+    "task.done": lambda it: f"{it['status']}: {shorten(it['name'])} ({it['id']})",
     "grade": lambda _: "the grade is written down",
-    "proposal.dismiss": lambda it: f"dismissed: {short(it['title'])}",
+    "proposal.dismiss": lambda it: f"dismissed: {shorten(it['title'])}",
     "agent.dismiss": lambda it: f"{it['name']} is no longer shown",
 }

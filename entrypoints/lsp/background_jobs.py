@@ -1,47 +1,47 @@
-"""One thread for what takes a while: each errand once, however often it is asked for meanwhile."""
+"""One thread for jobs that take long; a job that is submitted again before it starts runs once."""
 
 import threading
 from collections.abc import Callable
 from typing import Any
 
-Errand = Callable[[], None]
-PATIENCE = 10.0
-"""So many seconds an errand may take when all is over."""
+Job = Callable[[], None]
+CLOSE_TIMEOUT = 10.0
+"""Seconds that `close` waits for the running job."""
 
 
-class Errands:
-    """Runs errands one after the other, in the order in which they were first asked for."""
+class BackgroundJobs:
+    """Runs jobs one after the other, in the order in which they were first submitted."""
 
-    def __init__(self, failed: Callable[[BaseException], None]) -> None:
-        self._failed = failed
-        self._wanted: dict[Any, Errand] = {}
-        self._news = threading.Condition()
-        self._over = False
+    def __init__(self, on_error: Callable[[BaseException], None]) -> None:
+        self._on_error = on_error
+        self._pending: dict[Any, Job] = {}
+        self._condition = threading.Condition()
+        self._closed = False
         self._thread = threading.Thread(target=self._run, name="herdbook-editor", daemon=True)
         self._thread.start()
 
-    def want(self, key: Any, errand: Errand) -> None:
-        """Let an errand be run; one with the same key that has not begun is the same."""
-        with self._news:
-            self._wanted.setdefault(key, errand)
-            self._news.notify()
+    def submit(self, key: Any, job: Job) -> None:
+        """Queue a job, unless one with the same key is queued and has not started."""
+        with self._condition:
+            self._pending.setdefault(key, job)
+            self._condition.notify()
 
     def close(self) -> None:
-        """Begin nothing more, and wait for what was begun; not for ever, should nobody listen."""
-        with self._news:
-            self._over = True
-            self._news.notify()
-        self._thread.join(PATIENCE)
+        """Start no more jobs and wait for the running one; not for ever: nobody may be reading."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify()
+        self._thread.join(CLOSE_TIMEOUT)
 
     def _run(self) -> None:
         while True:
-            with self._news:
-                while not self._wanted and not self._over:
-                    self._news.wait()
-                if self._over:
+            with self._condition:
+                while not self._pending and not self._closed:
+                    self._condition.wait()
+                if self._closed:
                     return
-                errand = self._wanted.pop(next(iter(self._wanted)))
+                job = self._pending.pop(next(iter(self._pending)))
             try:
-                errand()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the editor goes on
-                self._failed(error)
+                job()
+            except Exception as error:  # noqa: BLE001 - the editor goes on after any error
+                self._on_error(error)

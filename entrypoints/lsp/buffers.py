@@ -1,7 +1,7 @@
-"""The texts that are open in the editor, and the marks of remarks beside them.
+"""The texts that are open in the editor, with the positions of comments in them.
 
-The editor's changes come in order, in one thread; questions come from many. A text is never
-changed in place, so whoever has one keeps it.
+The editor's changes come in order, in one thread; other threads read. A text is never changed in
+place, so a reader's snapshot stays as it is.
 """
 
 import threading
@@ -11,82 +11,82 @@ from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.lsp.comment_positions import (
-    Edited,
+    LineEdit,
     Mark,
-    applied,
-    edited,
-    moved,
-    rewritten,
+    apply_edit,
+    edit_range,
+    move_mark,
+    replace_text,
 )
-from herdbook.entrypoints.lsp.lsp_types import number, offered, text
-from herdbook.entrypoints.lsp.positions import Encoding, point, split
+from herdbook.entrypoints.lsp.lsp_types import number, optional, text
+from herdbook.entrypoints.lsp.positions import Encoding, point, split_lines
 
 Marks = Mapping[str, Mark]
-MOST_REMEMBERED = 200
-"""Of so many closed files it is known where their marks stood."""
+MOST_CLOSED = 200
+"""The number of closed files whose marks are remembered."""
 
 
-class Sheet(NamedTuple):
-    """A text at one moment, and where the marks in its margin stood."""
+class Snapshot(NamedTuple):
+    """A text at one moment, and the marks in it."""
 
     lines: list[str]
     marks: Marks
 
 
 class Buffer(NamedTuple):
-    """A text as the editor has it, and as it was last saved."""
+    """A text as the editor has it, and the lines that were last saved."""
 
     uri: str
     version: int | None
-    sheet: Sheet
-    saved: list[str]
+    snapshot: Snapshot
+    saved_lines: list[str]
 
 
 class Buffers:
-    """All texts that are open, by their paths."""
+    """All open texts, by path."""
 
     def __init__(self) -> None:
         self.encoding = Encoding.UTF16
         self._mutex = threading.Lock()
         self._open: dict[str, Buffer] = {}
-        self._remembered: OrderedDict[str, Sheet] = OrderedDict()
+        self._closed: OrderedDict[str, Snapshot] = OrderedDict()
 
     def find(self, path: str) -> Buffer | None:
-        """The text of a file that is open."""
+        """The text of a file; None if it is not open."""
         return self._open.get(path)
 
     def paths(self) -> list[str]:
-        """The files that are open."""
+        """The paths of the open files."""
         with self._mutex:
             return list(self._open)
 
-    def remembered(self, path: str) -> Sheet | None:
-        """How a file that is not open was left."""
-        return self._remembered.get(path)
+    def find_closed(self, path: str) -> Snapshot | None:
+        """The last snapshot of a file that was closed; None if it had no marks or was dropped."""
+        return self._closed.get(path)
 
     def open(self, path: str, uri: str, version: int | None, content: str) -> None:
-        """Take over a text from the disk; the marks of when it was closed are found in it again."""
-        lines = split(content)
+        """Add an opened text; the marks from when it was closed are located in it again."""
+        lines = split_lines(content)
         with self._mutex:
-            left = self._remembered.pop(path, None)
-            marks = {} if left is None else carried(left, lines)
-            self._open[path] = Buffer(uri, version, Sheet(lines, marks), lines)
+            closed = self._closed.pop(path, None)
+            marks = {} if closed is None else carry_marks(closed, lines)
+            self._open[path] = Buffer(uri, version, Snapshot(lines, marks), lines)
 
     def change(self, path: str, version: int | None, changes: list[Any]) -> None:
-        """Apply what was typed, change by change."""
+        """Apply the editor's changes in order; InvalidValue if the file is not open."""
         with self._mutex:
             buffer = self._open.get(path)
             if buffer is None:
                 raise InvalidValue("textDocument.uri", "was changed, but is not open")
-            sheet = buffer.sheet
+            snapshot = buffer.snapshot
             for each in changes:
-                sheet = _turned(sheet, self._edit(sheet.lines, each))
-            self._open[path] = buffer._replace(version=version, sheet=sheet)
+                snapshot = _apply_change(snapshot, self._edit(snapshot.lines, each))
+            self._open[path] = buffer._replace(version=version, snapshot=snapshot)
 
-    def _edit(self, lines: list[str], change: Any) -> Edited:
+    def _edit(self, lines: list[str], change: Any) -> LineEdit:
         new = text(change, "text")
         if change.get("range") is None:
-            return rewritten(lines, split(new))
+            return replace_text(lines, split_lines(new))
         ends = [
             point(
                 lines,
@@ -96,49 +96,50 @@ class Buffers:
             )
             for end in ("start", "end")
         ]
-        return edited(lines, ends[0], ends[1], new)
+        return edit_range(lines, ends[0], ends[1], new)
 
     def save(self, path: str) -> None:
-        """Write down that the text lies on the disk as it is."""
+        """Remember the current lines as the saved ones."""
         with self._mutex:
             buffer = self._open.get(path)
             if buffer is not None:
-                self._open[path] = buffer._replace(saved=buffer.sheet.lines)
+                self._open[path] = buffer._replace(saved_lines=buffer.snapshot.lines)
 
     def close(self, path: str) -> None:
-        """Let go of a text, and remember where its marks stood."""
+        """Remove a text, and remember its marks."""
         with self._mutex:
             buffer = self._open.pop(path, None)
-            if buffer is not None and buffer.sheet.marks:
-                self._remembered[path] = buffer.sheet
-                while len(self._remembered) > MOST_REMEMBERED:
-                    self._remembered.popitem(last=False)
+            if buffer is not None and buffer.snapshot.marks:
+                self._closed[path] = buffer.snapshot
+                while len(self._closed) > MOST_CLOSED:
+                    self._closed.popitem(last=False)
 
-    def put_marks(self, path: str, sheet: Sheet, marks: Marks) -> bool:
-        """Keep these marks, unless the text has changed since; whether they were kept."""
+    def set_marks(self, path: str, snapshot: Snapshot, marks: Marks) -> bool:
+        """Set the marks of a text, unless it has changed since; returns whether they were set."""
         with self._mutex:
             buffer = self._open.get(path)
-            if buffer is None or buffer.sheet is not sheet:
+            if buffer is None or buffer.snapshot is not snapshot:
                 return False
-            self._open[path] = buffer._replace(sheet=Sheet(sheet.lines, dict(marks)))
+            self._open[path] = buffer._replace(snapshot=Snapshot(snapshot.lines, dict(marks)))
             return True
 
 
-def carried(sheet: Sheet, lines: list[str]) -> dict[str, Mark]:
-    """Where the marks of a text stand in another version of it."""
-    if sheet.lines == lines:
-        return dict(sheet.marks)
-    return dict(_turned(sheet, rewritten(sheet.lines, lines)).marks)
+def carry_marks(snapshot: Snapshot, lines: list[str]) -> dict[str, Mark]:
+    """The marks of a text, located in another version of it."""
+    if snapshot.lines == lines:
+        return dict(snapshot.marks)
+    return dict(_apply_change(snapshot, replace_text(snapshot.lines, lines)).marks)
 
 
-def _turned(sheet: Sheet, change: Edited) -> Sheet:
-    lines = applied(sheet.lines, change)
-    return Sheet(
-        lines, {key: moved(mark, sheet.lines, change) for key, mark in sheet.marks.items()}
+def _apply_change(snapshot: Snapshot, change: LineEdit) -> Snapshot:
+    lines = apply_edit(snapshot.lines, change)
+    return Snapshot(
+        lines,
+        {key: move_mark(mark, snapshot.lines, change) for key, mark in snapshot.marks.items()},
     )
 
 
 def version_of(params: Any) -> int | None:
-    """The version that an editor gives a text; some give none."""
-    given = offered(params, "textDocument", "version")
-    return None if given is None else number(params, "textDocument", "version")
+    """The version number of a text; None from editors that send none."""
+    version = optional(params, "textDocument", "version")
+    return None if version is None else number(params, "textDocument", "version")

@@ -1,9 +1,9 @@
-"""Where remarks stand beside a text while it is edited.
+"""The positions of comments in a text while it is edited.
 
-A mark stands at a line and goes where its line goes, and a line goes where the first character that
-is left of it goes. Where nothing is left of lines and as many others take their place, they have
-changed. A mark whose line is removed stands at the line that follows, and knows it. It comes back
-with its line, as it does when somebody takes the edit back.
+A mark is at a line and moves with it, and a line moves with the first of its characters that is
+left. Lines of which nothing is left count as changed if as many others replace them. A mark whose
+line is removed moves to the line that follows, and remembers the text of its line. When an edit
+inserts that text again, as undo does, the mark moves back to it.
 """
 
 from bisect import bisect_right
@@ -11,27 +11,27 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from herdbook.entrypoints.lsp.line_matching import alike, matched
-from herdbook.entrypoints.lsp.positions import Point, content, split
+from herdbook.entrypoints.lsp.line_matching import common_prefix_length, match_lines
+from herdbook.entrypoints.lsp.positions import Point, content, split_lines
 
 
 class Spot(NamedTuple):
-    """Where a line stands now; of a removed one, where the line that follows it does."""
+    """The new index of a line; for a removed line, that of the line that follows it."""
 
     line: int
     removed: bool = False
 
 
 class Mark(NamedTuple):
-    """A place in the margin, and what its line said when it was removed."""
+    """The line of a comment, and the text of that line when it was removed."""
 
     line: int
     removed: bool = False
-    was: str = ""
+    removed_text: str = ""
 
 
-class Edited(NamedTuple):
-    """What an edit did: `taken` lines from `first` on became `lines`; where those stand now."""
+class LineEdit(NamedTuple):
+    """An edit: `taken` lines from `first` on became `lines`; `spots` has their new indices."""
 
     first: int
     taken: int
@@ -39,15 +39,15 @@ class Edited(NamedTuple):
     spots: tuple[Spot, ...]
 
 
-def edited(lines: Sequence[str], start: Point, end: Point, text: str) -> Edited:
-    """Put a text in the place of what stands between two points."""
-    start, end, text = _least(lines, min(start, end), max(start, end), text)
+def edit_range(lines: Sequence[str], start: Point, end: Point, text: str) -> LineEdit:
+    """The edit that replaces the text between two points."""
+    start, end, text = _minimize_edit(lines, min(start, end), max(start, end), text)
     tail = lines[end.line][end.column :]
-    joins = _joins(lines, start, text or tail)
+    joins = _completes_line_break(lines, start, text or tail)
     first = start.line - joins
     before = "".join(lines[first : start.line])
     head = before + lines[start.line][: start.column]
-    new = split(head + text + tail)
+    new = split_lines(head + text + tail)
     if end.line < len(lines) - 1:
         new.pop()
     starts = list(accumulate(map(len, new[:-1]), initial=0))
@@ -58,68 +58,68 @@ def edited(lines: Sequence[str], start: Point, end: Point, text: str) -> Edited:
         stays = start.column > 0 or end.column >= max(len(content(lines[end.line])), 1)
         spots.append(Spot(of_head if stays else of_tail))
     else:
-        spots += _block(lines, start, end, (first, new), (of_head, of_tail))
-    return Edited(first, end.line - first + 1, tuple(new), tuple(spots))
+        spots += _block_spots(lines, start, end, (first, new), (of_head, of_tail))
+    return LineEdit(first, end.line - first + 1, tuple(new), tuple(spots))
 
 
-def rewritten(old: Sequence[str], new: Sequence[str]) -> Edited:
-    """What became of the lines when a whole text took the place of another."""
-    found = _became([content(each) for each in old], new)
-    return Edited(0, len(old), tuple(new), tuple(_spots(found, 0, len(new) - 1)))
+def replace_text(old: Sequence[str], new: Sequence[str]) -> LineEdit:
+    """The edit that replaces a whole text with another."""
+    found = _pair_lines([content(each) for each in old], new)
+    return LineEdit(0, len(old), tuple(new), tuple(_spots(found, 0, len(new) - 1)))
 
 
-def applied(lines: Sequence[str], change: Edited) -> list[str]:
-    """The lines behind an edit."""
+def apply_edit(lines: Sequence[str], change: LineEdit) -> list[str]:
+    """The lines after an edit."""
     return [*lines[: change.first], *change.lines, *lines[change.first + change.taken :]]
 
 
-def moved(mark: Mark, lines: Sequence[str], change: Edited) -> Mark:
-    """Where a mark stands behind an edit; `lines` are those before it."""
-    behind = change.first + change.taken
-    if mark.removed and mark.was.strip() and change.first <= mark.line <= behind:
-        back = _found_again(mark, change)
-        if back is not None:
-            return Mark(back)
+def move_mark(mark: Mark, lines: Sequence[str], change: LineEdit) -> Mark:
+    """The mark after an edit; `lines` are those before the edit."""
+    end = change.first + change.taken
+    if mark.removed and mark.removed_text.strip() and change.first <= mark.line <= end:
+        restored = _find_removed_line(mark, change)
+        if restored is not None:
+            return Mark(restored)
     if mark.line < change.first:
         return mark
-    if mark.line >= behind:
+    if mark.line >= end:
         return mark._replace(line=mark.line - change.taken + len(change.lines))
     spot = change.spots[mark.line - change.first]
     line = min(spot.line, len(lines) - change.taken + len(change.lines) - 1)
     if spot.removed and not mark.removed:
-        return Mark(line, removed=True, was=content(lines[mark.line]))
+        return Mark(line, removed=True, removed_text=content(lines[mark.line]))
     return mark._replace(line=line)
 
 
-def _found_again(mark: Mark, change: Edited) -> int | None:
-    """The nearest line that an edit brought and that says what the removed one said."""
-    kept = {spot.line for spot in change.spots if not spot.removed}
+def _find_removed_line(mark: Mark, change: LineEdit) -> int | None:
+    """The nearest line that an edit inserted and that has the text of the removed one."""
+    old_lines = {spot.line for spot in change.spots if not spot.removed}
     places = [
         place
         for place, line in enumerate(change.lines, change.first)
-        if place not in kept and content(line) == mark.was
+        if place not in old_lines and content(line) == mark.removed_text
     ]
     return min(places, key=lambda place: abs(place - mark.line), default=None)
 
 
-def _joins(lines: Sequence[str], start: Point, follows: str) -> bool:
-    """Whether a line feed comes to stand behind the carriage return that ended the line before."""
+def _completes_line_break(lines: Sequence[str], start: Point, follows: str) -> bool:
+    """Whether a line feed comes right after the carriage return that ended the line before."""
     at_beginning = start.line > 0 and start.column == 0 and follows.startswith("\n")
     return at_beginning and lines[start.line - 1].endswith("\r")
 
 
-def _block(
+def _block_spots(
     lines: Sequence[str],
     start: Point,
     end: Point,
     chunk: tuple[int, Sequence[str]],
     ends: tuple[int, int],
 ) -> list[Spot]:
-    """Where the lines of an edit over several of them stand.
+    """The new indices of the lines of an edit that spans several lines.
 
-    The first one stays if something is left of it, and so does the last one. Of those between, and
-    of these two where nothing is left of them, the ones stay that say what a new line says, and
-    those in whose place as many others stand.
+    The first line stays if something is left of it, and so does the last one. Of those between, and
+    of these two if nothing is left of them, the lines stay that equal a new line, and those that
+    are replaced by as many others.
     """
     first, new = chunk
     of_head, of_tail = ends
@@ -130,14 +130,14 @@ def _block(
     high = of_tail + (not tail_stays)
     old = [content(each) for each in lines[start.line : end.line + 1]]
     inner = old[head_stays : len(old) - tail_stays]
-    found = _became(inner, new[low - first : max(low, high) - first])
+    found = _pair_lines(inner, new[low - first : max(low, high) - first])
     spots = _spots(found, low, of_tail if tail_stays else low + len(new))
     return [*[Spot(of_head)] * head_stays, *spots, *[Spot(of_tail)] * tail_stays]
 
 
-def _became(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
-    """Where lines are found in others; as many in the place of as many are the same, changed."""
-    found = matched(old, [content(each) for each in new])
+def _pair_lines(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
+    """The index of each line among the new ones; equally many in between are paired as changed."""
+    found = match_lines(old, [content(each) for each in new])
     begin, before = 0, -1
     for index, place in enumerate([*found, len(new)]):
         if place is not None:
@@ -148,7 +148,7 @@ def _became(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
 
 
 def _spots(found: Sequence[int | None], first: int, last: int) -> list[Spot]:
-    """What was found, as spots from a line on; what follows a removed line is at most the last."""
+    """The pairs as spots, counted from `first`; the line after a removed one is at most `last`."""
     spots = []
     follows = first
     for place in found:
@@ -160,16 +160,18 @@ def _spots(found: Sequence[int | None], first: int, last: int) -> list[Spot]:
     return spots
 
 
-def _least(lines: Sequence[str], start: Point, end: Point, text: str) -> tuple[Point, Point, str]:
-    """The same edit without what it leaves as it was, at the beginning of a line if it can be.
+def _minimize_edit(
+    lines: Sequence[str], start: Point, end: Point, text: str
+) -> tuple[Point, Point, str]:
+    """The same edit without the text that it does not change, at the start of a line if possible.
 
-    Programs that compare texts find the first difference: that a line was taken out looks as if it
-    had begun behind what that line and the next one begin with.
+    Programs that compare texts report the first difference: the removal of a line looks as if it
+    began after the prefix that this line and the next one share.
     """
-    old = _between(lines, start, end)
-    same = alike(old, text)
+    old = _text_between(lines, start, end)
+    same = common_prefix_length(old, text)
     start, old, text = _forward(lines, start, same), old[same:], text[same:]
-    same = alike(old[::-1], text[::-1])
+    same = common_prefix_length(old[::-1], text[::-1])
     end = _backward(lines, end, same)
     old, text = old[: len(old) - same], text[: len(text) - same]
     block, prefix = old or text, lines[start.line][: start.column]
@@ -182,7 +184,7 @@ def _least(lines: Sequence[str], start: Point, end: Point, text: str) -> tuple[P
     return Point(start.line, 0), Point(end.line, end.column - width), ""
 
 
-def _between(lines: Sequence[str], start: Point, end: Point) -> str:
+def _text_between(lines: Sequence[str], start: Point, end: Point) -> str:
     if start.line == end.line:
         return lines[start.line][start.column : end.column]
     parts = (

@@ -1,4 +1,4 @@
-"""Remarks as an editor shows them: beside a line, with what was said and replied."""
+"""Review comments as diagnostics: a thread at its line."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,17 +10,17 @@ from herdbook.services.agents.editor_comments import PhaseThread
 
 SOURCE = "herdbook"
 INFORMATION = 3
-GONE = "the line it was made on was removed; this is the line that follows it"
-WAS_GONE = "made on a line that the change removes; this is the line that follows it"
+LINE_REMOVED = "the line it was made on was removed; this is the line that follows it"
+ON_REMOVED_LINE = "made on a line that the change removes; this is the line that follows it"
 
 
 def diagnostic(
-    remark: PhaseThread, mark: Mark, lines: Sequence[str], encoding: Encoding
+    comment: PhaseThread, mark: Mark, lines: Sequence[str], encoding: Encoding
 ) -> dict[str, Any]:
-    """A thread at its line, the first remark and its replies one below the other."""
-    first = remark.thread.first
-    said = [first, *remark.thread.replies]
-    message = "\n".join(f"{each.author}: {each.body}" for each in said)
+    """The diagnostic of a thread: its first comment and its replies, one per line."""
+    first = comment.thread.first
+    comments = [first, *comment.thread.replies]
+    message = "\n".join(f"{each.author}: {each.body}" for each in comments)
     note = _note(first, mark)
     return {
         "range": line_range(lines, mark.line, encoding),
@@ -28,18 +28,18 @@ def diagnostic(
         "source": SOURCE,
         "code": first.id,
         "message": f"{message}\n({note})" if note else message,
-        "data": {"comment": first.id, "phase": remark.phase.id, "resolved": first.resolved},
+        "data": {"comment": first.id, "phase": comment.phase.id, "resolved": first.resolved},
     }
 
 
 def _note(first: ReviewComment, mark: Mark) -> str:
     if not mark.removed:
         return ""
-    return WAS_GONE if first.line_type is LineType.REMOVED else GONE
+    return ON_REMOVED_LINE if first.line_type is LineType.REMOVED else LINE_REMOVED
 
 
 def line_range(lines: Sequence[str], line: int, encoding: Encoding) -> dict[str, Any]:
-    """A line from its first letter to its end; of one that is not there, its beginning."""
+    """The range of a line from its first letter to its end; an empty range for a missing line."""
     text = content(lines[line]) if line < len(lines) else ""
     indent = len(text) - len(text.lstrip())
     begin = indent if indent < len(text) else 0

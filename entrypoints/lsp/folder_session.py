@@ -1,53 +1,53 @@
-"""A worktree in an editor with all that is shown of it: remarks, who is at work, what changes."""
+"""A folder of an editor's window: its comments, its code lenses and its journal watcher."""
 
 from collections.abc import Callable
 
 from herdbook.entrypoints.lsp.buffers import Buffers
-from herdbook.entrypoints.lsp.journal_watcher import Changed, Follower
+from herdbook.entrypoints.lsp.editor_worktree import ContextFactory, EditorWorktree
+from herdbook.entrypoints.lsp.journal_watcher import JournalWatcher, OnChange
 from herdbook.entrypoints.lsp.lenses import Lenses
-from herdbook.entrypoints.lsp.workspace import Look, Workspace
 
 
-def _nothing() -> None:
-    """Leave all open: it is somebody else's."""
+def _close_nothing() -> None:
+    """Close nothing: the stores belong to the server."""
 
 
-class Room:
+class FolderSession:
     """One folder of an editor's window."""
 
     def __init__(
         self,
-        look: Look,
+        get_context: ContextFactory,
         buffers: Buffers,
-        late: Callable[[], None],
-        close: Callable[[], None] = _nothing,
+        on_late: Callable[[], None],
+        close: Callable[[], None] = _close_nothing,
     ) -> None:
-        self.workspace = Workspace(look, buffers)
-        self.lenses = Lenses(look, late)
+        self.worktree = EditorWorktree(get_context, buffers)
+        self.lenses = Lenses(get_context, on_late)
         self._close = close
-        self._follower: Follower | None = None
+        self._watcher: JournalWatcher | None = None
 
-    def follow(self, changed: Changed, said: Callable[[str], None]) -> None:
-        """Follow the journal from now on, in one thread however often this is called."""
+    def watch_journal(self, on_change: OnChange, warn: Callable[[str], None]) -> None:
+        """Watch the journal from now on; further calls do nothing."""
 
-        def news(*, remarks: bool, lenses: bool) -> None:
-            if remarks:
-                self.workspace.forget()
+        def forget_and_report(*, comments: bool, lenses: bool) -> None:
+            if comments:
+                self.worktree.forget()
             if lenses:
                 self.lenses.forget()
-            changed(remarks=remarks, lenses=lenses)
+            on_change(comments=comments, lenses=lenses)
 
-        if self._follower is None:
-            self._follower = Follower(self.workspace.look, news, said)
+        if self._watcher is None:
+            self._watcher = JournalWatcher(self.worktree.get_context, forget_and_report, warn)
 
     def forget(self) -> None:
-        """Ask the store and git again."""
-        self.workspace.forget()
+        """Ask the store and git again the next time."""
+        self.worktree.forget()
         self.lenses.forget()
 
     def close(self) -> None:
-        """End the threads, and close what was opened for this folder alone."""
-        if self._follower is not None:
-            self._follower.close()
+        """End the threads, and close the stores that were opened for this folder alone."""
+        if self._watcher is not None:
+            self._watcher.close()
         self.lenses.close()
         self._close()

@@ -1,4 +1,4 @@
-"""The journal, followed for an editor: it is told when something changes that it shows."""
+"""Watches the journal for an editor and reports changes of what the editor shows."""
 
 import threading
 import time
@@ -7,47 +7,49 @@ from typing import Protocol
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.lsp.workspace import Look
+from herdbook.entrypoints.lsp.editor_worktree import ContextFactory
 from herdbook.ports.engine.store import Store
 from herdbook.services.journal import watch
 
-REMARKED = frozenset({"review_comments", "phases", "initiatives", "agents"})
-"""The rows that decide which remarks are shown."""
-AT_WORK = frozenset({"agents", "tasks", "worktrees", "initiatives"})
-"""The rows that decide who is shown to be at a file."""
-SELDOM = 1.0
-"""Who is at work is told of again after so many seconds at the earliest."""
-MISSING, TROUBLED, ROUND = 0.5, 2.0, 60.0
-"""Seconds until a store that is missing, or in trouble, is looked for again, or one is reopened."""
+COMMENT_KINDS = frozenset({"review_comments", "phases", "initiatives", "agents"})
+"""The kinds of rows that decide which comments are shown."""
+LENS_KINDS = frozenset({"agents", "tasks", "worktrees", "initiatives"})
+"""The kinds of rows that decide which agents are shown at a file."""
+LENS_INTERVAL = 1.0
+"""The least time in seconds between two reports of changed code lenses."""
+MISSING_WAIT, ERROR_WAIT, REOPEN_AFTER = 0.5, 2.0, 60.0
+"""Seconds until a missing store, or one with an error, is tried again, or a store is reopened."""
 
 
-class Changed(Protocol):
-    """Is told what to show again."""
+class OnChange(Protocol):
+    """Called with what has to be shown again."""
 
-    def __call__(self, *, remarks: bool, lenses: bool) -> None:
-        """Show again the remarks, or who is at work, or both."""
+    def __call__(self, *, comments: bool, lenses: bool) -> None:
+        """Show the comments, the code lenses, or both again."""
 
 
-class Follower:
-    """A thread that follows the journal of a worktree's work store until it is closed.
+class JournalWatcher:
+    """A thread that watches the journal of a worktree's work store until it is closed.
 
-    Remarks are told of at once. Who is at work changes all the time where many are, and to find out
-    more takes git and the editor some work, so that is told of once in a while.
+    Changed comments are reported at once. Which agents work changes all the time if there are many,
+    and each report costs git and the editor some work, so reports of that have a least interval.
     """
 
-    def __init__(self, see: Look, changed: Changed, said: Callable[[str], None]) -> None:
-        self._see = see
-        self._changed = changed
-        self._said = said
-        self._trouble = ""
-        self._untold = False
-        self._told_at = -SELDOM
+    def __init__(
+        self, get_context: ContextFactory, on_change: OnChange, warn: Callable[[str], None]
+    ) -> None:
+        self._get_context = get_context
+        self._on_change = on_change
+        self._warn = warn
+        self._last_warning = ""
+        self._lenses_pending = False
+        self._lenses_sent_at = -LENS_INTERVAL
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="herdbook-journal", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Follow no longer."""
+        """Stop watching."""
         self._over.set()
         self._thread.join()
 
@@ -55,55 +57,57 @@ class Follower:
         last: int | None = None
         while not self._over.is_set():
             try:
-                last = self._round(last)
-                self._trouble = ""
+                last = self._watch_once(last)
+                self._last_warning = ""
             except HerdbookError as error:
-                self._tell(f"the journal cannot be followed for now: {error}")
-            except Exception as error:  # noqa: BLE001 - an editor outlives whatever it is
-                self._tell(f"the journal cannot be followed for now ({type(error).__name__})")
+                self._warn_and_wait(f"the journal cannot be followed for now: {error}")
+            except Exception as error:  # noqa: BLE001 - the editor goes on after any error
+                self._warn_and_wait(
+                    f"the journal cannot be followed for now ({type(error).__name__})"
+                )
 
-    def _round(self, last: int | None) -> int | None:
-        """Follow for a while; the number of the last entry, None where there is no store."""
-        here = self._see()
-        if not here.workspace.is_there(here.workspace.place(Area.WORK)):
-            self._over.wait(MISSING)
+    def _watch_once(self, last: int | None) -> int | None:
+        """Watch for a while; returns the number of the last entry, None if there is no store."""
+        here = self._get_context()
+        if not here.workspace.store_exists(here.workspace.locate(Area.WORK)):
+            self._over.wait(MISSING_WAIT)
             return None
-        space, ends = here.workspace.space(Area.WORK), time.monotonic() + ROUND
+        space, ends = here.workspace.space(Area.WORK), time.monotonic() + REOPEN_AFTER
         with here.open(Area.WORK) as store:
-            now = _last(store, space)
+            now = _last_seq(store, space)
             if now != last:
-                # What came before we looked, or is another store's, may be anything.
-                self._changed(remarks=True, lenses=True)
+                # Entries before the store was opened, or of another store, may be about anything.
+                self._on_change(comments=True, lenses=True)
             for entry in watch.follow_journal(
                 store,
                 space,
                 now,
                 stop=lambda: self._over.is_set() or time.monotonic() > ends,
-                sleep=self._rest,
+                sleep=self._send_pending,
             ):
                 now = entry.seq
-                self._untold = self._untold or entry.entity in AT_WORK
-                if entry.entity in REMARKED:
-                    self._changed(remarks=True, lenses=False)
+                self._lenses_pending = self._lenses_pending or entry.entity in LENS_KINDS
+                if entry.entity in COMMENT_KINDS:
+                    self._on_change(comments=True, lenses=False)
         return now
 
-    def _rest(self, seconds: float) -> None:
-        """Tell what was put off, and wait for more."""
+    def _send_pending(self, seconds: float) -> None:
+        """Send a postponed report if it is due, and wait for entries."""
         now = time.monotonic()
-        if self._untold and now - self._told_at >= SELDOM:
-            self._untold, self._told_at = False, now
-            self._changed(remarks=False, lenses=True)
+        if self._lenses_pending and now - self._lenses_sent_at >= LENS_INTERVAL:
+            self._lenses_pending, self._lenses_sent_at = False, now
+            self._on_change(comments=False, lenses=True)
         self._over.wait(seconds)
 
-    def _tell(self, sentence: str) -> None:
-        if sentence != self._trouble:
-            self._said(sentence)
-        self._trouble = sentence
-        self._over.wait(TROUBLED)
+    def _warn_and_wait(self, sentence: str) -> None:
+        if sentence != self._last_warning:
+            self._warn(sentence)
+        self._last_warning = sentence
+        self._over.wait(ERROR_WAIT)
 
 
-def _last(store: Store, space: str) -> int:
-    from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415 - with the store, when it is there
+def _last_seq(store: Store, space: str) -> int:
+    from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415 - only once there is a store
 
     last: int = read(store, space, lambda uow: uow.journal.last())
     return last

@@ -1,7 +1,7 @@
-"""Who changes a file: agents whose worktrees have it otherwise than where their branches began.
+"""Which agents change a file: those whose worktrees differ from where their branches began.
 
-Git is asked in a thread of its own. An editor that asks waits for it a moment; what takes longer is
-told as it was known, and the editor is asked to ask again.
+Git runs in a thread of its own. A request of the editor waits for it a moment; if it takes longer,
+the answer is what was known before, and the editor is asked to request the lenses again.
 """
 
 import os
@@ -9,199 +9,203 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
-from concurrent.futures import TimeoutError as TooLate
+from concurrent.futures import TimeoutError as GitTimeout
 from typing import Any, NamedTuple
 
 from herdbook.adapters.git import changes, folder_for_git, worktrees
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.lsp.workspace import Look
+from herdbook.entrypoints.lsp.editor_worktree import ContextFactory
 from herdbook.ports.world.git import GitWorktree
 from herdbook.services.agents import editor_comments
 from herdbook.services.agents.editor_comments import AgentAssignment
 
-WAITS = 1.0
-"""For so many seconds an editor waits for git."""
-SOON = 0.1
-"""For so many seconds git is waited for at the end."""
-FRESH = 2.0
-"""What git said is good for so many seconds."""
+GIT_TIMEOUT = 1.0
+"""Seconds that a request of the editor waits for git."""
+CLOSE_TIMEOUT = 0.1
+"""Seconds that `close` waits for git."""
+CACHE_SECONDS = 2.0
+"""Seconds for which an answer of git is used again."""
 MOST_DIFFS = 500
 LONGEST = 60
 TRUNKS = ("refs/remotes/origin/HEAD",)
-SHOW = "herdbook.agent"
+SHOW_AGENT = "herdbook.agent"
 _TOP = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
 
 
-class At(NamedTuple):
+class AgentChanges(NamedTuple):
     """An agent and the files that its worktree changes."""
 
-    hand: AgentAssignment
+    assignment: AgentAssignment
     paths: frozenset[str]
 
 
 class Lenses:
-    """Knows who changes which file of a repository, and looks again when it may be otherwise."""
+    """Finds which agents change which files of a repository, and caches the answer."""
 
-    def __init__(self, see: Look, late: Callable[[], None]) -> None:
-        self._see = see
-        self._late = late
+    def __init__(self, get_context: ContextFactory, on_late: Callable[[], None]) -> None:
+        self._get_context = get_context
+        self._on_late = on_late
         self._mutex = threading.Lock()
         self._pool = ThreadPoolExecutor(1, "herdbook-lenses")
-        self._looks: list[Future[list[At]]] = []
-        self._known: list[At] = []
+        self._loads: list[Future[list[AgentChanges]]] = []
+        self._known: list[AgentChanges] = []
         self._until = 0.0
         self._forgotten = self._begun = self._saves = 0
         self._over = False
         self._diffs: dict[tuple[str, str], frozenset[str]] = {}
-        self._unsaved: dict[str, tuple[float, frozenset[str]]] = {}
+        self._uncommitted: dict[str, tuple[float, frozenset[str]]] = {}
 
     def forget(self) -> None:
-        """Ask the store again the next time; what git said a moment ago is still good."""
+        """Ask the store again the next time; recent answers of git are still used."""
         with self._mutex:
             self._until = 0.0
             self._forgotten += 1
 
-    def saved(self, path: str) -> None:
-        """Ask git again the next time what is not committed where a file was saved."""
+    def note_save(self, path: str) -> None:
+        """Ask git again the next time for uncommitted changes of the worktree of a saved file."""
         with self._mutex:
-            for tree in list(self._unsaved):
+            for tree in list(self._uncommitted):
                 if path.startswith(f"{os.path.realpath(tree)}/"):
-                    del self._unsaved[tree]
+                    del self._uncommitted[tree]
             self._saves += 1
         self.forget()
 
-    def of(self, name: str, waits: float = WAITS) -> list[dict[str, Any]]:
-        """What stands above a file: a line for each agent that changes it."""
-        return [lens(each.hand) for each in self._all(waits) if name in each.paths]
+    def lenses_for(self, name: str, timeout: float = GIT_TIMEOUT) -> list[dict[str, Any]]:
+        """The code lenses of a file: one for each agent that changes it."""
+        return [code_lens(each.assignment) for each in self._changes(timeout) if name in each.paths]
 
     def close(self) -> None:
-        """End the thread, or let it end with the git that it waits for."""
+        """End the thread; one that waits for git ends when git does."""
         self._over = True
         with self._mutex:
-            looks = list(self._looks)
+            loads = list(self._loads)
         self._pool.shutdown(wait=False, cancel_futures=True)
-        if not wait(looks, SOON).not_done:
+        if not wait(loads, CLOSE_TIMEOUT).not_done:
             self._pool.shutdown()
 
-    def _all(self, waits: float) -> list[At]:
+    def _changes(self, timeout: float) -> list[AgentChanges]:
         with self._mutex:
             if time.monotonic() < self._until:
                 return self._known
-            self._looks = [each for each in self._looks if not each.done()]
-            if not self._looks or self._is_outdated(self._looks[-1]):
-                self._looks.append(self._pool.submit(self._look))
-            looking = self._looks[-1]
+            self._loads = [each for each in self._loads if not each.done()]
+            if not self._loads or self._is_outdated(self._loads[-1]):
+                self._loads.append(self._pool.submit(self._load))
+            load = self._loads[-1]
         try:
-            return looking.result(waits)
-        except CancelledError:  # this is closed, and nobody will look any more
+            return load.result(timeout)
+        except CancelledError:  # this is closed, and nothing is loaded any more
             return self._known
-        except TooLate:
-            looking.add_done_callback(lambda _: self._late())
+        except GitTimeout:
+            load.add_done_callback(lambda _: self._on_late())
             return self._known
 
-    def _is_outdated(self, looking: "Future[list[At]]") -> bool:
-        """Whether something has changed since a look was begun, which it may not have seen."""
-        return looking.running() and self._begun != self._forgotten
+    def _is_outdated(self, load: "Future[list[AgentChanges]]") -> bool:
+        """Whether something has changed since a load merge_base, which it may have missed."""
+        return load.running() and self._begun != self._forgotten
 
-    def _look(self) -> list[At]:
+    def _load(self) -> list[AgentChanges]:
         with self._mutex:
             forgotten = self._begun = self._forgotten
-        found = self._at_work(self._see())
+        found = self._find_changes(self._get_context())
         with self._mutex:
             self._known = found
             if forgotten == self._forgotten:
-                self._until = time.monotonic() + FRESH
+                self._until = time.monotonic() + CACHE_SECONDS
         return found
 
-    def _at_work(self, here: AppContext) -> list[At]:
-        hands = here.read(Area.WORK, editor_comments.agent_assignments)
-        if here.workspace.facts is None or not hands:
+    def _find_changes(self, here: AppContext) -> list[AgentChanges]:
+        assignments = here.read(Area.WORK, editor_comments.agent_assignments)
+        if here.workspace.facts is None or not assignments:
             return []
-        listed = [
+        usable = [
             each for each in worktrees.list_worktrees(here.workspace.facts) if each.prunable is None
         ]
-        known = [each for each in listed if each.worktree_id is not None]
+        known = [each for each in usable if each.worktree_id is not None]
         trees = {each.worktree_id: each for each in known if each.head and not each.is_bare}
-        trunk = _trunk(here, listed)
-        touched: dict[tuple[str, str | None], frozenset[str]] = {}
+        trunk = _trunk_commit(here, usable)
+        changed: dict[tuple[str, str | None], frozenset[str]] = {}
         found = []
-        for hand in hands:
-            tree = trees.get(hand.agent.worktree_id)
+        for assignment in assignments:
+            tree = trees.get(assignment.agent.worktree_id)
             if tree is None or self._over:
                 continue
-            base = _base(here, tree, hand) or trunk
-            if (tree.path, base) not in touched:
-                touched[tree.path, base] = self._changed(here.workspace.variables, tree, base)
-            found.append(At(hand, touched[tree.path, base]))
+            base = _base_commit(here, tree, assignment) or trunk
+            if (tree.path, base) not in changed:
+                changed[tree.path, base] = self._changed_paths(here.workspace.variables, tree, base)
+            found.append(AgentChanges(assignment, changed[tree.path, base]))
         return found
 
-    def _changed(
+    def _changed_paths(
         self, variables: Mapping[str, str], tree: GitWorktree, base: str | None
     ) -> frozenset[str]:
         head = tree.head or ""
         committed = self._diffs.get((base or "", head))
         if committed is None:
-            began = None if base is None else changes.merge_base(tree.path, base, head, variables)
-            told = (
-                None if began is None else changes.changed_paths(tree.path, began, head, variables)
+            merge_base = (
+                None if base is None else changes.merge_base(tree.path, base, head, variables)
             )
-            committed = told or frozenset()
+            paths = (
+                None
+                if merge_base is None
+                else changes.changed_paths(tree.path, merge_base, head, variables)
+            )
+            committed = paths or frozenset()
             if len(self._diffs) >= MOST_DIFFS:
                 self._diffs.clear()
             self._diffs[base or "", head] = committed
-        return committed | self._uncommitted(variables, tree)
+        return committed | self._uncommitted_paths(variables, tree)
 
-    def _uncommitted(self, variables: Mapping[str, str], tree: GitWorktree) -> frozenset[str]:
+    def _uncommitted_paths(self, variables: Mapping[str, str], tree: GitWorktree) -> frozenset[str]:
         with self._mutex:
             saves = self._saves
-            until, known = self._unsaved.get(tree.path, (0.0, frozenset()))
+            until, known = self._uncommitted.get(tree.path, (0.0, frozenset()))
         if time.monotonic() < until:
             return known
         found = changes.uncommitted_paths(tree.path, variables) or frozenset()
         with self._mutex:
-            # A save that came while git looked may be one that it has not seen.
+            # Git may have missed a save that came while it ran.
             if saves == self._saves:
-                self._unsaved[tree.path] = time.monotonic() + FRESH, found
+                self._uncommitted[tree.path] = time.monotonic() + CACHE_SECONDS, found
         return found
 
 
-def _base(here: AppContext, tree: GitWorktree, hand: AgentAssignment) -> str | None:
-    """The commit of the branch that the agent's initiative gathers its work on."""
-    branch = None if hand.initiative is None else hand.initiative.branch
+def _base_commit(here: AppContext, tree: GitWorktree, assignment: AgentAssignment) -> str | None:
+    """The commit of the branch of the agent's initiative; None if it has none or is on it."""
+    branch = None if assignment.initiative is None else assignment.initiative.branch
     if branch is None or branch == tree.branch:
         return None
     return changes.commit_of(tree.path, f"refs/heads/{branch}", here.workspace.variables)
 
 
-def _trunk(here: AppContext, listed: list[GitWorktree]) -> str | None:
-    """The commit that branches are compared with: the origin's, else the repository's own."""
+def _trunk_commit(here: AppContext, trees: list[GitWorktree]) -> str | None:
+    """The commit that branches are compared with: the HEAD of origin, else of the repository."""
     if here.workspace.facts is None:
         return None
     folder = folder_for_git(here.workspace.facts)
-    for name in (*TRUNKS, *(each.head for each in listed[:1] if each.head), "main-worktree/HEAD"):
+    for name in (*TRUNKS, *(each.head for each in trees[:1] if each.head), "main-worktree/HEAD"):
         commit = changes.commit_of(folder, name, here.workspace.variables)
         if commit is not None:
             return commit
     return None
 
 
-def lens(hand: AgentAssignment) -> dict[str, Any]:
-    """An agent above a file: its name, and what it is at."""
-    agent, tasks = hand.agent, hand.tasks
-    title = f"{agent.name}: {_told(tasks[0])}" if tasks else f"{agent.name} ({agent.status})"
+def code_lens(assignment: AgentAssignment) -> dict[str, Any]:
+    """The code lens of an agent: its name and its tasks."""
+    agent, tasks = assignment.agent, assignment.tasks
+    title = f"{agent.name}: {_task_label(tasks[0])}" if tasks else f"{agent.name} ({agent.status})"
     if len(tasks) > 1:
         title += f", +{len(tasks) - 1} more"
-    command = {"title": title, "command": SHOW, "arguments": [agent.id]}
+    command = {"title": title, "command": SHOW_AGENT, "arguments": [agent.id]}
     return {"range": _TOP, "command": command}
 
 
-def _told(task: Task) -> str:
-    return f"{short(task.name)} (task {task.id[:12]})"
+def _task_label(task: Task) -> str:
+    return f"{shorten(task.name)} (task {task.id[:12]})"
 
 
-def short(text: str, longest: int = LONGEST) -> str:
-    """A text on one line, cut where it is long."""
+def shorten(text: str, longest: int = LONGEST) -> str:
+    """A text on one line, cut if it is too long."""
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -1,7 +1,7 @@
-"""Which lines of a text stand in another one, found in time that hardly grows faster than they do.
+"""Matches the lines of two texts, in little more than linear time.
 
-The lines that both begin and end with are the same; so are those that each text has once, as far
-as they stand in one order; and so are the equal ones right before and behind any of these.
+These lines match: the common prefix and suffix of the texts; lines that occur once in each text,
+as far as they are in the same order; and equal lines right before and after any of these.
 """
 
 from bisect import bisect_left
@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 
-def alike(one: Sequence[object], other: Sequence[object]) -> int:
-    """With how many equal members both begin."""
+def common_prefix_length(one: Sequence[object], other: Sequence[object]) -> int:
+    """The length of the common prefix of two sequences."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2
@@ -21,16 +21,16 @@ def alike(one: Sequence[object], other: Sequence[object]) -> int:
     return low
 
 
-def matched(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
-    """For each line where it stands in the other text, None where it does not."""
+def match_lines(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
+    """The index of each old line in the new text; None for lines that are not in it."""
     found: list[int | None] = [None] * len(old)
-    low = alike(old, new)
-    high = alike(old[low:][::-1], new[low:][::-1])
+    low = common_prefix_length(old, new)
+    high = common_prefix_length(old[low:][::-1], new[low:][::-1])
     found[:low] = range(low)
     found[len(old) - high :] = range(len(new) - high, len(new))
     _mark_unique(old, new, found, (low, high))
-    _spread(old, new, found, 1)
-    _spread(old, new, found, -1)
+    _extend_matches(old, new, found, 1)
+    _extend_matches(old, new, found, -1)
     return found
 
 
@@ -46,12 +46,12 @@ def _mark_unique(
         for index, line in enumerate(inner_old, low)
         if often[0][line] == 1 and line in places
     ]
-    for index, place in _rising(pairs):
+    for index, place in _longest_increasing(pairs):
         found[index] = place
 
 
-def _rising(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """As many pairs as can stand in one order; the first numbers rise already."""
+def _longest_increasing(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest subsequence of pairs whose second numbers rise; the first ones rise already."""
     ends: list[int] = []
     chains: list[tuple[tuple[int, int], int | None]] = []
     at_end: list[int] = []
@@ -68,7 +68,9 @@ def _rising(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return chosen[::-1]
 
 
-def _spread(old: Sequence[str], new: Sequence[str], found: list[int | None], step: int) -> None:
+def _extend_matches(
+    old: Sequence[str], new: Sequence[str], found: list[int | None], step: int
+) -> None:
     taken = set(found)
     for index in range(len(old))[::step]:
         before = found[index - step] if 0 <= index - step < len(old) else None

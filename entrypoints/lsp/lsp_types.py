@@ -1,4 +1,4 @@
-"""What editors send, taken apart: fields that must be there, paths that URIs stand for."""
+"""Reads values from messages of editors, and converts between URIs and paths."""
 
 import os
 from typing import Any
@@ -8,7 +8,7 @@ from herdbook.domain.errors import InvalidValue
 
 
 def field(params: Any, *names: str) -> Any:
-    """A value inside objects; InvalidValue where there is none."""
+    """A value inside nested objects; InvalidValue if it is missing."""
     value = params
     for name in names:
         if not isinstance(value, dict) or name not in value:
@@ -18,7 +18,7 @@ def field(params: Any, *names: str) -> Any:
 
 
 def text(params: Any, *names: str) -> str:
-    """A text inside objects."""
+    """A string inside nested objects; InvalidValue if it is missing or of another type."""
     value = field(params, *names)
     if not isinstance(value, str):
         raise InvalidValue(".".join(names), "must be a text")
@@ -26,23 +26,23 @@ def text(params: Any, *names: str) -> str:
 
 
 def number(params: Any, *names: str) -> int:
-    """A whole number inside objects."""
+    """An integer inside nested objects; InvalidValue if it is missing or of another type."""
     value = field(params, *names)
     if type(value) is not int:
         raise InvalidValue(".".join(names), "must be a whole number")
     return value
 
 
-def listed(params: Any, *names: str) -> list[Any]:
-    """An array inside objects."""
+def array(params: Any, *names: str) -> list[Any]:
+    """An array inside nested objects; InvalidValue if it is missing or of another type."""
     value = field(params, *names)
     if not isinstance(value, list):
         raise InvalidValue(".".join(names), "must be an array")
     return value
 
 
-def offered(params: Any, *names: str) -> Any:
-    """A value inside objects, None where there is none."""
+def optional(params: Any, *names: str) -> Any:
+    """A value inside nested objects; None if it is missing."""
     value = params
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
@@ -50,7 +50,7 @@ def offered(params: Any, *names: str) -> Any:
 
 
 def path_of(uri: str) -> str | None:
-    """The path that a URI stands for; None for what is no file of this machine."""
+    """The path of a file URI; None if it is not a file of this machine."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -62,5 +62,5 @@ def path_of(uri: str) -> str | None:
 
 
 def uri_of(path: str) -> str:
-    """The URI of a path, whatever bytes it is made of."""
+    """The URI of a path; any bytes are possible."""
     return f"file://{quote_from_bytes(os.fsencode(path))}"

@@ -1,7 +1,7 @@
-"""Lines of a text and places in them, as editors count them.
+"""Lines of a text and positions in them, as editors count them.
 
-Editors end a line at a line feed, a carriage return or both. They count the places in a line in
-units of an encoding that they agree on. Here a place is a line and so many characters of it.
+Editors end a line at a line feed, a carriage return or both. They count the positions in a line in
+units of an agreed encoding. Here a position is a line and a number of characters.
 """
 
 import re
@@ -15,7 +15,7 @@ _TWO_BYTES, _THREE_BYTES, _FOUR_BYTES = 0x80, 0x800, 0x10000
 
 
 class Encoding(StrEnum):
-    """How an editor counts the places in a line."""
+    """The encoding in whose units an editor counts the positions in a line."""
 
     UTF8 = "utf-8"
     UTF16 = "utf-16"
@@ -23,35 +23,35 @@ class Encoding(StrEnum):
 
 
 class Point(NamedTuple):
-    """A place between two characters: a line and a column, both counted from 0, in characters."""
+    """A position between two characters: a line and a column, from 0, in characters."""
 
     line: int
     column: int
 
 
-def split(text: str) -> list[str]:
-    """The lines of a text with what ends them; the last one has no end, and may be empty."""
+def split_lines(text: str) -> list[str]:
+    """The lines of a text with their line ends; the last one has none, and may be empty."""
     lines = _LINE.findall(text)
     lines.append(text[sum(map(len, lines)) :])
     return lines
 
 
 def content(line: str) -> str:
-    """A line without what ends it."""
+    """A line without its line end."""
     return line.rstrip("\r\n")
 
 
 def units(text: str, encoding: Encoding) -> int:
-    """How long a text is in an encoding; half a surrogate pair counts as what it would take."""
+    """The length of a text in units of an encoding; a lone surrogate counts as if encoded."""
     if encoding is Encoding.UTF32 or text.isascii():
         return len(text)
     return sum(_size(character, encoding) for character in text)
 
 
 def point(lines: Sequence[str], line: int, character: int, encoding: Encoding) -> Point:
-    """The place an editor means; what lies behind the end of a line or of the text is that end.
+    """The position an editor means; one after the end of a line or of the text is that end.
 
-    A place inside a character is the one before it.
+    A position inside a character is the one before the character.
     """
     if line < 0 or character < 0:
         return Point(max(line, 0), 0) if line < len(lines) else _end(lines)
@@ -64,12 +64,12 @@ def point(lines: Sequence[str], line: int, character: int, encoding: Encoding) -
     return Point(line, sum(1 for reached in sizes if reached <= character))
 
 
-def numbered(lines: Sequence[str], number: int) -> int:
-    """Where the line with a number stands, as git counts: from 1, by line feeds alone.
+def line_index(lines: Sequence[str], number: int) -> int:
+    """The index of the line with a number, as git counts: from 1, by line feeds alone.
 
-    Behind the last line it is the last one.
+    A number after the last line gives the last line.
     """
-    # A text that ends with a line feed has an empty line behind it, which git does not count.
+    # A text that ends with a line feed has an empty line after it, which git does not count.
     last = len(lines) - 2 if len(lines) > 1 and not lines[-1] else len(lines) - 1
     left = number - 1
     for index in range(last):

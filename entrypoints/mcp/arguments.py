@@ -13,7 +13,7 @@ from herdbook.entrypoints.operations.parameter_converter import MCP, convert_all
 
 
 def values_of(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Every parameter of the operation by the table's name: what was given, else its default.
+    """All parameters of the operation by the table's names: the given value, else the default.
 
     Raises InvalidValue with the name that the model used.
     """

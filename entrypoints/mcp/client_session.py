@@ -1,4 +1,4 @@
-"""Who is at the other end of the pipe, and where it works."""
+"""The client at the other end of the pipe: which agent it is, and the folder it works in."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,26 +14,26 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents import agent_lifecycle, introduction
 
 _SESSIONS = (SESSION, "CLAUDE_CODE_SESSION_ID")
-"""Where the name of a session may stand, the surest first."""
+"""The variables that may name the session, the most reliable first."""
 
 _PROVIDERS = ("claude", "codex", "opencode", "cursor", "gemini")
-"""What the programs of agents are known by, here as in what their hooks tell."""
+"""The names of providers, here as in the events of their hooks."""
 _GONE = (AgentStatus.STOPPED, AgentStatus.CRASHED)
 
 
-class Caller:
+class ClientSession:
     """One client, from the first message to the last.
 
-    It works in the folder that it was started in, unless its roots say otherwise (`stand_at`). It
-    is the agent that the environment names or that it introduced itself as; nobody is taken for an
-    agent because that one happens to be alone in the worktree.
+    It works in the folder that it was started in, unless its roots name another (`set_roots`). It
+    is the agent that the environment names or that it introduced itself as. It is never taken for
+    an agent because that agent is the only one in the worktree.
     """
 
     def __init__(self, context: AppContext, warn: Callable[[str], None]) -> None:
         workspace = context.workspace
         self.folder = workspace.folder
-        # Whoever said -C has said where it is.
-        self._is_fixed = self.is_placed = workspace.folder != Path()
+        # With -C the folder is known from the start.
+        self._is_fixed = self.has_folder = workspace.folder != Path()
         self.names: list[str] = []
         self.program = ""
         self._start = workspace
@@ -44,13 +44,13 @@ class Caller:
         self.session = next((each for each in named if each), f"mcp_{random_id()}")
 
     @property
-    def pinned(self) -> str | None:
-        """The agent that the environment says it is."""
+    def environment_name(self) -> str | None:
+        """The name of the agent in the environment."""
         return self._start.variables.get(AGENT) or None
 
     def here(self, name: str | None = None) -> AppContext:
         """The context of one call, by the agent of that name; its stores stay open."""
-        return self._server.call(name or self.known, self.session)
+        return self._server.call(name or self.agent_name, self.session)
 
     def _server_at(self, folder: Path) -> ServerContext:
         start = self._start
@@ -64,22 +64,22 @@ class Caller:
 
     @property
     def provider(self) -> str | None:
-        """Whose agent it is, as far as the name of its program tells."""
+        """The provider of the agent, from the name of the client's program; None if unknown."""
         return next((each for each in _PROVIDERS if each in self.program.lower()), None)
 
     @property
-    def known(self) -> str | None:
-        """The name it goes by, as far as that was said."""
-        return self.pinned or (self.names[-1] if self.names else None)
+    def agent_name(self) -> str | None:
+        """The name of the agent: from the environment, else from the last introduction."""
+        return self.environment_name or (self.names[-1] if self.names else None)
 
-    def agent(self) -> str:
-        """The name of the agent it is; InvalidValue says how to become one."""
-        found: Agent | None = self.here().read(Area.WORK, self._found)
+    def require_agent(self) -> str:
+        """The name of the agent, which must be at work; else InvalidValue says what to do."""
+        found: Agent | None = self.here().read(Area.WORK, self._find_agent)
         if found is not None and found.status not in _GONE:
             return found.name
-        if self.pinned:
+        if self.environment_name:
             reason = (
-                f"{AGENT} says that you are {self.pinned!r}, who is not at work here; "
+                f"{AGENT} says that you are {self.environment_name!r}, who is not at work here; "
                 "call introduce without a name, then do this again"
             )
         elif found is not None:
@@ -88,32 +88,39 @@ class Caller:
             reason = "it is not known who you are; call introduce, then do this again"
         raise InvalidValue("agent", reason)
 
-    def _found(self, uow: UnitOfWork) -> Agent | None:
-        return agent_lifecycle.find_acting_agent(uow, self.known, self.session)
+    def _find_agent(self, uow: UnitOfWork) -> Agent | None:
+        return agent_lifecycle.find_acting_agent(uow, self.agent_name, self.session)
 
-    def new_name(self, given: str | None) -> str:
-        """The name to introduce it by: the one that counts, or one that nobody has."""
-        if self.pinned and given not in (None, self.pinned):
-            raise InvalidValue("name", f"{AGENT} says that you are {self.pinned!r}; leave it out")
-        name = given or self.pinned
+    def choose_name(self, given: str | None) -> str:
+        """The name to introduce the agent by: given, from the environment, known, or a free one.
+
+        Raises InvalidValue if the environment names another agent.
+        """
+        if self.environment_name and given not in (None, self.environment_name):
+            raise InvalidValue(
+                "name", f"{AGENT} says that you are {self.environment_name!r}; leave it out"
+            )
+        name = given or self.environment_name
         if name is None:
-            name = self.here().read(Area.WORK, introduction.free_name, self.known, self.session)
+            name = self.here().read(
+                Area.WORK, introduction.free_name, self.agent_name, self.session
+            )
         return name
 
-    def stand_at(self, uris: list[str]) -> None:
-        """Work in the first of these roots that is a folder here; else where it was started."""
+    def set_roots(self, uris: list[str]) -> None:
+        """Work in the first root that is a folder of this machine, else in the start folder."""
         folders = (folder_of(uri) for uri in uris)
         self.folder = next((each for each in folders if each), self._start.folder)
         self._server = self._server_at(self.folder)
-        self.is_placed = True
+        self.has_folder = True
 
-    def roots_changed(self) -> None:
-        """Let its place be asked for again."""
-        self.is_placed = self._is_fixed
+    def forget_roots(self) -> None:
+        """Ask for the roots again before the next call, unless the folder was given by -C."""
+        self.has_folder = self._is_fixed
 
 
 def folder_of(uri: str) -> Path | None:
-    """The folder of this machine that a root names; None if it names none."""
+    """The folder of this machine that a root's URI names; None if it names none."""
     try:
         parts = urlsplit(uri)
         path = Path(unquote(parts.path, errors="surrogateescape"))

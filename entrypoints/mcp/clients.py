@@ -67,7 +67,7 @@ def _settings_file(
             return SettingsFile(root / ".cursor" / "mcp.json", private=False)
         case "cursor", True:
             return SettingsFile(home / ".cursor" / "mcp.json", private=True)
-    raise InvalidValue("target", f"{target!r} is none of claude-code, codex, cursor")
+    raise InvalidValue("target", f"{target!r} is not one of claude-code, codex, cursor")
 
 
 def install(target: str, there: SettingsFile) -> ChangePlan:

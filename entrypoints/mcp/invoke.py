@@ -1,4 +1,4 @@
-"""A tool, done: as the agent that calls, in the folder it works in, unless it is halted."""
+"""Calls the operation of a tool: as the client's agent, in its folder, unless it is halted."""
 
 import os
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp.arguments import values_of
-from herdbook.entrypoints.mcp.client_session import Caller
-from herdbook.entrypoints.mcp.schemas import shaped
+from herdbook.entrypoints.mcp.client_session import ClientSession
+from herdbook.entrypoints.mcp.schemas import to_output
 from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.operations.agents import handlers as crew_commands
 from herdbook.entrypoints.operations.model import code_of, parameters_of
@@ -21,36 +21,38 @@ from herdbook.services.agents import agent_lifecycle
 from herdbook.services.agents.halts import note_if_unknown
 
 LONGEST_WAIT = timedelta(minutes=10)
-"""Longer than any client waits for a tool."""
+"""The longest wait of a tool; longer than any client waits."""
 _CHECK_HALTS = frozenset({"claim"})
-"""The tools whose use cases refuse a halted agent themselves; for all others it is done here."""
+"""The tools whose use cases refuse a halted agent themselves; `call` does it for all others."""
 
 
-def call(tool: Tool, caller: Caller, given: Mapping[str, Any], gone: Event) -> dict[str, Any]:
-    """Do what a tool is for; its answer as its schema says.
+def call(
+    tool: Tool, client: ClientSession, given: Mapping[str, Any], gone: Event
+) -> dict[str, Any]:
+    """Call a tool; returns its answer in the form of its output schema.
 
-    Once `gone` is set, nobody waits for the answer any more.
+    `gone` is set when nobody waits for the answer any more; a wait then ends.
     """
     values = values_of(tool, given)
     if tool.name == "introduce":
-        if "provider" not in given and caller.provider:
-            values["provider"] = caller.provider
-        return _introduced(tool, caller, values)
-    name = caller.agent() if tool.personal else None
-    here = caller.here(name)
-    here.identity.is_found = name is not None
-    if name is not None and not tool.reads and tool.name not in _CHECK_HALTS:
+        if "provider" not in given and client.provider:
+            values["provider"] = client.provider
+        return _introduce(tool, client, values)
+    name = client.require_agent() if tool.needs_agent else None
+    here = client.here(name)
+    here.identity.is_verified = name is not None
+    if name is not None and not tool.read_only and tool.name not in _CHECK_HALTS:
         here.note = note_if_unknown(here.halts(), name)
-    if tool.acts:
-        values[tool.acts] = name
+    if tool.agent_parameter:
+        values[tool.agent_parameter] = name
     wait = values.get("wait")
     if wait is not None and wait > LONGEST_WAIT:
         raise InvalidValue("wait", "is at most 10m; call again to wait for longer")
-    here.enough, here.pause = gone.is_set, gone.wait
-    return shaped(tool, _done(tool, here, values))
+    here.should_stop, here.pause = gone.is_set, gone.wait
+    return to_output(tool, _call_handler(tool, here, values))
 
 
-def _done(tool: Tool, here: AppContext, values: Mapping[str, Any]) -> Any:
+def _call_handler(tool: Tool, here: AppContext, values: Mapping[str, Any]) -> Any:
     return code_of(operation_of(tool).code)(here, **_arguments(tool, values))
 
 
@@ -59,25 +61,25 @@ def _arguments(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any]:
     return arguments_of(operation, parameters_of(operation), values)
 
 
-def _introduced(tool: Tool, caller: Caller, values: dict[str, Any]) -> dict[str, Any]:
-    """Register the agent, and remember by which name."""
-    name = caller.new_name(values["name"])
-    # Its process is this one: it ends when the client does.
-    values |= {"name": name, "session": caller.session, "pid": os.getpid()}
-    agent = crew_commands.introduce(caller.here(name), **_arguments(tool, values))
-    caller.names = [*(each for each in caller.names if each != name), name]
-    return shaped(tool, agent)
+def _introduce(tool: Tool, client: ClientSession, values: dict[str, Any]) -> dict[str, Any]:
+    """Register the agent, and remember its name."""
+    name = client.choose_name(values["name"])
+    # The agent's process is this one: it ends when the client does.
+    values |= {"name": name, "session": client.session, "pid": os.getpid()}
+    agent = crew_commands.introduce(client.here(name), **_arguments(tool, values))
+    client.names = [*(each for each in client.names if each != name), name]
+    return to_output(tool, agent)
 
 
-def farewell(caller: Caller) -> None:
-    """Write down that the agents which introduced themselves have ended.
+def stop_agents(client: ClientSession) -> None:
+    """Record that the agents which introduced themselves have ended.
 
-    One that the environment named is somebody else's to stop.
+    An agent that the environment names was registered by another program, which stops it.
     """
-    here = caller.here()
-    for name in caller.names:
-        if name != caller.pinned:
-            here.run(Area.WORK, _stop, name, caller.session)
+    here = client.here()
+    for name in client.names:
+        if name != client.environment_name:
+            here.run(Area.WORK, _stop, name, client.session)
 
 
 def _stop(uow: UnitOfWork, name: str, session: str) -> None:

@@ -1,22 +1,22 @@
-"""What a client may read as a document: the board, and one task."""
+"""The resources that a client may read: the board, and one task."""
 
 from typing import Any
 
-from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.mcp.client_session import ClientSession
 from herdbook.entrypoints.operations.board import handlers as boards
 from herdbook.entrypoints.operations.crud import handlers as crud_handlers
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import dependencies
 
 
-def board(caller: Caller) -> Any:
-    """The plan by state, and who holds what."""
-    return boards.board(caller.here(), initiative=None, watch=False)
+def board(client: ClientSession) -> Any:
+    """The plan by state, with the agents that hold tasks."""
+    return boards.board(client.here(), initiative=None, watch=False)
 
 
-def task(caller: Caller, named: str) -> dict[str, Any]:
-    """One task, by its id or the beginning of it, with what it waits for."""
-    here = caller.here()
+def task(client: ClientSession, named: str) -> dict[str, Any]:
+    """One task, by its id or a prefix of it, with its dependencies."""
+    here = client.here()
     row = crud_handlers.show(here, id=named, entity="tasks")
 
     def question(uow: UnitOfWork) -> Any:

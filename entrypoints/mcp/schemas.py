@@ -14,17 +14,17 @@ from herdbook.entrypoints.operations.model import Parameter
 from herdbook.entrypoints.operations.wire_converter import unstructure
 
 DURATION: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]?\s*$"}
-"""How a model writes a length of time; with a bare number it would have to guess the unit."""
+"""A duration as a model writes it; with a number alone it would have to guess the unit."""
 
 
 def input_schema(tool: Tool) -> Schema:
-    """The arguments of a tool."""
+    """The schema of a tool's arguments."""
     shown = tool_parameters(tool)
     required = [name for name, (each, row) in shown.items() if each.required or row.required]
     return {
         "type": "object",
         "properties": {
-            name: {**_parameter(row), "description": each.help}
+            name: {**_argument_schema(row), "description": each.help}
             for name, (each, row) in shown.items()
         },
         "additionalProperties": False,
@@ -32,18 +32,18 @@ def input_schema(tool: Tool) -> Schema:
     }
 
 
-def _parameter(row: Parameter) -> Schema:
+def _argument_schema(row: Parameter) -> Schema:
     schema = parameter_schema(row)
     return {**schema, **DURATION} if row.kind == "duration" else schema
 
 
 def output_schema(tool: Tool) -> Schema:
-    """The answer of a tool."""
+    """The schema of a tool's answer."""
     answer = answer_schema(operation_of(tool), whole_row_schema)
-    return object_schema({tool.under: answer}) if tool.under else answer
+    return object_schema({tool.answer_key: answer}) if tool.answer_key else answer
 
 
-def shaped(tool: Tool, answer: Any) -> dict[str, Any]:
+def to_output(tool: Tool, answer: Any) -> dict[str, Any]:
     """An answer as JSON data that fits the output schema."""
-    whole: dict[str, Any] = unstructure({tool.under: answer} if tool.under else answer)
-    return whole
+    data: dict[str, Any] = unstructure({tool.answer_key: answer} if tool.answer_key else answer)
+    return data

@@ -1,6 +1,6 @@
-"""The server: twenty tools and two resources over standard input and output, with the official SDK.
+"""The MCP server: twenty tools and two resources over standard input and output.
 
-Only the command that serves may import this: the SDK takes a second.
+It uses the official SDK, whose import takes a second: only the command that serves imports this.
 """
 
 import json
@@ -20,7 +20,7 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from herdbook.domain.errors import HerdbookError, NotFound
-from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.mcp.client_session import ClientSession
 from herdbook.entrypoints.mcp.invoke import call
 from herdbook.entrypoints.mcp.resources import board, task
 from herdbook.entrypoints.mcp.roots import Roots
@@ -46,21 +46,21 @@ class _Tool(SdkTool):
         return await self.fn(arguments)
 
 
-def create_server(caller: Caller, version: str) -> MCPServer[Any]:
+def create_server(client: ClientSession, version: str) -> MCPServer[Any]:
     """A server for one client."""
-    made: MCPServer[Any] = MCPServer(
+    server: MCPServer[Any] = MCPServer(
         "herdbook",
         title="Herdbook",
         instructions=INSTRUCTIONS,
         version=version,
-        tools=[_sdk_tool(each, caller) for each in TOOLS],
-        resources=[_board(caller)],
-        middleware=[Roots(caller)],
+        tools=[_sdk_tool(each, client) for each in TOOLS],
+        resources=[_board(client)],
+        middleware=[Roots(client)],
         subscriptions=False,
         log_level="ERROR",
     )
 
-    @made.resource(
+    @server.resource(
         "herdbook://task/{id}",
         name="task",
         title="A task",
@@ -68,12 +68,12 @@ def create_server(caller: Caller, version: str) -> MCPServer[Any]:
         mime_type=_JSON,
     )
     async def read(id: str) -> str:  # noqa: A002 - the name in the address
-        return await _read(partial(task, caller, id))
+        return await _read(partial(task, client, id))
 
-    return made
+    return server
 
 
-def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
+def _sdk_tool(tool: Tool, client: ClientSession) -> SdkTool:
     waiting = anyio.CapacityLimiter(MOST_WAITING) if tool.waits else None
 
     async def run(arguments: dict[str, Any]) -> CallToolResult:
@@ -81,7 +81,7 @@ def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
         try:
             return _result(
                 await to_thread.run_sync(
-                    partial(call, tool, caller, arguments, gone),
+                    partial(call, tool, client, arguments, gone),
                     # A write is finished even if the client has cancelled the call.
                     abandon_on_cancel=tool.waits,
                     limiter=waiting,
@@ -91,8 +91,8 @@ def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
             return _error_result(describe_for_agent(error, tool.name), describe_error(error))
         except Exception as error:  # noqa: BLE001 - one defect must not end the session
             _log.exception("%s failed", tool.name)
-            said = describe_defect(error)
-            return _error_result(said, {"type": type(error).__name__, "message": said})
+            message = describe_defect(error)
+            return _error_result(message, {"type": type(error).__name__, "message": message})
         finally:
             gone.set()
 
@@ -107,9 +107,9 @@ def _sdk_tool(tool: Tool, caller: Caller) -> SdkTool:
         context_kwarg=None,
         annotations=ToolAnnotations(
             title=tool.title,
-            read_only_hint=tool.reads,
+            read_only_hint=tool.read_only,
             destructive_hint=False,
-            idempotent_hint=tool.reads or tool.repeatable,
+            idempotent_hint=tool.read_only or tool.repeatable,
             open_world_hint=False,
         ),
     )
@@ -122,26 +122,26 @@ def _result(answer: dict[str, Any]) -> CallToolResult:
     )
 
 
-def _error_result(said: str, data: dict[str, Any]) -> CallToolResult:
-    # Not as structured content: clients hold that against the schema of what went well.
+def _error_result(message: str, data: dict[str, Any]) -> CallToolResult:
+    # Not as structured content: clients validate that by the schema of successful answers.
     return CallToolResult(
-        content=[TextContent(type="text", text=said)],
+        content=[TextContent(type="text", text=message)],
         is_error=True,
         _meta={ERROR: json.loads(json.dumps(data, default=str))},
     )
 
 
 def describe_defect(error: Exception) -> str:
-    """What a model is told of a defect: not where it was, but that nothing is known to be lost."""
+    """The message to a model about a defect: without its place, and with what to do next."""
     return (
-        f"this should not have happened ({type(error).__name__}). Nothing is known to be lost; "
-        "tell the person, and look with status before you do it again."
+        f"internal error ({type(error).__name__}). Your data was not changed by it, as far as is "
+        "known; tell the person, and look with status before you do it again."
     )
 
 
-def _board(caller: Caller) -> FunctionResource:
+def _board(client: ClientSession) -> FunctionResource:
     async def read() -> str:
-        return await _read(partial(board, caller))
+        return await _read(partial(board, client))
 
     return FunctionResource(
         uri="herdbook://board",

@@ -27,9 +27,10 @@ class ToolParameter(NamedTuple):
 class Tool(NamedTuple):
     """One tool: its operation, and for the model when to use it and what it gives.
 
-    An answer that is no object is given `under` a name. A tool that only `reads` needs no agent
-    unless it is `personal`. The name of the acting agent is filled into the parameter `acts`. A
-    `repeatable` tool changes nothing when called twice.
+    An answer that is no object is wrapped in one under `answer_key`. A `read_only` tool changes
+    nothing. A tool that `needs_agent` is refused until the client is an agent. The name of the
+    acting agent is filled into the `agent_parameter`. A `repeatable` tool changes nothing when
+    called twice.
     """
 
     name: str
@@ -37,10 +38,10 @@ class Tool(NamedTuple):
     title: str
     description: str
     parameters: tuple[ToolParameter, ...]
-    under: str = ""
-    reads: bool = False
-    personal: bool = True
-    acts: str = ""
+    answer_key: str = ""
+    read_only: bool = False
+    needs_agent: bool = True
+    agent_parameter: str = ""
     repeatable: bool = False
 
     @property
@@ -56,5 +57,5 @@ def operation_of(tool: Tool) -> Operation:
 
 def tool_parameters(tool: Tool) -> dict[str, tuple[ToolParameter, Parameter]]:
     """The parameters of a tool by their names for the model, each with its row of the table."""
-    listed = {each.name: each for each in parameters_of(operation_of(tool))}
-    return {each.name: (each, listed[each.parameter]) for each in tool.parameters}
+    rows = {each.name: each for each in parameters_of(operation_of(tool))}
+    return {each.name: (each, rows[each.parameter]) for each in tool.parameters}

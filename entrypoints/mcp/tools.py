@@ -1,7 +1,7 @@
 """The tools a coding agent gets: chosen from the table, described for a model.
 
-Twenty at most. A model chooses the better the fewer there are, and every description costs it room
-in each conversation.
+Twenty at most. A model chooses better among fewer tools, and every description takes up context in
+each conversation.
 """
 
 from herdbook.entrypoints.mcp.tool import Tool, ToolParameter
@@ -20,7 +20,7 @@ TOOLS: tuple[Tool, ...] = (
         "Introduce yourself",
         "Say who you are, once, before anything that writes. Leave `name` out to get a new name, "
         "or to be the agent this session already is; give the name you had to come back as the "
-        "same agent. From then on you act as that agent: your claims, answers and remarks carry "
+        "same agent. From then on you act as that agent: your claims, answers and comments carry "
         "its name. Next: ready or claim.",
         (
             ToolParameter("name", "your name, such as brisk-otter; left out, one is made up"),
@@ -41,9 +41,9 @@ TOOLS: tuple[Tool, ...] = (
         "what there is; it gives you nothing to hold. Next: claim, which gives you the first of "
         "them.",
         (ToolParameter("limit", "at most so many"), _INITIATIVE, _PHASE),
-        under="tasks",
-        reads=True,
-        personal=False,
+        answer_key="tasks",
+        read_only=True,
+        needs_agent=False,
     ),
     Tool(
         "claim",
@@ -105,8 +105,8 @@ TOOLS: tuple[Tool, ...] = (
         "Look at a task",
         "Read all of one task: its description, its status, who has it and what came of it.",
         (ToolParameter("id", "its id, or the beginning of it", alias="task"),),
-        reads=True,
-        personal=False,
+        read_only=True,
+        needs_agent=False,
     ),
     Tool(
         "note",
@@ -120,7 +120,7 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("outcome", "how it went: what works, what does not"),
             ToolParameter("decisions", "what you decided, and why"),
         ),
-        acts="agent",
+        agent_parameter="agent",
     ),
     Tool(
         "recall",
@@ -132,8 +132,8 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("text", "the task, in some words"),
             ToolParameter("limit", "at most so many of each"),
         ),
-        reads=True,
-        personal=False,
+        read_only=True,
+        needs_agent=False,
     ),
     Tool(
         "ask",
@@ -148,7 +148,7 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("task", "the id of the task it is about"),
             ToolParameter("wait", _WAIT),
         ),
-        acts="agent",
+        agent_parameter="agent",
     ),
     Tool(
         "listen",
@@ -157,9 +157,9 @@ TOOLS: tuple[Tool, ...] = (
         "Get the oldest question that another agent asked you and that you have not answered; null "
         "if there is none. Call it now and then while you work. Next: answer.",
         (ToolParameter("wait", _WAIT),),
-        under="question",
-        reads=True,
-        acts="agent",
+        answer_key="question",
+        read_only=True,
+        agent_parameter="agent",
     ),
     Tool(
         "answer",
@@ -189,7 +189,7 @@ TOOLS: tuple[Tool, ...] = (
             ),
             ToolParameter("requires_response", "you need an answer"),
         ),
-        acts="sender_id",
+        agent_parameter="sender_id",
     ),
     Tool(
         "inbox",
@@ -198,9 +198,9 @@ TOOLS: tuple[Tool, ...] = (
         "List the messages to you that you have not answered, oldest first. Look here when you "
         "begin, and after you asked the person something. Next: message with `in_reply_to`.",
         (ToolParameter("limit", "at most so many"),),
-        under="messages",
-        reads=True,
-        acts="agent_id",
+        answer_key="messages",
+        read_only=True,
+        agent_parameter="agent_id",
     ),
     Tool(
         "propose",
@@ -221,13 +221,13 @@ TOOLS: tuple[Tool, ...] = (
                 "content", "the whole text: what is to be done, and how to see that it is"
             ),
         ),
-        acts="agent",
+        agent_parameter="agent",
     ),
     Tool(
         "review",
         "review.threads",
-        "Read remarks on the code",
-        "List the remarks of reviewers on the changes of a phase, each with its replies, oldest "
+        "Read comments on the code",
+        "List the comments of reviewers on the changes of a phase, each with its replies, oldest "
         "first. Use it when you work on a phase that was reviewed. Next: change the code, then "
         "resolve.",
         (
@@ -238,15 +238,15 @@ TOOLS: tuple[Tool, ...] = (
                 "resolved", "true: only what is dealt with; false: only what is left to do"
             ),
         ),
-        under="threads",
-        reads=True,
-        personal=False,
+        answer_key="threads",
+        read_only=True,
+        needs_agent=False,
     ),
     Tool(
         "comment",
         "review.add",
-        "Remark on a line of code",
-        "Leave a remark at a line of a phase's changes, as a reviewer does, or reply to one by "
+        "Comment on a line of code",
+        "Leave a comment at a line of a phase's changes, as a reviewer does, or reply to one by "
         "giving it as `in_reply_to` with the same place. Say what is wrong and what would be "
         "right.",
         (
@@ -254,20 +254,20 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("file_path", "the file, from the repository's root on"),
             ToolParameter("line_number", "the line; of a removed line, its number before"),
             ToolParameter("line_type", "whether the change added the line, removed it, or left it"),
-            ToolParameter("body", "your remark"),
+            ToolParameter("body", "your comment"),
             ToolParameter(
-                "parent_comment", "the id of the remark you reply to", alias="in_reply_to"
+                "parent_comment", "the id of the comment you reply to", alias="in_reply_to"
             ),
         ),
-        acts="author",
+        agent_parameter="author",
     ),
     Tool(
         "resolve",
         "review.resolve",
-        "Mark a remark as dealt with",
-        "Mark a remark and its replies as dealt with, once the code is changed or the question is "
+        "Mark a comment as dealt with",
+        "Mark a comment and its replies as dealt with, once the code is changed or the question is "
         "answered.",
-        (ToolParameter("comment_id", "the id of the remark", alias="comment"),),
+        (ToolParameter("comment_id", "the id of the comment", alias="comment"),),
         repeatable=True,
     ),
     Tool(
@@ -277,8 +277,8 @@ TOOLS: tuple[Tool, ...] = (
         "Show which agents are at work in which worktrees, on which tasks, since when and what "
         "they wait for, and how many tasks are ready, held and waiting.",
         (ToolParameter("worktree", "only this worktree: its id, path or branch"),),
-        reads=True,
-        personal=False,
+        read_only=True,
+        needs_agent=False,
     ),
 )
 

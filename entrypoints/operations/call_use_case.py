@@ -1,4 +1,4 @@
-"""Calls use cases by name: resolves beginnings of ids, and the agent that acts here."""
+"""Calls use cases by name; resolves unique prefixes of ids, and the acting agent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,16 +23,16 @@ def call(
 ) -> Any:
     """Call a use case in a transaction of its own and return its answer.
 
-    `refers` has the kind of rows that an argument names. An agent that is not named is the one
-    that acts here.
+    `refers` has the kind of rows that an argument names. An agent that is not named is the acting
+    agent.
     """
     code = code_of(use_case)
 
     def inside(uow: UnitOfWork) -> Any:
         return code(uow, **resolve_arguments(here, uow, refers, arguments))
 
-    asked = here.run if writes else here.read
-    return asked(Area(area), inside)
+    transact = here.run if writes else here.read
+    return transact(Area(area), inside)
 
 
 def resolve_arguments(
@@ -59,11 +59,11 @@ def _resolve_ids(uow: UnitOfWork, target: str, value: Any) -> Any:
 
 
 ACTING = "acting agent"
-"""In place of a kind of rows: an agent, by default the one that acts here."""
+"""In place of a kind of rows: an agent, by default the acting one."""
 
 
 def agent_id(here: AppContext, uow: UnitOfWork, named: str | None) -> str:
-    """The id of the named agent, else of the one that acts here; InvalidValue if none does."""
+    """The id of the named agent, else of the acting one; InvalidValue if there is none."""
     if named is not None:
         return crud.key_of(uow, DICTIONARY.kinds["agents"], named)
     agent = here.identity.agent(uow)

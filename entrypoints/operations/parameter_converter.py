@@ -15,7 +15,7 @@ LARGEST = 2**63 - 1
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _EXPECTED = {
     "moment": "a time, such as 2026-05-01T12:00Z",
-    "duration": "a length of time: 90s, 5m, 2h, or a number of seconds",
+    "duration": "a duration: 90s, 5m, 2h, or a number of seconds",
 }
 
 
@@ -23,7 +23,7 @@ class Wire(NamedTuple):
     """What a wire accepts besides a value of the parameter's own JSON type.
 
     `flags` are texts for yes and no. Numbers may come as text, documents as the text of their JSON,
-    lengths of time as a number of seconds; paths may be given; texts may hold half a surrogate
+    durations as a number of seconds; paths may be given; texts may hold half a surrogate
     pair, as a path that is no UTF-8 does. With `read_input`, `-` stands for what that reads, and a
     secret is taken from nowhere else.
     """
@@ -160,20 +160,20 @@ def parse_moment(name: str, text: str) -> object:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InvalidValue(name, f"{text!r} is no time; write 2026-05-01T12:00Z") from None
+        raise InvalidValue(name, f"{text!r} is not a time; write 2026-05-01T12:00Z") from None
     if moment.tzinfo is None:
-        raise InvalidValue(name, f"{text!r} has no time zone; write Z behind it for UTC")
+        raise InvalidValue(name, f"{text!r} has no time zone; write Z after it for UTC")
     return moment
 
 
 def parse_duration(name: str, text: str) -> object:
-    """A length of time from text: a number and a unit, or a number of seconds."""
+    """A duration from text: a number and a unit, or a number of seconds."""
     import re  # noqa: PLC0415
     from datetime import timedelta  # noqa: PLC0415
 
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhd]?)", text.strip())
     if match is None:
-        raise InvalidValue(name, f"{text!r} is no length of time; write 90s, 5m, 2h or 1d")
+        raise InvalidValue(name, f"{text!r} is not a duration; write 90s, 5m, 2h or 1d")
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 
 

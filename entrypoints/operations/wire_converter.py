@@ -26,7 +26,7 @@ T = TypeVar("T")
 _KINDS: Mapping[Any, Kind[Any]] = {kind.entity: kind for kind in DICTIONARY}
 _AS_LISTS: Mapping[type, Any] = {AbstractSet: list, tuple: list}
 _ROWS = Converter(detailed_validation=False, unstruct_collection_overrides=_AS_LISTS)
-"""For the fields of a row: times have all their digits, and bytes are told by their number."""
+"""For the fields of a row: times have all their digits, and bytes are given by their number."""
 _VALUES = Converter(detailed_validation=False, unstruct_collection_overrides=_AS_LISTS)
 """For everything else."""
 

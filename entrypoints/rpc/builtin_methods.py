@@ -1,4 +1,4 @@
-"""The methods that only the server has, besides those of the table."""
+"""The methods of the server itself, besides those of the table."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter
 
@@ -8,7 +8,7 @@ BUILTIN_METHODS: tuple[Operation, ...] = (
     ),
     Operation(
         "journal.subscribe",
-        "be told of every change of the work, in order, by journal.changed notifications",
+        "subscribe to all changes in the work store, in order, as journal.changed notifications",
         "",
         "",
         "journal.subscribe",
@@ -16,11 +16,11 @@ BUILTIN_METHODS: tuple[Operation, ...] = (
     ),
     Operation(
         "journal.unsubscribe",
-        "be told no more; whether there was such a subscription",
+        "end a subscription; returns whether there was one",
         "",
         "",
         "journal.unsubscribe",
         (Parameter("subscription", "as journal.subscribe named it", required=True),),
     ),
-    Operation("shutdown", "finish what was begun, and take nothing new", "", "", "shutdown"),
+    Operation("shutdown", "finish running requests, and accept no new ones", "", "", "shutdown"),
 )

@@ -34,7 +34,7 @@ class Dispatcher:
     """Accepts messages in their order and calls their methods."""
 
     def __init__(self, server: ServerContext, writer: MessageWriter) -> None:
-        self.flight = InFlight()
+        self.in_flight = InFlight()
         self.exit_code = 0
         self.when_over: Callable[[], None] = lambda: None
         self._server = server
@@ -42,7 +42,7 @@ class Dispatcher:
         self._subscriptions = Subscriptions(server.call, writer)
         self._language: Any = None
         self._is_shut = False
-        self._own = {each.name: Method(each) for each in BUILTIN_METHODS}
+        self._builtin = {each.name: Method(each) for each in BUILTIN_METHODS}
 
     def accept(self, message: Incoming) -> "AcceptedMessage | None":
         """Accept a message; None if it needs no answer and is done with."""
@@ -54,7 +54,7 @@ class Dispatcher:
         if message.is_notification and self._handle_notification(message):
             return None
         try:
-            ticket = self.flight.begin(message)
+            ticket = self.in_flight.begin(message)
         except RpcError as error:
             return AcceptedMessage(self, None, Refusal(None, error))
         try:
@@ -64,9 +64,9 @@ class Dispatcher:
             if ticket.method is not None and ticket.method.waits(message.params):
                 ticket.stop = threading.Event()
         except RpcError as error:
-            ticket.refused = error
-        except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
-            ticket.refused = internal_errors.report_defect(error)
+            ticket.refusal = error
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
+            ticket.refusal = internal_errors.report_defect(error)
         return AcceptedMessage(self, ticket, None)
 
     def _handle_notification(self, notice: Request) -> bool:
@@ -75,20 +75,20 @@ class Dispatcher:
         if method == "$/cancelRequest":
             id_ = params.get("id") if isinstance(params, dict) else None
             if type(id_) in (str, int, float):
-                self.flight.cancel(id_)
+                self.in_flight.cancel(id_)
         elif method == "exit":
             self.exit_code = 0 if self._is_shut else 1
             self.when_over()
         elif "/" in method or method == "initialized":
             if self._language is not None:
-                self._tell_language(method, params)
+                self._notify_language(method, params)
         else:
             return False
         return True
 
-    def _tell_language(self, method: str, params: Any) -> None:
+    def _notify_language(self, method: str, params: Any) -> None:
         try:
-            self._language.notice(method, params)
+            self._language.handle_notification(method, params)
         except Exception as error:  # noqa: BLE001 - nobody waits for an answer
             internal_errors.report_defect(error)
 
@@ -97,12 +97,12 @@ class Dispatcher:
             raise RpcError(INVALID_REQUEST, "this server was initialized before")
         if not self._is_shut:
             module = import_module(LANGUAGE)
-            self._language = module.Language(self._server.call(), self._writer)
+            self._language = module.LanguageServer(self._server.call(), self._writer)
 
     def call(self, ticket: InFlightRequest) -> Any:
         """Call the method of a request; returns its result."""
-        if ticket.refused is not None:
-            raise ticket.refused
+        if ticket.refusal is not None:
+            raise ticket.refusal
         ticket.refuse_cancelled()
         name, params = ticket.request.method, ticket.request.params
         if self._is_shut:
@@ -111,12 +111,12 @@ class Dispatcher:
             here = self._server.call()
             if ticket.stop is None:
                 return ticket.method(here, params)
-            here.enough, here.pause = ticket.stop.is_set, ticket.stop.wait
+            here.should_stop, here.pause = ticket.stop.is_set, ticket.stop.wait
             answer = ticket.method(here, params)
             if answer is None:
                 ticket.refuse_cancelled()
             return answer
-        if own := self._own.get(name):
+        if own := self._builtin.get(name):
             return self.builtin_method(name)(self, **own.arguments(params))
         return self._language_method(name)(params)
 
@@ -148,9 +148,9 @@ class Dispatcher:
     def _shutdown(self) -> None:
         """Finish what was begun, and accept nothing new."""
         self._is_shut = True
-        self.flight.stop_waiting()
+        self.in_flight.stop_waiting()
         self._subscriptions.close()
-        self.flight.settle()
+        self.in_flight.settle()
         self._flush()
 
     def start_after_answer(self, ticket: InFlightRequest, result: Any) -> None:
@@ -160,7 +160,7 @@ class Dispatcher:
 
     def stop(self) -> None:
         """Make waiting requests answer now, because the client has ended."""
-        self.flight.stop_waiting()
+        self.in_flight.stop_waiting()
 
     def close(self) -> None:
         """Close everything, after the last answer."""
@@ -203,7 +203,7 @@ class AcceptedMessage:
     def refuse_waiting(self, most: int) -> None:
         """Refuse this message, if it waits, because too many wait already."""
         if self._ticket is not None and self.waits:
-            self._ticket.refused = RpcError(TOO_MANY, f"{most} requests wait already, and no more")
+            self._ticket.refusal = RpcError(TOO_MANY, f"{most} requests wait already, and no more")
 
     def answer(self) -> dict[str, Any] | None:
         """Call the method; returns the response, or None for a notification."""
@@ -220,11 +220,11 @@ class AcceptedMessage:
             response = messages.error_response(request.id, error)
         except HerdbookError as error:
             response = messages.error_response(request.id, to_rpc_error(error))
-        except Exception as error:  # noqa: BLE001 - whatever it is, there is an answer
+        except Exception as error:  # noqa: BLE001 - every request gets an answer
             response = messages.error_response(request.id, internal_errors.report_defect(error))
         finally:
             # Before the answer is out: the client may use the id again as soon as it has it.
-            self._service.flight.end(ticket)
+            self._service.in_flight.end(ticket)
         return None if request.is_notification else response
 
     def after_answer(self) -> None:

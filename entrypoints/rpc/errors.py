@@ -1,4 +1,4 @@
-"""Errors of Herdbook as JSON-RPC errors, and the way back; the table of errors has the codes."""
+"""Converts Herdbook's errors to JSON-RPC errors and back; the table of errors has the codes."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError
 
 
 def to_rpc_error(error: HerdbookError) -> RpcError:
-    """An error of ours as a client gets it: `data` has its type and its attributes."""
+    """The JSON-RPC error for a HerdbookError: `data` has its type and its attributes."""
     data = describe_error(error)
     return RpcError(row_of(error).code, data.pop("message"), data)
 
@@ -23,14 +23,14 @@ def invalid_params(problems: list[tuple[str, str]]) -> RpcError:
 
 
 def to_exception(error: RpcError) -> Exception:
-    """The exception that a client raises: one of ours as the server raised it, or the RpcError."""
+    """The exception for a client to raise: the server's HerdbookError, else the RpcError."""
     data = error.data if isinstance(error.data, dict) else {}
     kind = ERRORS_BY_NAME.get(data.get("type", ""))
     if kind is None:
         return error
     if error.code == INVALID_PARAMS:
         return InvalidValue(str(data.get("field")), _reasons(data))
-    import inspect  # noqa: PLC0415 - for clients; a server has no need to wait for it
+    import inspect  # noqa: PLC0415 - only clients need it
 
     from herdbook.entrypoints.operations.wire_converter import structure  # noqa: PLC0415
 
@@ -42,6 +42,6 @@ def to_exception(error: RpcError) -> Exception:
 
 
 def _reasons(data: dict[str, Any]) -> str:
-    """Why the first field does not fit, and what else does not."""
+    """The reason of the first field, then the other fields with theirs."""
     others = [f"{each['field']}: {each['reason']}" for each in data.get("fields", [])[1:]]
     return "; ".join([str(data.get("reason")), *others])

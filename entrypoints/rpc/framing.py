@@ -125,7 +125,7 @@ class Framer:
         return found
 
     def _take(self, ends: "re.Match[bytes]", found: list[Frame]) -> bool:
-        """Take one message with its headers; False while it is not whole yet."""
+        """Take one message with its headers; False while it is incomplete."""
         head = bytes(self._held[: ends.start()])
         length = _LENGTH.search(head)
         if length is None:
@@ -154,7 +154,7 @@ class Framer:
     def _resynchronize(self) -> bool:
         again = _AGAIN.search(self._held)
         if again is None:
-            # The beginning of a header may be at the end.
+            # The last bytes may be the beginning of a header.
             del self._held[: max(0, len(self._held) - MOST_HEADERS)]
             return False
         del self._held[: again.start()]

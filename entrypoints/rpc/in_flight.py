@@ -16,7 +16,7 @@ class InFlightRequest:
         self.request = request
         self.method: Method | None = None
         self.cancelled = False
-        self.refused: RpcError | None = None
+        self.refusal: RpcError | None = None
         self.stop: threading.Event | None = None
 
     def refuse_cancelled(self) -> None:
@@ -31,7 +31,7 @@ class InFlight:
     def __init__(self) -> None:
         self._mutex = threading.Lock()
         self._tickets: dict[Hashable, InFlightRequest] = {}
-        self._unnamed: set[InFlightRequest] = set()
+        self._notifications: set[InFlightRequest] = set()
         self._ended = threading.Condition(self._mutex)
         self._settling = False
 
@@ -40,7 +40,7 @@ class InFlight:
         ticket = InFlightRequest(request)
         with self._mutex:
             if request.is_notification or request.id is None:
-                self._unnamed.add(ticket)
+                self._notifications.add(ticket)
             elif request.id in self._tickets:
                 data = {"id": request.id}
                 raise RpcError(INVALID_REQUEST, "a request with this id is under way already", data)
@@ -51,7 +51,7 @@ class InFlight:
     def end(self, ticket: InFlightRequest) -> None:
         """Remove a request; from now on its id may be used again."""
         with self._mutex:
-            self._unnamed.discard(ticket)
+            self._notifications.discard(ticket)
             if self._tickets.get(ticket.request.id) is ticket:
                 del self._tickets[ticket.request.id]
             if self._settling:
@@ -69,7 +69,7 @@ class InFlight:
     def stop_waiting(self) -> None:
         """Make every waiting request answer as if its time were over."""
         with self._mutex:
-            tickets = [*self._tickets.values(), *self._unnamed]
+            tickets = [*self._tickets.values(), *self._notifications]
         for each in tickets:
             if each.stop is not None:
                 each.stop.set()
@@ -81,6 +81,6 @@ class InFlight:
             self._ended.wait_for(
                 lambda: all(
                     each.request.method == SHUTDOWN
-                    for each in (*self._tickets.values(), *self._unnamed)
+                    for each in (*self._tickets.values(), *self._notifications)
                 )
             )

@@ -1,4 +1,4 @@
-"""Defects: one sentence for the client, the traceback for a developer."""
+"""Unexpected errors: one sentence for the client, the traceback for a developer."""
 
 import os
 import sys
@@ -9,12 +9,12 @@ from herdbook.entrypoints.rpc.messages import INTERNAL_ERROR, RpcError
 def report_defect(error: BaseException) -> RpcError:
     """The answer to a request that hit a defect; HERDBOOK_DEBUG prints the traceback."""
     if os.environ.get("HERDBOOK_DEBUG"):
-        import traceback  # noqa: PLC0415 - for what should not happen
+        import traceback  # noqa: PLC0415 - only for unexpected errors
 
         traceback.print_exception(error, file=sys.stderr)
     return RpcError(
         INTERNAL_ERROR,
-        f"this should not have happened ({type(error).__name__}). Nothing is known to be lost; a "
-        "server started with HERDBOOK_DEBUG=1 writes to standard error where it was",
+        f"internal error ({type(error).__name__}). Your data was not changed by it, as far as is "
+        "known; a server started with HERDBOOK_DEBUG=1 writes to standard error where it was",
         {"type": "Defect"},
     )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 TOO_MANY = -32000
-"""More requests at once than this server takes."""
+"""More requests at once than this server accepts."""
 NOT_INITIALIZED, CANCELLED = -32002, -32800
 """Two codes of the Language Server Protocol."""
 DEEPEST, LONGEST_BATCH = 100, 9_999
@@ -35,8 +35,8 @@ class RpcError(Exception):
 
     def to_data(self) -> dict[str, Any]:
         """The error as it goes into a response."""
-        said: dict[str, Any] = {"code": self.code, "message": self.message}
-        return said if self.data is None else {**said, "data": self.data}
+        data: dict[str, Any] = {"code": self.code, "message": self.message}
+        return data if self.data is None else {**data, "data": self.data}
 
     @classmethod
     def from_data(cls, error: Any) -> "RpcError":
@@ -44,8 +44,8 @@ class RpcError(Exception):
         if not isinstance(error, Mapping):
             return cls(INTERNAL_ERROR, f"the other side answered with an error: {error!r}")
         code = error.get("code")
-        told = code if type(code) is int else INTERNAL_ERROR
-        return cls(told, str(error.get("message")), error.get("data"))
+        code = code if type(code) is int else INTERNAL_ERROR
+        return cls(code, str(error.get("message")), error.get("data"))
 
 
 class Request(NamedTuple):

@@ -1,7 +1,7 @@
 """The operations as JSON-RPC methods.
 
-Parameters are data. Following something for ever, opening a path and reading standard input are for
-the command line only; such a parameter is refused here.
+Parameters are data. To follow something endlessly, to open a path and to read standard input are
+for the command line only; such a parameter is refused here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,18 +23,18 @@ from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.entrypoints.rpc.errors import invalid_params
 
 ENDLESS = frozenset({"journal.follow"})
-"""Operations that only give answers until they are stopped."""
+"""Operations that never end on their own."""
 FOLLOWING = frozenset({"follow", "watch"})
 """The flags that make an operation endless."""
 SUBSCRIBE_INSTEAD = (
     "cannot be had over JSON-RPC; journal.subscribe tells what changes, as it happens"
 )
 MOST_ANSWERS = 1_000
-"""The most answers that come at once, of those the command line prints line by line."""
+"""The most answers in one response of an operation that yields them one by one."""
 
 
 def _refuse_folder(goal: Any) -> list[tuple[str, str]]:
-    """A client may name a language, where a person may also name a folder."""
+    """The problem with a goal that is no language: only a person may name a folder."""
     from herdbook.domain.record.languages import LANGUAGES, find_language  # noqa: PLC0415
 
     if not isinstance(goal, str) or find_language(goal) is not None:
@@ -141,8 +141,8 @@ _answers = count()
 def _to_json(answer: Any) -> Any:
     """An answer as it goes into JSON.
 
-    The first one does without cattrs, so that nobody waits for its import (40 ms) when a server
-    starts; the others take half the time with it.
+    The first answer of a server is made without cattrs, whose import takes 40 ms; with it, all
+    later ones take half the time.
     """
     if not next(_answers):
         return to_data(answer)

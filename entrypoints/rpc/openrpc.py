@@ -1,4 +1,4 @@
-"""The OpenRPC document, made from the tables and annotations: the answer of `rpc.discover`."""
+"""The OpenRPC document, generated from tables and annotations: the answer of `rpc.discover`."""
 
 from typing import Any, get_type_hints
 
@@ -22,7 +22,7 @@ from herdbook.ports.engine.dictionary import DICTIONARY
 OPENRPC = "1.3.2"
 PROTOCOL = {
     "InvalidParams": (messages.INVALID_PARAMS, "parameters do not fit; `data.fields` says which"),
-    "InternalError": (messages.INTERNAL_ERROR, "this should not have happened"),
+    "InternalError": (messages.INTERNAL_ERROR, "internal error"),
     "TooMany": (messages.TOO_MANY, "more is asked for at once than this server does"),
     "RequestCancelled": (messages.CANCELLED, "the request was cancelled"),
 }
@@ -56,7 +56,7 @@ def _builtin_answer(name: str) -> Schema:
 
 
 def _reference(name: str) -> Schema:
-    """A row, by the name of its kind."""
+    """A reference to the schema of a kind of rows."""
     return {"$ref": f"#/components/schemas/{DICTIONARY.kinds[name].entity.__name__}"}
 
 
@@ -83,12 +83,12 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _description(parameter: Parameter) -> str:
-    """The help of the command line, without what only holds there."""
+    """The help text, without what applies to the command line only."""
     return parameter.help.partition("; -")[0].partition("; only -")[0]
 
 
 def _protocol() -> dict[str, Any]:
-    return {name: {"code": code, "message": told} for name, (code, told) in PROTOCOL.items()}
+    return {name: {"code": code, "message": text} for name, (code, text) in PROTOCOL.items()}
 
 
 def _error(error: type[HerdbookError]) -> dict[str, Any]:

@@ -189,8 +189,8 @@ class Server:
         """The job for a frame; None if nothing is left to do."""
         if isinstance(frame, Fault):
             code = INVALID_REQUEST if frame.too_large else PARSE_ERROR
-            refused = messages.error_response(None, RpcError(code, frame.reason))
-            return lambda: self._writer.send(refused)
+            response = messages.error_response(None, RpcError(code, frame.reason))
+            return lambda: self._writer.send(response)
         message = messages.parse_message(frame)
         if not isinstance(message, Batch):
             entry = self._service.accept(message)
@@ -232,9 +232,9 @@ class Server:
 
     def _answer_all(self, entries: list[AcceptedMessage]) -> None:
         answers = [each.answer() for each in sorted(entries, key=lambda each: each.comes_last)]
-        told = [each for each in answers if each is not None]
-        if told:
-            self._writer.send(told)
+        responses = [each for each in answers if each is not None]
+        if responses:
+            self._writer.send(responses)
         for each in entries:
             each.after_answer()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PAGE = 100
 SLOW, FAR_BEHIND = 1.0, 1_000
-"""A client that takes so many seconds for a page, and has so many entries to come, is behind."""
+"""A client that takes this many seconds for a page and lags by this many entries is behind."""
 MOST = 64
 SHORTEST, LONGEST = 0.01, 0.25
 
@@ -49,7 +49,7 @@ class Subscriptions:
 
     def subscribe(self, since: int | None) -> Subscription:
         """Subscribe to the entries after a number, or from now on."""
-        last = _last(self._here())
+        last = _last_seq(self._here())
         follower = _Follower(f"journal-{next(self._numbers)}", last if since is None else since)
         with self._mutex:
             if len(self._running) >= MOST:
@@ -91,7 +91,7 @@ class Subscriptions:
             self._send_pages(follower)
         except HerdbookError as error:
             self._end(follower, to_rpc_error(error).to_data())
-        except Exception as error:  # noqa: BLE001 - a thread of its own has nobody to raise to
+        except Exception as error:  # noqa: BLE001 - nobody catches what a thread raises
             self._end(follower, internal_errors.report_defect(error).to_data())
         finally:
             with self._mutex:
@@ -118,15 +118,15 @@ class Subscriptions:
     def _send(self, follower: "_Follower", page: "list[JournalEntry]") -> None:
         from herdbook.entrypoints.operations.wire_converter import unstructure  # noqa: PLC0415
 
-        said = {"subscription": follower.name, "entries": unstructure(page), "seq": page[-1].seq}
+        params = {"subscription": follower.name, "entries": unstructure(page), "seq": page[-1].seq}
         if not follower.stop.is_set():
-            self._writer.notify("journal.changed", said)
+            self._writer.notify("journal.changed", params)
 
     def _end(self, follower: "_Follower", error: dict[str, Any] | None) -> None:
         """Send the end of a subscription, with the number from which to subscribe again."""
-        said = {"subscription": follower.name, "seq": follower.since, "error": error}
+        params = {"subscription": follower.name, "seq": follower.since, "error": error}
         if not follower.stop.is_set():
-            self._writer.notify("journal.behind", said)
+            self._writer.notify("journal.behind", params)
 
 
 class _Follower:
@@ -138,7 +138,7 @@ class _Follower:
         self.thread: threading.Thread | None = None
 
 
-def _last(here: AppContext) -> int:
+def _last_seq(here: AppContext) -> int:
     def question(uow: "UnitOfWork") -> int:
         return uow.journal.last()
 

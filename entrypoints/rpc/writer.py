@@ -1,27 +1,27 @@
 """Writes messages to the client, one at a time, from any thread.
 
-The contract for the language server, or anything else that lives inside the server:
+The contract for the language server, or any other part inside the server:
 
 - On `initialize` the server imports `herdbook.entrypoints.lsp.server` and makes
-  `Language(here, writer)` with a `MessageWriter`. `here` is an `AppContext` whose stores stay
-  open: use `here.read` and `here.run` as any command does, from any thread. What it knows of git
-  and of settings is from that moment; `writer.here()` gives one that knows what holds now, and
-  costs next to nothing.
+  `LanguageServer(here, writer)` with a `MessageWriter`. `here` is an `AppContext` whose stores stay
+  open: use `here.read` and `here.run` as any command does, from any thread. Its git facts and
+  settings are from that moment; `writer.here()` gives a context with the current ones, and costs
+  next to nothing.
 - `writer.notify(method, params)` sends a notification; None stands for no parameters. It may be
   called from any thread. It waits while the client reads nothing, and does nothing once the client
   is gone (`writer.gone`).
 - `writer.request(method, params)` sends a request under an id of our own and gives a
   `concurrent.futures.Future`. Its result is the client's `result`; its exception is an
   `messages.RpcError` with the client's `code`, `message` and `data`, or `CancelledError` when the
-  server ends first. Never wait for it in `notice` or while holding a lock that `notice` takes: the
-  thread that calls `notice` is the one that reads the answer.
+  server ends first. Never wait for it in `handle_notification`, or while holding a lock that
+  `handle_notification` takes: the thread that calls that is the one that reads the answer.
 - `language.methods[name](params)` is called in a worker thread for a request, several at once.
   What it returns is the result. It may raise a `HerdbookError`, which gets its own code, or an
   `RpcError` with any code. Anything else is answered as a defect, without its traceback.
-- `language.notice(name, params)` is called for a notification, in the order in which messages came
-  and before the next one is read, so it must be quick; what it raises is logged.
+- `language.handle_notification(name, params)` is called for a notification, in the order in which
+  messages came and before the next one is read, so it must be quick; what it raises is logged.
 - `params` are what the client sent: a dict, a list, or None where there were none.
-- `language.close()` is called once, when nothing else will be; all threads it began end there.
+- `language.close()` is called once, after all other calls; it ends all threads that were started.
 """
 
 import os
@@ -51,8 +51,8 @@ class MessageWriter:
         self._descriptor = descriptor
         self._writing = threading.Lock()
         self.gone = False
-        self._asked: dict[str, Future[Any]] = {}
-        self._counted = 0
+        self._pending: dict[str, Future[Any]] = {}
+        self._last_id = 0
         self._mutex = threading.Lock()
         self.when_gone: Callable[[], None] = lambda: None
 
@@ -89,9 +89,9 @@ class MessageWriter:
 
         future: Future[Any] = Future()
         with self._mutex:
-            self._counted += 1
-            own = f"herdbook-{self._counted}"
-            self._asked[own] = future
+            self._last_id += 1
+            own = f"herdbook-{self._last_id}"
+            self._pending[own] = future
         self.send({"jsonrpc": "2.0", "id": own, "method": method, **_params_member(params)})
         if self.gone:
             self.cancel_requests()
@@ -101,7 +101,7 @@ class MessageWriter:
         """Pass the client's answer to the future of its request; ignore an unknown one."""
         key = response.get("id")
         with self._mutex:
-            future = self._asked.pop(key, None) if isinstance(key, str) else None
+            future = self._pending.pop(key, None) if isinstance(key, str) else None
         if future is None or not future.set_running_or_notify_cancel():
             return
         if "error" in response:
@@ -112,7 +112,7 @@ class MessageWriter:
     def cancel_requests(self) -> None:
         """Cancel all requests to the client."""
         with self._mutex:
-            waiting, self._asked = list(self._asked.values()), {}
+            waiting, self._pending = list(self._pending.values()), {}
         for future in waiting:
             future.cancel()
 

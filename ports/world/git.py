@@ -12,13 +12,13 @@ PATIENCE = 120.0
 class GitLookup(NamedTuple):
     """The facts about a folder, and what about its repository was not accepted and why.
 
-    Without facts the doubt is about the repository: it exists, and git would not use it for this
+    Without facts the problem is about the repository: it exists, and git would not use it for this
     user. With facts it is about the worktree: git would use one that the repository and the folder
     do not agree on. It is a sentence for people that something may be appended to, or None.
     """
 
     facts: GitFacts | None
-    doubt: str | None = None
+    problem: str | None = None
 
 
 class Git(Protocol):

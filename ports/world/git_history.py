@@ -1,15 +1,15 @@
-"""What git knows of the folders and commits that events tell of."""
+"""Git facts about the folders and commits of events."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
 class FolderUnusable(Exception):
-    """A repository that git, the system or a path's own characters make unusable; says why."""
+    """A folder that git, the system or the characters of its path make unusable; has the reason."""
 
 
 class FolderFacts(NamedTuple):
-    """The repository that a folder lies in, if any, and where git is asked about it."""
+    """The repository that contains a folder, if any, and the folder in which git runs for it."""
 
     repository_id: str | None
     git_folder: str
@@ -23,13 +23,13 @@ class CommitFacts(NamedTuple):
 
 
 class GitHistory(Protocol):
-    """Answers questions about folders; FolderUnusable where it cannot."""
+    """Answers questions about folders; raises FolderUnusable if it cannot."""
 
     def find_folder(self, folder: str) -> FolderFacts | None:
-        """What is known of a folder; None if there is no such folder."""
+        """The facts of a folder; None if it does not exist."""
 
     def find_commit(self, git_folder: str, name: str) -> CommitFacts | None:
-        """The commit of that name or hash; None if there is none."""
+        """The commit of a name or hash; None if there is none."""
 
     def find_commits_at(self, git_folder: str, seconds: Sequence[int]) -> list[CommitFacts | None]:
-        """The commits that were made at these times, in seconds since 1970; None where none is."""
+        """The commit made at each of these times, in seconds since 1970, or None."""

@@ -1,16 +1,16 @@
-"""The marks by which hooks know halted agents without reading any store."""
+"""Markers that tell hooks which agents are halted, without reading a store."""
 
 from collections.abc import Mapping
 from typing import Protocol
 
 
 class HaltMarkers(Protocol):
-    """Marks of sessions and agents that may use no tool."""
+    """Markers of sessions and agents that may not use any tool."""
 
     def set_halts(
         self, record: str, sessions: Mapping[str, str], agents: Mapping[str, str] | None = None
     ) -> None:
-        """Let a record halt these sessions and agents, each for its reason, and no others.
+        """Replace a record's markers by these sessions and agents, each with its reason.
 
-        `record` is the uuid of its store. Marks of other records stay as they are.
+        `record` is the uuid of its store. Markers of other records stay as they are.
         """

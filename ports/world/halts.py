@@ -1,4 +1,4 @@
-"""Which agents are halted, as far as use cases need to know before they give out work."""
+"""Which agents are halted, for use cases that give out work."""
 
 from typing import NamedTuple, Protocol
 
@@ -13,27 +13,27 @@ class Halt(NamedTuple):
 class Halts(Protocol):
     """Knows which agents are halted.
 
-    The record of that is another store than the one an agent's tasks are in, so a use case asks
-    here, and the caller has to say where that is known from.
+    That is in the record, which is another store than that of an agent's tasks, so a use case asks
+    here, and its caller provides the source.
     """
 
     def find(self, agent: str) -> Halt | None:
-        """The halt of the agent of that name; None if it is not halted.
+        """The halt of an agent by name; None if it is not halted.
 
-        Raises HerdbookError if the record cannot be asked.
+        Raises HerdbookError if the record cannot be read.
         """
 
 
-class GivenHalts:
-    """Halts that the caller names, for tests and for programs without a record."""
+class FixedHalts:
+    """A fixed set of halts, for tests and for programs without a record."""
 
     def __init__(self, *halts: Halt) -> None:
         self._halts = {each.agent: each for each in halts}
 
     def find(self, agent: str) -> Halt | None:
-        """The halt of the agent of that name, if it was given."""
+        """The halt of an agent by name; None if it is not in the set."""
         return self._halts.get(agent)
 
 
-NO_HALTS = GivenHalts()
+NO_HALTS = FixedHalts()
 """Nobody is halted."""

@@ -1,4 +1,4 @@
-"""Where hooks leave events until they are in the record, and what is noted about that."""
+"""The spool, in which hooks leave events until they are in the record, and notes on flushes."""
 
 from collections.abc import Container, Mapping
 from typing import Protocol
@@ -7,46 +7,46 @@ from herdbook.domain.record.events import HookEvent
 
 
 class EventBatch(Protocol):
-    """The events that one reading of the spool found; they stay in it until they are confirmed."""
+    """The events of one read of the spool; they stay in it until they are confirmed."""
 
     @property
     def events(self) -> list[HookEvent]:
-        """The events in the order in which they were written, without their places."""
+        """The events in the order in which they were written, not yet located."""
 
     def set_aside(self, event_id: str, reason: str) -> None:
-        """Keep an event that cannot be applied apart, with the reason."""
+        """Store an event that cannot be applied separately, with the reason."""
 
     def list_aside(self) -> list[tuple[str, str]]:
-        """What is kept apart, lines that are no events included: where it stood, and why."""
+        """The origin and the reason of all that was set aside, also of lines that are no events."""
 
     def confirm(self) -> None:
-        """Let go of what was read: the record has it.
+        """Remove the events of this batch from the spool: the record has them.
 
-        Raises StoreUnavailable where the spool cannot be written; then it is read again.
+        Raises StoreUnavailable if the spool cannot be written; then they are read again.
         """
 
 
 class Spool(Protocol):
     """Events that wait to be flushed.
 
-    Whoever is killed, at whatever instant, loses nothing: the next reading gives the same events
-    with the same ids again.
+    A reader that is killed at any instant loses nothing: the next read gives the same events with
+    the same ids.
     """
 
     def take(self) -> EventBatch:
-        """Take what the hooks have left so far."""
+        """Read the events that hooks have left so far."""
 
 
 class FlushNotes(Protocol):
-    """What a person should know about flushes: `herdbook doctor` shows it."""
+    """Notes about flushes for people, shown by `herdbook doctor`."""
 
     def note_failure(self, reason: str | None) -> None:
-        """Keep why the last flush did not work; None if it did."""
+        """Store the reason why the last flush failed; None if it succeeded."""
 
     def note_unlocated(
-        self, counts: Mapping[str, int], troubles: Mapping[str, str], understood: Container[str]
+        self, counts: Mapping[str, int], problems: Mapping[str, str], located: Container[str]
     ) -> None:
-        """Keep why events of folders went without their project, and drop what is understood.
+        """Store why events of folders have no project, and drop the notes of located folders.
 
-        `counts` says of how many events, by folder.
+        `counts` has the number of such events, by folder.
         """

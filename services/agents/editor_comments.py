@@ -30,7 +30,7 @@ class InitiativeComments(NamedTuple):
     """The current initiative and all comment threads of its phases, oldest first."""
 
     initiative: Initiative | None
-    remarks: tuple[PhaseThread, ...]
+    threads: tuple[PhaseThread, ...]
 
 
 class AgentAssignment(NamedTuple):
@@ -70,13 +70,13 @@ def initiative_comments(
     initiative = current_initiative(uow, branch, worktree_id)
     if initiative is None:
         return InitiativeComments(None, ())
-    remarks = [
+    threads = [
         PhaseThread(phase, thread)
         for phase in uow.phases.of_initiative(initiative.id)
         for thread in reviews.threads(uow, phase.id)
     ]
-    remarks.sort(key=lambda each: (each.thread.first.created_at, each.thread.first.id))
-    return InitiativeComments(initiative, tuple(remarks))
+    threads.sort(key=lambda each: (each.thread.first.created_at, each.thread.first.id))
+    return InitiativeComments(initiative, tuple(threads))
 
 
 def agent_assignments(uow: UnitOfWork) -> list[AgentAssignment]:

@@ -1,4 +1,4 @@
-"""Keep halted agents from work: what the record says of them, and what follows from it."""
+"""Refuses work to halted agents, by what the record says about them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +12,10 @@ OUT_OF_REACH = "the record was out of reach, so nobody knows whether it is halte
 
 
 class RecordHalts:
-    """The halts of a record, which is asked for each agent once.
+    """The halts of a record, which is read once per agent.
 
-    `read` asks the record a question, such as `partial(read, store, space)`; `warn` is told where
-    the record cannot be asked.
+    `read` runs a question on the record, such as `partial(read, store, space)`; `warn` gets a
+    sentence if the record cannot be read.
     """
 
     def __init__(
@@ -28,15 +28,15 @@ class RecordHalts:
         self._known: dict[str, Halt | HerdbookError | None] = {}
 
     def find(self, agent: str) -> Halt | None:
-        """The halt of the agent of that name; HerdbookError if the record cannot be asked."""
+        """The halt of an agent, if it is halted; HerdbookError if the record cannot be read."""
         if agent not in self._known:
-            self._known[agent] = self._ask(agent)
+            self._known[agent] = self._query(agent)
         known = self._known[agent]
         if isinstance(known, HerdbookError):
             raise known
         return known
 
-    def _ask(self, agent: str) -> Halt | HerdbookError | None:
+    def _query(self, agent: str) -> Halt | HerdbookError | None:
         try:
             points: int = self._read(lambda uow: uow.standings.of_agent(agent).skill_points)
         except HerdbookError as error:
@@ -48,10 +48,10 @@ class RecordHalts:
 
 
 def note_if_unknown(halts: Halts, agent: str) -> str | None:
-    """Refuse a halted agent: AgentHalted.
+    """Raise AgentHalted for a halted agent.
 
-    Where the record is out of reach the agent may go on; then this gives the note that tells so in
-    the journal.
+    If the record cannot be read, the agent may go on; then this returns a note for the journal that
+    says so.
     """
     try:
         halt = halts.find(agent)
@@ -63,7 +63,7 @@ def note_if_unknown(halts: Halts, agent: str) -> str | None:
 
 
 def refuse_halted(uow: UnitOfWork, halts: Halts, agent: str) -> None:
-    """Refuse a halted agent: AgentHalted. The journal tells where nobody knows whether it is."""
+    """Raise AgentHalted for a halted agent; the journal notes it if the record cannot be read."""
     note = note_if_unknown(halts, agent)
     if note is not None:
         uow.add_note(note)

@@ -1,4 +1,4 @@
-"""How the agent at the other end of a connection gets its name and is registered."""
+"""Names and registers the agent at the other end of a connection."""
 
 from collections.abc import Container
 from random import Random
@@ -14,7 +14,7 @@ from herdbook.services.agents.halts import refuse_halted
 
 
 def free_name(uow: UnitOfWork, known_as: str | None, session_id: str | None) -> str:
-    """The name of the agent that goes by it or that the session is, else one that nobody has."""
+    """The name of the agent of a name or of a session; else a name that no agent has."""
     agent = agent_lifecycle.find_acting_agent(uow, known_as, session_id)
     if agent is not None:
         return agent.name
@@ -35,11 +35,11 @@ def introduce(
     session_id: str | None = None,
     prompt: str | None = None,
 ) -> Agent:
-    """Register an agent that works in a process of this host by its name.
+    """Register an agent by name with the process of this host that it works in.
 
-    One whose process on this host is gone without a word may come back at once: it is found to have
-    crashed first. Raises AgentHalted for a halted agent, and AlreadyExists while the agent of that
-    name is at work elsewhere.
+    An agent whose earlier process on this host ended without stopping it is marked as crashed
+    first, so it may come back at once. Raises AgentHalted for a halted agent, and AlreadyExists
+    while the agent of that name is at work elsewhere.
     """
 
     def register() -> Agent:
@@ -67,7 +67,7 @@ def introduce(
 
 
 class _TakenNames(Container[str]):
-    """The names that agents have here, each asked for when it is proposed."""
+    """The names of existing agents; each is looked up when it is proposed."""
 
     def __init__(self, uow: UnitOfWork) -> None:
         self._uow = uow

@@ -1,4 +1,4 @@
-"""Git worktrees that are made and taken down, with what Herdbook keeps of them."""
+"""Adds and removes git worktrees, with the identities and stores that Herdbook keeps for them."""
 
 from collections.abc import Callable, Container, Sequence
 from os import PathLike
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def known_ids(uow: UnitOfWork) -> set[str]:
-    """The ids of all worktrees there ever were."""
+    """The ids of all worktrees that were ever recorded."""
     return {each.id for each in uow.worktrees.page()}
 
 
@@ -29,70 +29,71 @@ def add(
     base: str | None,
     known: Container[str],
 ) -> GitFacts:
-    """Make a git worktree with an identity of its own; the facts about it.
+    """Add a git worktree with an identity of its own; returns its facts.
 
-    Git uses a name again, but its history is another one's: an identity that is `known` is not
-    given again. What git refuses is InvalidValue, and then nothing was made.
+    Git reuses the names of removed worktrees, whose history belongs to another worktree, so an
+    identity that is `known` is not given again. Raises InvalidValue if git refuses; then nothing
+    was added.
     """
-    made = worktrees.add(facts, path, branch, base)
-    identity = worktree_id(made)
+    added = worktrees.add(facts, path, branch, base)
+    identity = worktree_id(added)
     while identity in known:
-        identity = worktree_id(made._replace(machine_id=f"{made.machine_id} {identity}"))
-    git.pin(made, repository_id(made), identity)
-    return made
+        identity = worktree_id(added._replace(machine_id=f"{added.machine_id} {identity}"))
+    git.pin(added, repository_id(added), identity)
+    return added
 
 
-def choose(listed: Sequence[GitWorktree], asked: str, path: str) -> GitWorktree:
-    """The worktree that somebody means by its id, path, branch or folder's name, in this order.
+def choose(worktrees: Sequence[GitWorktree], value: str, path: str) -> GitWorktree:
+    """The worktree that a value names: by id, path, branch or folder's name, in this order.
 
-    `path` is what was asked for as a whole path. Raises NotFound if it is none of them, and
-    InvalidValue if it could be several.
+    `path` is the value as an absolute path. Raises NotFound if no worktree matches, and
+    InvalidValue if several do.
     """
     for matches in (
-        lambda each: each.worktree_id == asked,
+        lambda each: each.worktree_id == value,
         lambda each: each.path == path,
-        lambda each: each.branch == asked,
-        lambda each: Path(each.path).name == asked,
+        lambda each: each.branch == value,
+        lambda each: Path(each.path).name == value,
     ):
-        found = [each for each in listed if matches(each)]
+        found = [each for each in worktrees if matches(each)]
         if len(found) == 1:
             return found[0]
         if found:
             ids = ", ".join(each.worktree_id or each.path for each in found)
-            raise InvalidValue("worktree", f"{asked!r} could be any of {ids}")
-    raise NotFound("worktree", asked)
+            raise InvalidValue("worktree", f"{value!r} could be any of {ids}")
+    raise NotFound("worktree", value)
 
 
 def remove(
     worktrees: GitWorktrees,
     facts: GitFacts,
     chosen: GitWorktree,
-    within: WorktreeOccupants,
+    occupants: WorktreeOccupants,
     archive: Callable[[], R],
     *,
-    stands_in: Path,
-    shown: str,
+    cwd: Path,
+    display_path: str,
     force: bool = False,
 ) -> R:
-    """Take a worktree down, once `archive` has put away what it keeps of its own; gives what of.
+    """Remove a worktree after `archive` has saved its own stores; returns what `archive` returns.
 
-    Raises InvalidValue for the main worktree, for one whose folder is gone, and for one that the
-    caller `stands_in`. Unless it is forced, raises WorktreeInUse, which names it as it is `shown`,
-    while agents are at work in it or changes in it are not committed.
+    Raises InvalidValue for the main worktree, for one whose folder is gone, and for one that
+    contains `cwd`. Without `force`, raises WorktreeInUse, with the `display_path`, while agents are
+    at work in it or changes in it are not committed.
     """
     path = Path(chosen.path)
     if chosen.is_main or chosen.is_bare:
         raise InvalidValue("worktree", "the main worktree is the repository's own and stays")
     if chosen.prunable is not None:
         raise InvalidValue("worktree", f"{chosen.prunable}; `herdbook worktree prune` forgets it")
-    if stands_in.is_relative_to(path):
+    if cwd.is_relative_to(path):
         raise InvalidValue("worktree", "you are inside it; call this from another folder")
     if not force:
-        if within.at_work:
-            names = ", ".join(agent.name for agent in within.at_work)
-            raise WorktreeInUse(shown, f"agents are at work in it: {names}")
+        if occupants.at_work:
+            names = ", ".join(agent.name for agent in occupants.at_work)
+            raise WorktreeInUse(display_path, f"agents are at work in it: {names}")
         if not worktrees.is_clean(path):
-            raise WorktreeInUse(shown, "it holds changes that are not committed")
+            raise WorktreeInUse(display_path, "it holds changes that are not committed")
     archived = archive()
     worktrees.remove(facts, path, force=force)
     return archived

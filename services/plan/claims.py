@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from herdbook.domain.errors import InvalidValue, NotFound
+from herdbook.domain.errors import InvalidValue, NotFound, StaleFence
 from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import LEASE, MAX_RETRIES, Claim
 from herdbook.domain.plan.model import Initiative, Task, TaskStatus
 from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState
-from herdbook.ports.engine.dictionary import TASKS
+from herdbook.ports.engine.dictionary import AGENTS, TASKS
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import Halts
@@ -73,7 +73,7 @@ def _give(uow: UnitOfWork, opening: Opening, task: Task, agent_id: str, ttl: tim
 
 def heartbeat(uow: UnitOfWork, task_id: str, fence: int, *, ttl: timedelta = LEASE) -> Opening:
     """Renew the lease of a claimed task; the task itself is not written."""
-    rules.check_fence(uow.tasks.get(task_id), fence)
+    _claimed_task(uow, task_id, fence)
     held = rules.extend_lease(uow.openings.get(task_id), uow.now, ttl)
     uow.openings.put(held)
     return held
@@ -81,8 +81,7 @@ def heartbeat(uow: UnitOfWork, task_id: str, fence: int, *, ttl: timedelta = LEA
 
 def complete(uow: UnitOfWork, task_id: str, fence: int, summary: str | None = None) -> Task:
     """Complete a claimed task, or approve a reviewed one."""
-    task = uow.tasks.get(task_id)
-    rules.check_fence(task, fence)
+    task = _claimed_task(uow, task_id, fence)
     return uow.tasks.save(rules.complete(task, summary, _initiative(uow, task)))
 
 
@@ -91,15 +90,13 @@ def fail(uow: UnitOfWork, task_id: str, fence: int, *, max_retries: int = MAX_RE
 
     It becomes ready again, or blocked if it failed too often.
     """
-    task = uow.tasks.get(task_id)
-    rules.check_fence(task, fence)
+    task = _claimed_task(uow, task_id, fence)
     return uow.tasks.save(rules.fail(task, max_retries))
 
 
 def release(uow: UnitOfWork, task_id: str, fence: int) -> Task:
     """Give a claimed task back without counting a retry."""
-    task = uow.tasks.get(task_id)
-    rules.check_fence(task, fence)
+    task = _claimed_task(uow, task_id, fence)
     uow.openings.put(rules.end_lease(uow.openings.get(task_id)))
     return uow.tasks.save(rules.release(task))
 
@@ -120,19 +117,49 @@ def own_task(uow: UnitOfWork, agent_id: str) -> Task:
         if each.status is TaskStatus.IN_PROGRESS
     ]
     if not held:
-        raise NotFound("task", "held by the agent that acts")
+        name = uow.agents.get(agent_id).name
+        raise NotFound("task", "", f"{name} holds no task; `herdbook claim` takes one")
     if len(held) > 1:
         ids = ", ".join(task.id for task in held)
         raise InvalidValue("task", f"must be named: the agent that acts holds {ids}")
     return held[0]
 
 
-def own_fence(task: Task, agent_id: str | None) -> int:
-    """The fence of a task for the agent that holds it; InvalidValue for anybody else."""
-    if agent_id is None or task.assignee_id != agent_id:
-        reason = "must be given, as `claim` told it: this task is not held by the agent that acts"
-        raise InvalidValue("fence", reason)
-    return task.fence
+def own_fence(uow: UnitOfWork, task_id: str, agent_id: str | None) -> int:
+    """The fence of a task for the agent that holds it.
+
+    Raises InvalidValue for anybody else. A reviewer has to give the fence too: a task under review
+    stays assigned to the agent that did the work.
+    """
+    task = uow.tasks.get(task_id)
+    if agent_id is not None and task.assignee_id == agent_id:
+        return task.fence
+    reason = "must be given, as `claim` printed it: the acting agent does not hold this task"
+    holder = _holder(uow, task)
+    if agent_id is not None and holder is not None:
+        reason = (
+            f"this task is now held by {holder}. Stop working on it, unless `claim` gave you a "
+            "fence for it"
+        )
+    raise InvalidValue("fence", reason)
+
+
+def _claimed_task(uow: UnitOfWork, task_id: str, fence: int) -> Task:
+    """A task, for a write under its current claim; raises StaleFence, with who holds it, else."""
+    task = uow.tasks.get(task_id)
+    try:
+        rules.check_fence(task, fence)
+    except StaleFence as error:
+        raise StaleFence(task.id, fence, task.fence, _holder(uow, task)) from error
+    return task
+
+
+def _holder(uow: UnitOfWork, task: Task) -> str | None:
+    """The name of the agent that works on a task; None if nobody does."""
+    if task.assignee_id is None or task.status is not TaskStatus.IN_PROGRESS:
+        return None
+    (agent,) = uow.get(AGENTS, [task.assignee_id])
+    return None if agent is None else agent.name
 
 
 def _initiative(uow: UnitOfWork, task: Task) -> Initiative | None:

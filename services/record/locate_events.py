@@ -1,6 +1,6 @@
-"""Where events happened: the repository and the commit of each, as git tells it, folder by folder.
+"""Finds the repository and the commit of each event with git, folder by folder.
 
-Trouble with a folder concerns its own events alone: they go without a project.
+A problem with a folder affects its own events only: they are recorded without a project.
 """
 
 from collections import defaultdict
@@ -17,24 +17,24 @@ from herdbook.ports.world.git_history import (
 
 
 class LocatedEvents(NamedTuple):
-    """Events with their places; the folders that were understood, and why others were not."""
+    """Located events, the folders that were located, and the problems of the others."""
 
     events: list[HookEvent]
-    understood: set[str]
-    troubles: dict[str, str]
+    located_folders: set[str]
+    problems: dict[str, str]
 
     def counts(self) -> dict[str, int]:
-        """How many events of each folder went without their project."""
+        """The number of events of each folder without a project because of a problem."""
         found: dict[str, int] = defaultdict(int)
         for event in self.events:
-            found[event.cwd] += event.cwd in self.troubles
+            found[event.cwd] += event.cwd in self.problems
         return found
 
 
 def locate_events(history: GitHistory, events: Sequence[HookEvent]) -> LocatedEvents:
-    """The events with what git knows of the places where they happened; raises nothing for them."""
+    """Locate events with git; a folder's problem is returned, not raised."""
     search = _Search(history)
-    found = [search.place(event) for event in events]
+    found = [search.locate(event) for event in events]
     waiting: dict[str, list[int]] = defaultdict(list)
     for number, event in enumerate(found):
         if event.meaning is Meaning.COMMIT and event.project is not None:
@@ -45,51 +45,51 @@ def locate_events(history: GitHistory, events: Sequence[HookEvent]) -> LocatedEv
                 found[number] = search.name_commit(event, known)
     for folder, numbers in waiting.items():
         search.find_commits(folder, found, numbers)
-    understood = {cwd for cwd, facts in search.known.items() if facts is not None}
-    return LocatedEvents(found, understood - search.troubles.keys(), search.troubles)
+    located = {cwd for cwd, facts in search.known.items() if facts is not None}
+    return LocatedEvents(found, located - search.problems.keys(), search.problems)
 
 
 class _Search:
-    """What is known of each folder so far."""
+    """The folders that were looked up so far."""
 
     def __init__(self, history: GitHistory) -> None:
         self._history = history
         self.known: dict[str, FolderFacts | None] = {}
-        self.troubles: dict[str, str] = {}
+        self.problems: dict[str, str] = {}
 
-    def place(self, event: HookEvent) -> HookEvent:
-        """The event with its project, where that can be told."""
+    def locate(self, event: HookEvent) -> HookEvent:
+        """The event with its project, if that can be found."""
         if event.cwd not in self.known:
             try:
                 self.known[event.cwd] = self._history.find_folder(event.cwd)
             except FolderUnusable as error:
                 self.known[event.cwd] = None
-                self.troubles[event.cwd] = str(error)
+                self.problems[event.cwd] = str(error)
         facts = self.known[event.cwd]
         return event if facts is None else event._replace(project=facts.repository_id)
 
     def git_folder(self, cwd: str) -> str:
-        """Where git is asked about a folder."""
+        """The folder in which git runs for an event's folder."""
         facts = self.known[cwd]
         return cwd if facts is None else facts.git_folder
 
     def name_commit(self, event: HookEvent, commit_hash: str) -> HookEvent:
-        """The event with the commit that its hook has told of."""
+        """The event with the commit that its hook named."""
         try:
             commit = self._history.find_commit(self.git_folder(event.cwd), commit_hash)
         except FolderUnusable as error:
-            self.troubles[event.cwd] = str(error)
+            self.problems[event.cwd] = str(error)
             return event
         return _with_commit(event, commit)
 
     def find_commits(self, folder: str, events: list[HookEvent], numbers: list[int]) -> None:
-        """Put the commits that hooks told of without naming them to these events of a folder."""
+        """Find the commits of these events of a folder, whose hooks named none, by their times."""
         numbers.sort(key=lambda number: events[number].at)
         seconds = [events[number].at // 1_000_000 for number in numbers]
         try:
             commits = self._history.find_commits_at(folder, seconds)
         except FolderUnusable as error:
-            self.troubles.update({events[number].cwd: str(error) for number in numbers})
+            self.problems.update({events[number].cwd: str(error) for number in numbers})
             return
         for number, commit in zip(numbers, commits, strict=True):
             events[number] = _with_commit(events[number], commit)

@@ -1,6 +1,6 @@
-"""From the spool into the record: what waits there, found in its place, flushed and confirmed.
+"""Flushes the spool into the record: events are taken, located, written and confirmed.
 
-A flush that fails leaves the spool as it is, and why is noted.
+A flush that fails leaves the spool as it is, and its reason is noted.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ EMPTY = FlushReport(0, 0, 0, [], {})
 
 
 class Record(NamedTuple):
-    """The record as a flush needs it: how use cases are run on it, and how it is read."""
+    """How a flush runs use cases on the record, and reads it."""
 
     run: Callable[..., Any]
     read: Callable[..., Any]
@@ -35,11 +35,11 @@ def flush(
     *,
     enforce_halt: bool,
 ) -> tuple[FlushReport, set[str]]:
-    """Write what waits into the record and let it go; where that fails, it goes on waiting.
+    """Write the events of the spool into the record, then remove them from the spool.
 
-    Gives what came of it, and the folders of the events whose places are known. Killed at whatever
-    instant, it leaves events in the spool or in the record, or in both, where the next flush finds
-    that they are doubled.
+    Returns the report, and the folders of the events that were located. If it fails, the events
+    stay in the spool. Killed at any instant, it leaves events in the spool or in the record, or in
+    both; then the next flush finds that they are duplicates.
     """
     batch = spool.take()
     located = locate_events(history, batch.events)
@@ -54,8 +54,8 @@ def flush(
     mark_halted(record, markers, report.sessions.items(), enforce_halt=enforce_halt)
     batch.confirm()
     notes.note_failure(None)
-    notes.note_unlocated(located.counts(), located.troubles, located.understood)
-    return report._replace(aside=batch.list_aside()), located.understood
+    notes.note_unlocated(located.counts(), located.problems, located.located_folders)
+    return report._replace(aside=batch.list_aside()), located.located_folders
 
 
 def mark_halted(
@@ -65,7 +65,7 @@ def mark_halted(
     *,
     enforce_halt: bool,
 ) -> None:
-    """Keep a marker for every halted agent and its sessions, if halts are to be enforced."""
+    """Set a marker for every halted agent and its sessions, if halts are enforced."""
 
     def question(uow: UnitOfWork) -> tuple[str, dict[str, str], list[str]]:
         if not enforce_halt:

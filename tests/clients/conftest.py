@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.e2e.conftest import PROGRAM, Person, app, person
+from tests.e2e.conftest import PROGRAM, Person, app, person, warm
 
-__all__ = ["app", "person"]
+__all__ = ["app", "person", "warm"]
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FILE = "greeting.py"
@@ -28,7 +28,7 @@ LINES = (
 
 
 class Reviewed(NamedTuple):
-    """A repository with a file, one remark on its third line, an agent, a task and a proposal."""
+    """A repository with a file, one comment on its third line, an agent, a task and a proposal."""
 
     person: Person
     folder: Path

@@ -14,14 +14,14 @@ local function shown()
 end
 
 local function at_line(number)
-  wait("a remark at line " .. number, function()
+  wait("a comment at line " .. number, function()
     return #shown() == 1 and shown()[1].lnum == number
   end)
   return shown()[1].message
 end
 
 local function gone()
-  wait("no remark", function()
+  wait("no comment", function()
     return #shown() == 0
   end)
 end
@@ -91,12 +91,12 @@ function SCENES.edit()
   local before = shown()[1].message
   vim.cmd("let &undolevels = &undolevels") -- what was done until here is not undone
   vim.cmd("6delete")
-  wait("the remark to say that its line is gone", function()
+  wait("the comment to say that its line is gone", function()
     return shown()[1].message ~= before
   end)
   local removed = at_line(5)
   vim.cmd("undo")
-  wait("the remark to be as it was", function()
+  wait("the comment to be as it was", function()
     return shown()[1].message == before
   end)
   vim.cmd("write")

@@ -13,7 +13,7 @@ from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 from tests.clients.conftest import LINES, Reviewed
 
 EDITORS = ("neovim@v0.7.0", "neovim", "emacs", "visual_studio_code")
-REMARK = "you: an f-string?"
+COMMENT = "you: an f-string?"
 Shown = Sequence[types.Diagnostic]
 
 
@@ -70,12 +70,12 @@ async def shown(client: LanguageClient, uri: str, holds: Callable[[Shown], bool]
 
 
 def at_lines(*numbers: int) -> Callable[[Shown], bool]:
-    """Whether remarks stand at these lines, and nowhere else."""
+    """Whether comments stand at these lines, and nowhere else."""
     return lambda found: [each.range.start.line for each in found] == list(numbers)
 
 
 async def actions_at(client: LanguageClient, uri: str, found: Shown) -> list[types.CodeAction]:
-    """What the editor's menu offers at the first remark."""
+    """What the editor's menu offers at the first comment."""
     context = types.CodeActionContext(diagnostics=list(found))
     document = types.TextDocumentIdentifier(uri)
     params = types.CodeActionParams(document, found[0].range, context)
@@ -92,7 +92,7 @@ async def given(client: LanguageClient, command: types.Command | None) -> Any:
 
 @pytest.mark.parametrize("editor", EDITORS)
 def test_a_life_from_initialize_to_exit(editor: str, reviewed: Reviewed, herdbook: str) -> None:
-    """An editor opens a file, sees a remark, moves it, resolves it and ends the server with 0."""
+    """An editor opens a file, sees a comment, moves it, resolves it and ends the server with 0."""
 
     async def live() -> None:
         async with editing(reviewed, herdbook) as client:
@@ -100,8 +100,8 @@ def test_a_life_from_initialize_to_exit(editor: str, reviewed: Reviewed, herdboo
             assert told.server_info.name == "herdbook"
             assert "herdbook.claim" in told.capabilities.execute_command_provider.commands
             uri = open_file(client, reviewed)
-            (remark,) = await shown(client, uri, at_lines(2))
-            assert remark.message == REMARK
+            (comment,) = await shown(client, uri, at_lines(2))
+            assert comment.message == COMMENT
             start = types.Position(0, 0)
             change = types.TextDocumentContentChangePartial(
                 text="import sys\n\n", range=types.Range(start, start)
@@ -123,7 +123,7 @@ def test_a_life_from_initialize_to_exit(editor: str, reviewed: Reviewed, herdboo
 
 @pytest.mark.parametrize("editor", EDITORS)
 def test_columns_count_as_the_editor_counts(editor: str, reviewed: Reviewed, herdbook: str) -> None:
-    """A remark on a line with a cow ends where the encoding that was agreed upon says."""
+    """A comment on a line with a cow ends where the encoding that was agreed upon says."""
     on_line = ("--file-path", reviewed.file.name, "--line-number", "2", "--line-type", "added")
     reviewed.runs("review", "add", "which cow?", "--phase", reviewed.phase, *on_line)
 
@@ -144,7 +144,7 @@ def test_columns_count_as_the_editor_counts(editor: str, reviewed: Reviewed, her
 def test_what_another_process_resolves_goes_from_the_margin(
     reviewed: Reviewed, herdbook: str
 ) -> None:
-    """A client that only listens is told when somebody else resolves a remark."""
+    """A client that only listens is told when somebody else resolves a comment."""
 
     async def live() -> None:
         async with editing(reviewed, herdbook) as client:

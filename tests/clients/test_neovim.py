@@ -25,7 +25,7 @@ def plays(
         facts = tmp_path / "facts.json"
         folders = {
             f"XDG_{each}_HOME": str(tmp_path / "neovim" / each.lower())
-            for each in ("CONFIG", "DATA", "STATE", "CACHE")
+            for each in ("CONFIG", "DATA", "CACHE")  # its server knows its stores by the state
         }
         told = subprocess.run(
             [program("nvim"), "--headless", "-u", "NONE", "-n", "-c", f"luafile {SCENES}"],
@@ -55,8 +55,8 @@ def plays(
     return play
 
 
-def test_a_remark_stands_at_its_line(plays: Plays, reviewed: Reviewed) -> None:
-    """Neovim attaches by itself and shows a review's remark at the line it was made on."""
+def test_a_comment_stands_at_its_line(plays: Plays, reviewed: Reviewed) -> None:
+    """Neovim attaches by itself and shows a review's comment at the line it was made on."""
     facts = plays("attach")
     assert facts["name"] == "herdbook"
     assert facts["root"] == str(reviewed.folder)
@@ -64,10 +64,10 @@ def test_a_remark_stands_at_its_line(plays: Plays, reviewed: Reviewed) -> None:
     assert (facts["column"], facts["severity"], facts["source"]) == (4, 3, "herdbook")
 
 
-def test_a_remark_keeps_to_its_line_while_the_buffer_is_edited(
+def test_a_comment_keeps_to_its_line_while_the_buffer_is_edited(
     plays: Plays, reviewed: Reviewed
 ) -> None:
-    """A remark moves with its line, says that it was removed, and comes back with it."""
+    """A comment moves with its line, says that it was removed, and comes back with it."""
     facts = plays("edit")
     assert facts["removed"].startswith("you: an f-string?\n(")
     assert "removed" in facts["removed"]
@@ -77,8 +77,8 @@ def test_a_remark_keeps_to_its_line_while_the_buffer_is_edited(
     assert facts["lines"] == reviewed.file.read_text().splitlines() == expected
 
 
-def test_a_code_action_resolves_a_remark(plays: Plays, reviewed: Reviewed) -> None:
-    """The menu of code actions has Resolve, which resolves the remark and takes it off."""
+def test_a_code_action_resolves_a_comment(plays: Plays, reviewed: Reviewed) -> None:
+    """The menu of code actions has Resolve, which resolves the comment and takes it off."""
     facts = plays("resolve")
     assert [title.split()[0] for title in facts["titles"]] == ["Resolve", "Reply"]
     assert reviewed.asks("review", "show", reviewed.comment)["resolved"] is True
@@ -117,7 +117,7 @@ def test_any_method_can_be_called(plays: Plays, reviewed: Reviewed) -> None:
 
 
 def test_what_another_process_does_is_shown(plays: Plays) -> None:
-    """A remark goes, comes and grows in the margin as another process resolves and replies."""
+    """A comment goes, comes and grows in the margin as another process resolves and replies."""
     assert plays("live")["message"] == "you: an f-string?\nbrisk-otter: from elsewhere"
 
 

@@ -97,12 +97,12 @@ def test_a_little_data_is_called_too_little(begin: Begin) -> None:
     work(begin, "new", ENOUGH - 1)
     counsel = ask(begin)
     assert counsel.advice.verdict is Verdict.TOO_LITTLE_DATA
-    assert counsel.advice.words.startswith("too little data: 1 of 2 setups")
+    assert counsel.advice.words.startswith("not enough data: 1 of 2 setups")
     assert counsel.advice.leaders == ()
 
 
 def test_an_empty_record_advises_nothing(begin: Begin) -> None:
-    """It is too little data, whatever is asked for."""
+    """It is not enough data, whatever is asked for."""
     counsel = ask(begin, project="app", language="rust")
     assert (counsel.scope, counsel.projects) == (EVERYWHERE, 0)
     assert counsel.advice.ranked == ()
@@ -147,7 +147,7 @@ def test_where_a_part_is_too_little_a_wider_one_counts(begin: Begin) -> None:
     assert (counsel.scope, counsel.projects) == ("projects in rust", 2)
     assert models(counsel) == ["a", "b"]
     (reason,) = counsel.passed_over
-    assert reason.startswith("project new: too little data: 0 of 1 setups")
+    assert reason.startswith("project new: not enough data: 0 of 1 setups")
     counsel = ask(begin, project="new", language="zig")
     assert counsel.scope == EVERYWHERE
     assert [each.partition(":")[0] for each in counsel.passed_over] == [

@@ -12,7 +12,7 @@ import pytest
 
 from herdbook.entrypoints.cli.run_command import main
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.mcp.client_session import ClientSession
 from herdbook.entrypoints.mcp.invoke import call
 from herdbook.entrypoints.mcp.tools import TOOLS
 from herdbook.entrypoints.rpc.methods import methods
@@ -110,7 +110,9 @@ def test_who_acts_is_found_out_once_per_transaction(
     asked: list[object] = []
     acting = agent_lifecycle.find_acting_agent
     monkeypatch.setattr(
-        agent_lifecycle, "acting", lambda uow, *words: (asked.append(uow), acting(uow, *words))[1]
+        agent_lifecycle,
+        "find_acting_agent",
+        lambda uow, *words: (asked.append(uow), acting(uow, *words))[1],
     )
     person("done")
     assert len(asked) == counts.counts["writes"] + counts.counts["reads"] == 1
@@ -144,7 +146,7 @@ def test_tools_of_a_warm_server_open_nothing(
 ) -> None:
     """And commit once for every call that writes."""
     person("activity", "add", "looked around", "--agent", "otter")
-    caller = Caller(AppContext.at(app, dict(os.environ)), print)
+    caller = ClientSession(AppContext.at(app, dict(os.environ)), print)
 
     def use(tool: str, **given: object) -> None:
         counts.reset()

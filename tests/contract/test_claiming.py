@@ -1,18 +1,28 @@
 """Who works on what: claims and the fences that guard them, on every store."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from herdbook.domain.entity import NEVER, evolve
-from herdbook.domain.errors import NotFound, StaleFence
+from herdbook.domain.errors import InvalidValue, NotFound, StaleFence
 from herdbook.domain.plan.claims import LEASE, Claim
-from herdbook.domain.plan.model import Initiative, Phase, PhaseStatus, Priority, Task, TaskStatus
+from herdbook.domain.plan.model import (
+    Initiative,
+    InitiativeStatus,
+    Phase,
+    PhaseStatus,
+    Priority,
+    Task,
+    TaskStatus,
+)
 from herdbook.domain.plan.readiness import Opening, OpeningState
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
+from herdbook.services.plan.wait_reasons import A_PERSON, SAMPLE, describe_wait
 from tests.contract.claims import (
     BLINK,
     add_agents,
@@ -192,6 +202,9 @@ def test_a_write_with_an_old_fence_is_refused(begin: Begin, write: Callable[...,
         uow.commit()
     assert (refusal.value.fence, refusal.value.current) == (1, 2)
     with begin(write=False) as uow:
+        assert refusal.value.holder == uow.agents.get(fast).name
+    assert f"{refusal.value.holder} holds this task now" in str(refusal.value)
+    with begin(write=False) as uow:
         assert everything(uow) == before
 
 
@@ -222,6 +235,84 @@ def test_a_write_to_a_task_that_is_not_there_names_it(
     """An unknown task is not a stale one."""
     with begin() as uow, pytest.raises(NotFound):
         write(uow, "tsk_missing", 1)
+
+
+def test_an_agent_that_holds_nothing_is_told_so_by_its_name(begin: Begin) -> None:
+    """And how it gets a task."""
+    (agent,) = add_agents(begin)
+    with begin(write=False) as uow, pytest.raises(NotFound) as refusal:
+        claims.own_task(uow, agent)
+    with begin(write=False) as uow:
+        name = uow.agents.get(agent).name
+    assert str(refusal.value) == f"{name} holds no task; `herdbook claim` takes one"
+
+
+def test_only_the_holder_needs_no_fence(begin: Begin) -> None:
+    """Another agent is told who holds the task, and a person that the fence is needed."""
+    holder, other = add_agents(begin, 2)
+    (task,) = add_tasks(begin, Task(name="x"))
+    claim = claim_for(begin, holder)
+    with begin(write=False) as uow:
+        name = uow.agents.get(holder).name
+        assert claims.own_fence(uow, task.id, holder) == claim.fence
+        with pytest.raises(InvalidValue, match=re.escape(f"held by {name}. Stop working on it")):
+            claims.own_fence(uow, task.id, other)
+        with pytest.raises(InvalidValue, match="must be given, as `claim` printed it"):
+            claims.own_fence(uow, task.id, None)
+
+
+def test_it_is_said_why_no_task_is_ready(begin: Begin) -> None:
+    """How many tasks wait, for what, and how many are held: of all, an initiative or a phase."""
+    (agent,) = add_agents(begin)
+    with begin() as uow:
+        goal = uow.initiatives.add(Initiative(name="Login"))
+        rest = uow.initiatives.add(Initiative(name="Old", status=InitiativeStatus.ARCHIVED))
+        schema = uow.phases.add(Phase(name="Schema", initiative_id=goal.id))
+        api = Phase(name="API", initiative_id=goal.id, status=PhaseStatus.APPROVED)
+        later = uow.phases.add(api)
+        uow.phases.add_dependency(later.id, schema.id)
+        for phase, count in ((schema, 2), (later, 1)):
+            uow.tasks.add_all([Task(name="x", phase_id=phase.id) for _ in range(count)])
+        first, second = uow.tasks.add_all([Task(name="x", initiative_id=goal.id) for _ in "ab"])
+        uow.tasks.add_dependency(second.id, first.id)
+        uow.tasks.add(Task(name="x", initiative_id=rest.id))
+        uow.tasks.add(Task(name="x", status=BLOCKED))
+        uow.commit()
+    assert claim_for(begin, agent).task.id == first.id
+    assert claim_for(begin, agent) is None
+    approve = f"`herdbook phase set {schema.id} --status approved`"
+    to_be_approved = f"2 wait for phase 'Schema' to be approved ({approve})"
+    others = ["1 waits for phase 'Schema' to be completed", "1 waits for other tasks"]
+    alien = [
+        "1 waits for initiative 'Old' to be active again (it is archived)",
+        "1 waits for a person, who can use `herdbook task retry`",
+    ]
+    with begin(write=False) as uow:
+        for within, expected in (
+            ({}, [to_be_approved, *others, *alien, "1 is held by agents"]),
+            ({"initiative_id": goal.id}, [to_be_approved, *others, "1 is held by agents"]),
+            ({"phase_id": schema.id}, [to_be_approved]),
+            ({"phase_id": later.id}, others[:1]),
+        ):
+            head, _, said = describe_wait(uow, **within).partition(": ")
+            assert head == "no task is ready"
+            assert sorted(said.split(", ")) == sorted(", ".join(expected).split(", "))
+
+
+def test_tasks_beyond_a_sample_are_counted(begin: Begin) -> None:
+    """What they wait for is not read."""
+    with begin() as uow:
+        first = uow.tasks.add(Task(name="x", status=COMPLETED))
+        rows = uow.tasks.add_all([Task(name="x", status=BLOCKED) for _ in range(SAMPLE + 2)])
+        uow.commit()
+    with begin(write=False) as uow:
+        assert describe_wait(uow) == f"no task is ready: {SAMPLE} wait {A_PERSON}, 2 more wait"
+    with begin() as uow:
+        uow.tasks.remove_all([row.id for row in (first, *rows)])
+        uow.commit()
+    with begin(write=False) as uow:
+        empty = "no task is ready: every task is completed, or there is none"
+        assert describe_wait(uow) == empty
 
 
 def test_a_unit_of_work_claims_what_it_has_just_made_ready(begin: Begin) -> None:

@@ -86,7 +86,7 @@ def test_the_margin_holds_all_threads_of_the_initiative_at_hand(begin: Begin) ->
         found = editor_comments.initiative_comments(uow, "a", HERE)
         assert editor_comments.initiative_comments(uow, None, None) == InitiativeComments(None, ())
     expected = ((second, CommentThread(late, (reply,))), (first, CommentThread(solved, ())))
-    assert (found.initiative, found.remarks) == (one, expected)
+    assert (found.initiative, found.threads) == (one, expected)
 
 
 def test_hands_are_the_agents_somebody_may_want_to_see(begin: Begin) -> None:

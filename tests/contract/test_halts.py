@@ -12,7 +12,7 @@ from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
-from herdbook.ports.world.halts import NO_HALTS, GivenHalts, Halt
+from herdbook.ports.world.halts import NO_HALTS, FixedHalts, Halt
 from herdbook.services.agents import introduction
 from herdbook.services.agents.halts import OUT_OF_REACH, RecordHalts
 from herdbook.services.plan import claims
@@ -43,7 +43,7 @@ def test_a_halted_agent_claims_nothing(
     store: Store, space: str, begin: Begin, agent: Agent
 ) -> None:
     """The refusal says how it stands, and others may still have the task."""
-    halts = GivenHalts(Halt("otter", -1))
+    halts = FixedHalts(Halt("otter", -1))
     with pytest.raises(AgentHalted, match="otter"):
         run(store, space, claims.claim, agent.id, halts=halts)
     assert _is_free(begin)
@@ -125,7 +125,7 @@ def test_an_agent_whose_process_is_gone_is_introduced_at_once(store: Store, spac
             space,
             introduction.introduce,
             "heron",
-            halts=GivenHalts(Halt("heron", 0)),
+            halts=FixedHalts(Halt("heron", 0)),
             host="barn",
             pid=8,
             started_at_of=lambda _: now,

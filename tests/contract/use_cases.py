@@ -76,6 +76,7 @@ MODULES = {
     "record.prior_art": RECORD,
     "plan.reviews": WORK,
     "plan.status": WORK,
+    "plan.wait_reasons": WORK,
     "messaging": WORK,
     "record.record_ingest": RECORD,
     "agents.worktree_changes": WORK,

@@ -157,7 +157,7 @@ def at_work(person: Person, folder: Path, name: str) -> str:
         return held.task.name
 
     with here.open(Area.WORK, create=True) as store:
-        run(store, here.workspace.space(Area.WORK), here.see, actor=here.actor)
+        run(store, here.workspace.space(Area.WORK), here.record_worktree, actor=here.actor)
         return run(store, here.workspace.space(Area.WORK), begin, actor=here.actor)
 
 

@@ -68,7 +68,7 @@ def test_the_client_sees_the_tools_as_they_are_declared(otter: Desk, lynx: Desk)
             assert seen.input_schema == input_schema(tool)
             assert seen.output_schema == output_schema(tool)
             assert seen.annotations is not None
-            assert seen.annotations.read_only_hint is tool.reads
+            assert seen.annotations.read_only_hint is tool.read_only
             assert seen.annotations.destructive_hint is False
 
 
@@ -97,11 +97,11 @@ def test_two_agents_live_the_life_of_tasks_with_nothing_but_tools(
     lynx.does("message", content="gladly", to="otter", in_reply_to=wanted["id"])
     assert lynx.does("inbox")["messages"] == []
     place = {"phase": phase, "file_path": "parser.py", "line_number": 7, "line_type": "added"}
-    remark = lynx.does("comment", **place, body="off by one")
-    otter.does("comment", **place, body="indeed", in_reply_to=remark["id"])
+    comment = lynx.does("comment", **place, body="off by one")
+    otter.does("comment", **place, body="indeed", in_reply_to=comment["id"])
     (thread,) = otter.does("review", phase=phase, resolved=False)["threads"]
     assert [thread["first"]["author"], thread["replies"][0]["author"]] == ["lynx", "otter"]
-    assert otter.does("resolve", comment=remark["id"])["resolved"] is True
+    assert otter.does("resolve", comment=comment["id"])["resolved"] is True
 
     otter.does("note", task="write parser", actions="by hand", outcome="it works")
     assert otter.does("recall", text="parser by hand")["searched"] >= 1
@@ -208,7 +208,7 @@ def test_nobody_writes_before_they_say_who_they_are(person: Person, app: Path) -
     alone = person.repository(app.parent / "alone")
     person.runs(alone, "agent", "add", "resident")
     with desk(person, alone) as sat:
-        for tool in (each for each in TOOLS if each.personal and each.name != "introduce"):
+        for tool in (each for each in TOOLS if each.needs_agent and each.name != "introduce"):
             needed = input_schema(tool).get("required", ())
             answer = sat.tries(tool.name, **{name: _something(tool.name, name) for name in needed})
             assert answer.is_error
@@ -243,7 +243,7 @@ def test_a_halted_agent_may_read_and_write_nothing(person: Person, app: Path) ->
         for tool in TOOLS:
             needed = input_schema(tool).get("required", ())
             answer = sat.tries(tool.name, **{name: _something(tool.name, name) for name in needed})
-            if not tool.reads:
+            if not tool.read_only:
                 assert told(answer).startswith("AgentHalted: agent 'newt' is halted"), tool.name
                 assert "`herdbook reinstate newt`" in told(answer)
             else:

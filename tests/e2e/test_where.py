@@ -168,7 +168,7 @@ def test_a_committed_link_leads_nowhere(person: Person, app: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('wrok = "repo"\n', "'wrok' is no setting"),
+        ('wrok = "repo"\n', "'wrok' is not a setting"),
         ('\nwork = "sqlite:///x"\n', "herdbook.toml, line 2: work: must be"),
         ("work = 5\n", "herdbook.toml, line 1: work: must be"),
         ("[work]\nx = 1\n", "herdbook.toml: work: must be"),

@@ -50,7 +50,7 @@ def test_a_store_opened_through_the_link_is_the_same_store(
     assert Path(link["link"]).is_symlink()
     assert Path(link["link"]).resolve() == app / ".git" / "herdbook" / f"work.{backend}"
     place = person.at(app)
-    linked = place.workspace.place(Area.WORK)._replace(url=f"{backend}://{link['link']}")
+    linked = place.workspace.locate(Area.WORK)._replace(url=f"{backend}://{link['link']}")
     space = place.workspace.space(Area.WORK)
     with place.open(Area.WORK) as store, place.stores.open_at(linked) as through:
         assert (store.uuid, store.url) == (through.uuid, through.url)
@@ -72,7 +72,7 @@ def test_a_link_may_come_before_its_store(person: Person, app: Path) -> None:
     person.runs(app, "worktree", "add", "login")
     login = app.parent / "app.worktrees" / "login"
     place = person.at(login)
-    through = place.workspace.place(Area.CHECKPOINTS)._replace(
+    through = place.workspace.locate(Area.CHECKPOINTS)._replace(
         url=f"lmdb://{login}/.herdbook/checkpoints.lmdb"
     )
     with place.stores.open_at(through, create=True):

@@ -44,7 +44,7 @@ def main(folder: str, rounds: int) -> None:
     sys.stdin.readline()
     with here.open(Area.WORK, create=True) as store:
         space, actor = here.workspace.space(Area.WORK), here.actor
-        run(store, space, here.see, actor=actor)
+        run(store, space, here.record_worktree, actor=actor)
         agent = run(store, space, lambda uow: uow.agents.add(Agent(name=name)), actor=actor)
         seen = 0
         for number in range(rounds):

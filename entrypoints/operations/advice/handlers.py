@@ -1,4 +1,4 @@
-"""What the record teaches: `advise` which setup to use next, and `recall` what resembles a task."""
+"""Advice from the record: `advise` ranks setups, `recall` finds earlier work like a task."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from herdbook.domain.record.setup_advice import Advice, TrackRecord
 
 
-class Wanted(NamedTuple):
-    """What setups are wanted for: a project by its names, a language, or neither."""
+class AdviceTarget(NamedTuple):
+    """What advice is for: a project by its names, a language, or neither."""
 
     names: tuple[str, ...] = ()
     language: str | None = None
@@ -25,7 +25,7 @@ class Wanted(NamedTuple):
 
 
 class RecallAnswer(NamedTuple):
-    """What was looked for, and what was found: `services.record.prior_art.Recall`."""
+    """The query, and the result as in `services.record.prior_art.Recall`."""
 
     text: str
     project: str | None
@@ -36,7 +36,7 @@ class RecallAnswer(NamedTuple):
 
 
 def recall(here: AppContext, *, text: str, project: str | None, limit: int) -> RecallAnswer:
-    """What in the record resembles a task: what went well, mistakes, and what nobody judged."""
+    """Find earlier work similar to a task: successes, mistakes, and work that nobody judged."""
     names = (project,) if project is not None else names_of(here)
     spool_flush.flush_if_any(here)
     found = here.read(
@@ -46,16 +46,16 @@ def recall(here: AppContext, *, text: str, project: str | None, limit: int) -> R
 
 
 def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
-    """Rank the setups for the next project, for a folder or a language."""
-    wanted = _wanted(here, goal)
+    """Rank the setups for the next project, or for a folder or a language."""
+    target = _resolve_goal(here, goal)
     spool_flush.flush_if_any(here)
     found = here.read(
         Area.RECORD,
         advising.advise,
-        project=wanted.names[0] if wanted.names else None,
-        also=wanted.names[1:],
-        language=wanted.language,
-        languages=wanted.languages,
+        project=target.names[0] if target.names else None,
+        also=target.names[1:],
+        language=target.language,
+        languages=target.languages,
     )
     return {
         "for": goal,
@@ -70,22 +70,24 @@ def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
 
 
 def names_of(here: AppContext) -> tuple[str, ...]:
-    """Under which names the record may know the project of a folder, the surest first."""
-    ground = here.workspace.ground
-    paths = [ground.repository, ground.worktree, str(here.workspace.folder.resolve())]
+    """The names under which the record may know the project of a folder, most reliable first."""
+    paths = here.workspace.paths
+    folders = [paths.repository, paths.worktree, str(here.workspace.folder.resolve())]
     return tuple(
-        dict.fromkeys(text_of(each) for each in (here.workspace.repository_id, *paths) if each)
+        dict.fromkeys(text_of(each) for each in (here.workspace.repository_id, *folders) if each)
     )
 
 
-def _wanted(here: AppContext, text: str | None) -> Wanted:
+def _resolve_goal(here: AppContext, text: str | None) -> AdviceTarget:
     if text is None:
-        return Wanted()
-    # A language is meant even where a folder has its name; `./go` is always the folder.
+        return AdviceTarget()
+    # A language takes precedence over a folder of the same name; `./go` is always the folder.
     language = find_language(text)
     if language is not None:
         spoken = _language(here)
-        return Wanted((), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken))
+        return AdviceTarget(
+            (), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken)
+        )
     try:
         path = (here.workspace.folder / text).resolve(strict=True)
         there = AppContext.at(
@@ -93,7 +95,7 @@ def _wanted(here: AppContext, text: str | None) -> Wanted:
             here.workspace.variables,
             here.workspace.arguments,
         )
-        return Wanted(names_of(there), _language(there))
+        return AdviceTarget(names_of(there), _language(there))
     except (OSError, ValueError) as error:
         if isinstance(error, HerdbookError):
             raise
@@ -103,7 +105,7 @@ def _wanted(here: AppContext, text: str | None) -> Wanted:
 
 
 def _language(here: AppContext) -> str | None:
-    """In which language most files of a folder are: those git keeps, if it is in a repository."""
+    """The main language of a folder, by its tracked files if it is in a repository."""
     if here.workspace.facts is None or here.workspace.facts.top_level is None:
         return main_language(text_of(each.name) for each in here.workspace.folder.iterdir())
     from herdbook.adapters.git import folder_for_git  # noqa: PLC0415
@@ -163,13 +165,13 @@ def _interval(interval: "Interval | None") -> dict[str, float] | None:
     return {"low": interval.low, "estimate": interval.estimate, "high": interval.high}
 
 
-def _quote(said: "Observation | None") -> dict[str, Any] | None:
-    if said is None:
+def _quote(observation: "Observation | None") -> dict[str, Any] | None:
+    if observation is None:
         return None
     return {
-        "note": said.note,
-        "grade": said.grade,
-        "bug": said.bug,
-        "project": said.project,
-        "at": said.at,
+        "note": observation.note,
+        "grade": observation.grade,
+        "bug": observation.bug,
+        "project": observation.project,
+        "at": observation.at,
     }

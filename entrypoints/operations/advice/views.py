@@ -1,4 +1,4 @@
-"""Advice and prior art for people."""
+"""Text for people from `advise` and `recall`."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ _TERMS = 8
 
 
 def advise(answer: dict[str, Any]) -> str:
-    """The verdict in words, the setups with their numbers, and the strongest words on each."""
+    """The verdict in words, the setups with their numbers, and the strongest evidence on each."""
     if not answer["setups"]:
-        lines = [_about(answer), "too little data: the record holds no work of any setup yet"]
-        return "\n".join(lines + _passed_over(answer))
+        lines = [_about(answer), "not enough data: the record holds no work of any setup yet"]
+        return "\n".join(lines + _skipped_sources(answer))
     rows = [_setup(each) for each in answer["setups"]]
-    lines = [f"{_about(answer)}: {plain(answer['words'])}", *_passed_over(answer)]
+    lines = [f"{_about(answer)}: {plain(answer['words'])}", *_skipped_sources(answer)]
     lines += ["", table(HEADER, rows), ""]
     for each in answer["setups"]:
         lines += _evidence(each)
@@ -34,7 +34,7 @@ def _about(answer: dict[str, Any]) -> str:
     return f"by {plain(answer['scope'])}"
 
 
-def _passed_over(answer: dict[str, Any]) -> list[str]:
+def _skipped_sources(answer: dict[str, Any]) -> list[str]:
     return [f"not by {plain(each)}" for each in answer["passed_over"]]
 
 
@@ -66,8 +66,8 @@ def _name(each: dict[str, Any]) -> str:
 
 def _evidence(each: dict[str, Any]) -> list[str]:
     sides = (("for", each["evidence_for"]), ("against", each["evidence_against"]))
-    said = [f"  {side}: {_quote(quote)}" for side, quote in sides if quote is not None]
-    return [_name(each), *said, ""] if said else []
+    quotes = [f"  {side}: {_quote(quote)}" for side, quote in sides if quote is not None]
+    return [_name(each), *quotes, ""] if quotes else []
 
 
 def _quote(quote: dict[str, Any]) -> str:
@@ -78,7 +78,7 @@ def _quote(quote: dict[str, Any]) -> str:
 
 
 def recall(answer: dict[str, Any]) -> str:
-    """What went well, what were mistakes and what nobody judged, each with why it was found."""
+    """Successes, mistakes and unjudged work, each with the reason why it was found."""
     found = [(title, answer[name]) for name, title in LISTS if answer[name]]
     if not found:
         return f"nothing resembles it among {answer['searched']} entries of the record"

@@ -1,4 +1,4 @@
-"""Agents on this host, their logs, and the journal: what needs more than one use case."""
+"""Agents of this host, their logs, and the journal: operations that are more than a use case."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -22,7 +22,7 @@ from herdbook.services.agents.halts import note_if_unknown
 from herdbook.services.journal import watch
 
 SHOWN = 100
-"""How many of the last entries are shown to who asks for no others."""
+"""How many of the last entries are shown by default."""
 
 
 def register(
@@ -36,7 +36,7 @@ def register(
     pid: int | None,
     prompt: str | None,
 ) -> Agent:
-    """Let an agent come to work in this worktree; with its pid it can be told when it crashed."""
+    """Register an agent in this worktree; with its pid, `find_crashed` can tell when it crashed."""
     process: dict[str, Any] = {}
     if pid is not None:
         process = {
@@ -68,9 +68,9 @@ def introduce(
     pid: int,
     prompt: str | None,
 ) -> Agent:
-    """Register an agent that is not halted; one whose process is gone may come back at once."""
+    """Register an agent unless it is halted; one whose process is gone may register again."""
     halts = here.halts()
-    # Asked before the transaction: nobody waits for it while another store is read.
+    # Asked before the transaction, so that nobody waits for it while another store is read.
     note_if_unknown(halts, name)
     return here.run(
         Area.WORK,
@@ -88,13 +88,13 @@ def introduce(
     )
 
 
-def crashed(here: AppContext) -> list[Agent]:
-    """Find the agents of this host whose processes are gone; what they held is free again."""
+def find_crashed(here: AppContext) -> list[Agent]:
+    """Mark agents of this host whose processes are gone as crashed, and release their tasks."""
     return here.run(Area.WORK, agent_lifecycle.find_crashed, here.workspace.host, process_start)
 
 
 def waiting(here: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
-    """The agents that wait for a person, each with what it asks and what it is at."""
+    """The agents that wait for a person, each with its questions and its task."""
     found = here.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
     return [
         {
@@ -110,12 +110,12 @@ def waiting(here: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
 def log(
     here: AppContext, *, agent: str, follow: bool, after: str | None, limit: int | None
 ) -> Iterator[LogChunk]:
-    """An agent's log, piece by piece; also of an agent that is gone, by its whole id."""
+    """An agent's log, chunk by chunk; also of a removed agent, by its whole id."""
     agent_id = here.read(Area.WORK, _known_id, agent)
     if follow:
         with here.open(Area.WORK) as store:
-            pieces = watch.follow_log(store, here.workspace.space(Area.WORK), agent_id, after)
-            yield from islice(pieces, limit)
+            chunks = watch.follow_log(store, here.workspace.space(Area.WORK), agent_id, after)
+            yield from islice(chunks, limit)
         return
     while limit is None or limit > 0:
         size = min(PAGE, limit or PAGE)
@@ -136,9 +136,9 @@ def _known_id(uow: UnitOfWork, text: str) -> str:
 def journal(
     here: AppContext, *, since: int | None, follow: bool, limit: int | None
 ) -> Iterator[JournalEntry]:
-    """The journal after a number, or its last page: to its end or `limit`, or on and on."""
-    place = here.workspace.place(Area.WORK)
-    if not follow and not here.workspace.is_there(place):
+    """The journal after a number, or its last page: up to its end or `limit`, or followed."""
+    place = here.workspace.locate(Area.WORK)
+    if not follow and not here.workspace.store_exists(place):
         return
     if not follow and limit is None:
         limit = SHOWN
@@ -154,7 +154,7 @@ def journal(
 
 
 def since(here: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
-    """A page of the journal, behind a number."""
+    """A page of the journal, after a number."""
     if limit < 1:
         raise InvalidValue("limit", f"must be 1 or more, is {limit}")
     found: list[JournalEntry] = here.read(
@@ -164,7 +164,7 @@ def since(here: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
 
 
 def follow(here: AppContext, *, since: int | None) -> Iterator[JournalEntry]:
-    """What changes from now on, or from a number on."""
+    """Follow the journal from now on, or from a number on."""
     if since is None:
         since = here.read(Area.WORK, lambda uow: uow.journal.last())
     return journal(here, since=since, follow=True, limit=None)

@@ -1,4 +1,4 @@
-"""The crew: agents, the accounts they run on, what they print, and the journal of it all."""
+"""Agents, their accounts and logs, and the journal."""
 
 from herdbook.entrypoints.operations.model import (
     Operation,
@@ -77,7 +77,7 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "agent.crashed",
         "find agents of this host whose processes are gone, and release their tasks",
-        "agents.handlers:crashed",
+        "agents.handlers:find_crashed",
         "crud.views:many",
         "herdbook agent crashed",
     ),
@@ -120,7 +120,7 @@ ROWS: tuple[Operation, ...] = (
         "log.list",
         "print an agent's log, or follow it",
         "agents.handlers:log",
-        "agents.views:piece",
+        "agents.views:log_chunk",
         "herdbook log list brisk-otter --follow",
         (
             Parameter("agent", "its name or id", positional=True, required=True),

@@ -1,4 +1,4 @@
-"""Logs and the journal for people, line by line."""
+"""Text for people from waiting agents, logs and the journal."""
 
 import json
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from herdbook.entrypoints.cli.terminal import table
 from herdbook.entrypoints.cli.text import plain
 
-UNSAID = ("id", "created_at", "updated_at", "version", "worktree_id")
-"""The fields of a change that tell a person nothing new."""
+LEFT_OUT = ("id", "created_at", "updated_at", "version", "worktree_id")
+"""The fields of a change that are left out."""
 
 
 def waiting(answer: list[dict[str, Any]]) -> str:
-    """Who waits, at what, and what they ask."""
+    """The waiting agents with their tasks and questions."""
     if not answer:
         return "nobody waits for you"
     rows = [
@@ -26,30 +26,30 @@ def waiting(answer: list[dict[str, Any]]) -> str:
     return table(("AGENT", "INITIATIVE", "TASK", "ASKS"), rows)
 
 
-def piece(answer: dict[str, Any]) -> str:
-    """What an agent printed, as it printed it, without what a terminal would obey."""
+def log_chunk(answer: dict[str, Any]) -> str:
+    """The output of an agent, without control characters that a terminal would obey."""
     lines: list[str] = answer["content"].splitlines()
     return "\n".join(plain(line) for line in lines)
 
 
 def entries(answer: list[dict[str, Any]]) -> str:
-    """Changes, a line each."""
+    """Entries of the journal, a line each."""
     return "\n".join(map(entry, answer))
 
 
 def entry(answer: dict[str, Any]) -> str:
-    """One change: when, who, what, and the fields that changed."""
+    """One entry of the journal: when, who, what, and the fields that changed."""
     who = answer["agent"] or answer["person"] or "somebody"
     changed = {
         name: value
         for name, value in (answer["after"] or {}).items()
-        if name not in UNSAID and answer["op"] != "remove"
+        if name not in LEFT_OUT and answer["op"] != "remove"
     }
-    said = "" if not changed else "  " + json.dumps(changed, ensure_ascii=False)
+    fields = "" if not changed else "  " + json.dumps(changed, ensure_ascii=False)
     when = (answer["recorded_at"] or answer["at"])[:19]
     note = f"  [{answer['note']}]" if answer["note"] else ""
     line = (
         f"#{answer['seq']} {when}Z {who}: {answer['op']} "
-        f"{answer['entity']} {answer['key']}{said}{note}"
+        f"{answer['entity']} {answer['key']}{fields}{note}"
     )
     return plain(line)

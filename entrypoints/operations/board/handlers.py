@@ -1,4 +1,4 @@
-"""The plan to look at: `board` and `plan`."""
+"""The plan as a board and as a graph: `board` and `plan`."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -16,32 +16,32 @@ from herdbook.services.plan.board import Board, BoardInitiative, BoardPhase
 from herdbook.services.plan.board_model import BoardState, Card
 from herdbook.services.plan.diagram import Diagram
 
-LOOKS_AGAIN = 0.5
-"""How many seconds pass between two looks at a plan that is watched."""
+POLL_INTERVAL = 0.5
+"""Seconds between two checks of a watched plan for changes."""
 
 
 def board(
     here: AppContext, *, initiative: str | None, watch: bool
 ) -> dict[str, Any] | Iterator[dict[str, Any]]:
-    """The plan by state; watched, once now and again after every change."""
+    """The plan by state; with `watch`, now and again after every change."""
     if watch:
-        return _watched(here, initiative)
+        return _watch(here, initiative)
     answer: dict[str, Any] = here.read(Area.WORK, _board, initiative)
     return answer
 
 
-def _watched(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
+def _watch(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
     import gc  # noqa: PLC0415
     import time  # noqa: PLC0415
 
     from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
 
-    gc.enable()  # unlike other commands this one goes on
-    place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
-    if not here.workspace.is_there(place):
+    gc.enable()  # unlike other commands, this one keeps running
+    place, space = here.workspace.locate(Area.WORK), here.workspace.space(Area.WORK)
+    if not here.workspace.store_exists(place):
         yield here.read(Area.WORK, _board, initiative)
-        while not here.workspace.is_there(place):
-            time.sleep(LOOKS_AGAIN)
+        while not here.workspace.store_exists(place):
+            time.sleep(POLL_INTERVAL)
     seen = None
     with here.open(Area.WORK) as store:
         while True:
@@ -49,7 +49,7 @@ def _watched(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any
                 answer = read(store, space, _board, initiative)
                 seen = answer["seq"]
                 yield answer
-            time.sleep(LOOKS_AGAIN)
+            time.sleep(POLL_INTERVAL)
 
 
 def _board(uow: UnitOfWork, initiative: str | None) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _board(uow: UnitOfWork, initiative: str | None) -> dict[str, Any]:
         "seq": found.seq,
         "now": found.now.isoformat(),
         "tasks": _totals(found),
-        "initiatives": [_goal(each, found.now) for each in found.goals],
+        "initiatives": [_initiative_data(each, found.now) for each in found.goals],
         "more_initiatives": found.more_goals,
         "closed_initiatives": found.closed,
         "unseen_tasks": found.unseen,
@@ -75,7 +75,7 @@ def _totals(found: Board) -> dict[str, int]:
     return totals
 
 
-def _goal(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
+def _initiative_data(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
     initiative, path = goal.initiative, goal.critical_path
     marked = frozenset(task.id for task in path or ())
     return {
@@ -83,7 +83,7 @@ def _goal(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
         "name": initiative.name if initiative else None,
         "status": initiative.status if initiative else None,
         "execution_mode": initiative.execution_mode if initiative else None,
-        "phases": [_stage(each, marked, now) for each in goal.stages],
+        "phases": [_phase_data(each, marked, now) for each in goal.stages],
         "more_phases": goal.more_stages,
         "critical_path": (
             None if path is None else [{"id": each.id, "name": each.name} for each in path]
@@ -91,7 +91,7 @@ def _goal(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
     }
 
 
-def _stage(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+def _phase_data(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str, Any]:
     phase = stage.phase
     return {
         "id": phase.id if phase else None,
@@ -103,7 +103,7 @@ def _stage(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str
         "tasks": {
             state: {
                 "total": lane.total,
-                "shown": [_card(card, marked, now) for card in lane.cards],
+                "shown": [_card_data(card, marked, now) for card in lane.cards],
             }
             for state, lane in stage.lanes.items()
             if lane.total
@@ -111,7 +111,7 @@ def _stage(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str
     }
 
 
-def _card(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+def _card_data(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
     task, holder, until = card.task, card.holder, card.lease_until
     return {
         "id": task.id,
@@ -132,18 +132,18 @@ def _card(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
 def plan(
     here: AppContext, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
 ) -> dict[str, Any]:
-    """What is left to do, in waves, with what waits for what; as a text where one is asked for."""
+    """The unfinished tasks in waves, with their dependencies; also as Mermaid or DOT on request."""
     if mermaid and dot:
-        raise InvalidValue("dot", "cannot be had together with mermaid")
+        raise InvalidValue("dot", "cannot be combined with mermaid")
     answer: dict[str, Any] = here.read(Area.WORK, _plan, initiative, phase)
     if mermaid or dot:
         from herdbook.entrypoints.operations.board import graph_documents  # noqa: PLC0415
 
         answer["text"] = (graph_documents.mermaid if mermaid else graph_documents.dot)(answer)
-        if mermaid and not graph_documents.mermaid_draws(answer["text"]):
+        if mermaid and not graph_documents.fits_mermaid(answer["text"]):
             here.warn(
-                "this chart has more arrows or text than Mermaid draws unless it is told to; "
-                "ask for one initiative or one phase, or for --dot"
+                "this chart has more arrows or text than Mermaid draws by default; "
+                "name one initiative or one phase, or use --dot"
             )
     return answer
 

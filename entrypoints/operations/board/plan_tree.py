@@ -1,19 +1,19 @@
-"""`plan` for people: a tree in which each task stands under what it waits for longest."""
+"""Text for people from `plan`: a tree with each task under the dependency it waits longest for."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.terminal import Line
-from herdbook.entrypoints.cli.text import pad, plain, shorten, width
+from herdbook.entrypoints.cli.text import pad, plain, plural, shorten, width
 
 MARK = "*"
-"""The sign of the critical path."""
-DEEPEST = 12
-"""How far the tree is indented; what lies deeper is told by its wave."""
-WIDEST = 60
-NAMED = 3
-"""How many of the things that a task waits for are named."""
+"""Marks the tasks of the critical path."""
+MAX_DEPTH = 12
+"""How deep the tree is indented; deeper tasks are recognized by their wave."""
+MAX_WIDTH = 60
+MAX_NAMES = 3
+"""How many dependencies of a task are named."""
 STYLES = {
     "ready": "green",
     "held": "cyan",
@@ -28,22 +28,22 @@ Row = dict[str, Any]
 
 
 def plan(answer: dict[str, Any]) -> str:
-    """The text that was asked for, or the tree."""
+    """The requested Mermaid or DOT text, or the tree."""
     text: str | None = answer.get("text")
     return text if text is not None else terminal.render_lines(lines(answer))
 
 
 def lines(answer: dict[str, Any]) -> list[Line]:
-    """The tree, with the wave, the state and what else is waited for of each task."""
+    """The tree, with the wave, the state and the other dependencies of each task."""
     tasks: list[Row] = answer["tasks"]
     if not tasks:
         return [[("nothing is left to do: the plan is empty, or all of it is done", "")]]
     parents = _parents(answer)
     rows = list(_rows(tasks, parents))
-    drawn = {task["id"]: branch + shorten(plain(task["name"]), WIDEST) for task, branch in rows}
+    drawn = {task["id"]: branch + shorten(plain(task["name"]), MAX_WIDTH) for task, branch in rows}
     broadest = max(width(text) for text in drawn.values())
     number = len(str(answer["waves"]))
-    head = f"{_many(len(tasks), 'task')} in {_many(answer['waves'], 'wave')}"
+    head = f"{plural(len(tasks), 'task')} in {plural(answer['waves'], 'wave')}"
     if answer["critical_path"]:
         head += f"; the critical path, marked {MARK}, has {len(answer['critical_path'])}"
     found: list[Line] = [[(head, "bold")], []]
@@ -66,12 +66,8 @@ def lines(answer: dict[str, Any]) -> list[Line]:
     return found
 
 
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
-
-
 def _parents(answer: dict[str, Any]) -> dict[str, str]:
-    """Of each task, the one it stands under: of what it waits for, one of the wave before it."""
+    """The parent of each task in the tree: one of its dependencies in the wave before it."""
     tasks: dict[str, Row] = {task["id"]: task for task in answer["tasks"]}
     after = {phase["id"]: phase["after"] for phase in answer["phases"]}
     ends: dict[tuple[str | None, int], str] = {}
@@ -80,8 +76,8 @@ def _parents(answer: dict[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for task in tasks.values():
         before = task["wave"] - 1
-        awaited = (*task["after"], *after.get(task["phase_id"], ()))
-        near = [each if each in tasks else ends.get((each, before)) for each in awaited]
+        depends_on = (*task["after"], *after.get(task["phase_id"], ()))
+        near = [each if each in tasks else ends.get((each, before)) for each in depends_on]
         last = [key for key in near if key is not None and tasks[key]["wave"] == before]
         if last:
             found[task["id"]] = min(last, key=lambda key: not tasks[key]["critical"])
@@ -89,7 +85,7 @@ def _parents(answer: dict[str, Any]) -> dict[str, str]:
 
 
 def _rows(tasks: Sequence[Row], parents: dict[str, str]) -> Iterator[tuple[Row, str]]:
-    """Every task once, each behind the one it stands under, with the branch that leads to it."""
+    """Every task once, each after its parent, with the branch that leads to it."""
     under: dict[str | None, list[Row]] = {}
     for task in tasks:
         under.setdefault(parents.get(task["id"]), []).append(task)
@@ -99,15 +95,15 @@ def _rows(tasks: Sequence[Row], parents: dict[str, str]) -> Iterator[tuple[Row, 
         yield task, branch
         children = under.get(task["id"], [])
         for at, child in enumerate(reversed(children)):
-            if depth >= DEEPEST:
+            if depth >= MAX_DEPTH:
                 left.append((child, branch, trunk, depth))
                 continue
-            knee, goes_on = ("└─ ", "   ") if at == 0 else ("├─ ", "│  ")
-            left.append((child, trunk + knee, trunk + goes_on, depth + 1))
+            knee, trunk_part = ("└─ ", "   ") if at == 0 else ("├─ ", "│  ")
+            left.append((child, trunk + knee, trunk + trunk_part, depth + 1))
 
 
 def _others(answer: dict[str, Any], parents: dict[str, str]) -> dict[str, str]:
-    """What each task waits for beside the one it stands under."""
+    """The dependencies of each task except its parent."""
     names = {task["id"]: plain(task["name"]) for task in answer["tasks"]}
     names |= {phase["id"]: f"phase {plain(phase['name'])}" for phase in answer["phases"]}
     after = {phase["id"]: phase["after"] for phase in answer["phases"]}
@@ -115,11 +111,11 @@ def _others(answer: dict[str, Any], parents: dict[str, str]) -> dict[str, str]:
     found = {}
     for task in answer["tasks"]:
         parent, phase = parents.get(task["id"]), task["phase_id"]
-        # What its phase waits for was told already of a task of the same phase above it.
-        told = parent is not None and phase_of[parent] == phase
-        awaited = [*task["after"], *(() if told else after.get(phase, ()))]
-        rest = [names[key] for key in awaited if key != parent]
-        more = f", +{len(rest) - NAMED}" if len(rest) > NAMED else ""
-        word = "also after" if parent in awaited else "after"
-        found[task["id"]] = f"{word} {', '.join(rest[:NAMED])}{more}" if rest else ""
+        # The dependencies of its phase are listed at a task of the same phase above it.
+        listed = parent is not None and phase_of[parent] == phase
+        depends_on = [*task["after"], *(() if listed else after.get(phase, ()))]
+        rest = [names[key] for key in depends_on if key != parent]
+        more = f", +{len(rest) - MAX_NAMES}" if len(rest) > MAX_NAMES else ""
+        word = "also after" if parent in depends_on else "after"
+        found[task["id"]] = f"{word} {', '.join(rest[:MAX_NAMES])}{more}" if rest else ""
     return found

@@ -1,4 +1,4 @@
-"""`board` for people: every initiative with its phases, and their tasks by state."""
+"""Text for people from `board`: every initiative with its phases, and their tasks by state."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -7,12 +7,12 @@ from typing import Any
 from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.terminal import Line, Span
 from herdbook.entrypoints.cli.text import duration, pad, plain, shorten, width
-from herdbook.entrypoints.operations.board.plan_tree import CRITICAL, MARK, NAMED, STYLES
+from herdbook.entrypoints.operations.board.plan_tree import CRITICAL, MARK, MAX_NAMES, STYLES
 
-WIDEST = 50
-"""How many places the name of a task takes at most."""
+MAX_WIDTH = 50
+"""The maximum number of terminal columns of a task's name."""
 ID = 6
-"""How much of an id is shown: enough to name a task by."""
+"""How many characters of an id are shown: enough to identify a task."""
 STEPS = 6
 """How many tasks of a critical path are named."""
 COLUMN = max(map(len, STYLES))
@@ -21,12 +21,12 @@ Data = dict[str, Any]
 
 
 def board(answer: Data) -> str:
-    """The board as it was when it was read."""
+    """The board at the time it was read."""
     return terminal.render_lines(lines(answer, datetime.fromisoformat(answer["now"])))
 
 
 def live(answers: Iterator[Data]) -> None:
-    """The board as it changes, on the whole terminal; leases run out while one looks."""
+    """The board as it changes, on the whole terminal; remaining lease times are updated too."""
     terminal.show_live(answers, lambda answer: lines(answer, datetime.now(UTC)))
 
 
@@ -48,8 +48,8 @@ def lines(answer: Data, now: datetime) -> list[Line]:
 def _head(answer: Data) -> Line:
     spans: list[Span] = []
     for state, count in answer["tasks"].items():
-        said = f"{count} in review" if state == "review" else f"{count} {state}"
-        spans += [(", " if spans else "", ""), (said, STYLES[state] if count else "dim")]
+        text = f"{count} in review" if state == "review" else f"{count} {state}"
+        spans += [(", " if spans else "", ""), (text, STYLES[state] if count else "dim")]
     return [("tasks: ", "bold"), *spans, (f"   (change #{answer['seq']})", "dim")]
 
 
@@ -66,9 +66,9 @@ def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
     done = tasks.get("completed", {"total": 0})["total"]
     if not alone:
         name = "without a phase" if phase["id"] is None else plain(phase["name"])
-        said = f"  {phase['status']}, " if phase["status"] else "  "
-        spans: list[Span] = [(f"  {name}", "bold"), (f"{said}{done} of {total} done", "dim")]
-        open_ = [plain(each["name"]) for each in phase["waits_for"] if not _over(each)]
+        text = f"  {phase['status']}, " if phase["status"] else "  "
+        spans: list[Span] = [(f"  {name}", "bold"), (f"{text}{done} of {total} done", "dim")]
+        open_ = [plain(each["name"]) for each in phase["waits_for"] if not _is_completed(each)]
         if open_:
             spans.append((f", after {_list(open_)}", "dim"))
         yield spans
@@ -78,7 +78,7 @@ def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
     broadest = max((width(_name(card)) for card in shown), default=0)
     for state, lane in tasks.items():
         if state == "completed":
-            yield _completed(lane)
+            yield _completed_lane(lane)
             continue
         word = state
         for card in lane["shown"]:
@@ -90,7 +90,7 @@ def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
             yield [_lane(word, state), (f"  and {rest} more", "dim")]
 
 
-def _over(phase: Data) -> bool:
+def _is_completed(phase: Data) -> bool:
     return bool(phase["status"] == "completed")
 
 
@@ -99,7 +99,7 @@ def _lane(word: str, state: str) -> Span:
 
 
 def _name(card: Data) -> str:
-    return shorten(plain(card["name"]), WIDEST)
+    return shorten(plain(card["name"]), MAX_WIDTH)
 
 
 def _card(card: Data, word: str, state: str, broadest: int, detail: Line) -> Line:
@@ -119,7 +119,7 @@ def _short(key: str) -> str:
 
 
 def _detail(card: Data, state: str, phase_id: str | None, now: datetime) -> Iterator[Span]:
-    """Who holds it and for how long, or what it waits for."""
+    """The holder of a task and its remaining lease, or what the task waits for."""
     if state == "held":
         who = plain(card["agent"] or ("somebody" if card["for_review"] else "nobody known"))
         yield f"  {who}{' reviews it' if card['for_review'] else ''}", STYLES["held"]
@@ -130,28 +130,28 @@ def _detail(card: Data, state: str, phase_id: str | None, now: datetime) -> Iter
             else:
                 yield f", lease over for {duration(-left)}", STYLES["blocked"]
     elif card["waits_for"] or card["waits_for_more"]:
-        named = list(_awaited(card["waits_for"], phase_id))
+        named = list(_blocker_names(card["waits_for"], phase_id))
         yield f"  for {_list(named, card['waits_for_more'])}", "dim"
 
 
-def _awaited(awaited: list[Data], phase_id: str | None) -> Iterator[str]:
-    """The names of tasks; what keeps the whole phase waiting only where there is no task."""
-    tasks = [plain(each["name"]) for each in awaited if each["kind"] == "task"]
+def _blocker_names(blockers: list[Data], phase_id: str | None) -> Iterator[str]:
+    """The names of the tasks in the way; only without any, what keeps the whole phase waiting."""
+    tasks = [plain(each["name"]) for each in blockers if each["kind"] == "task"]
     yield from tasks
-    for each in [] if tasks else awaited:
+    for each in [] if tasks else blockers:
         name = "its phase" if each["id"] == phase_id else f"{each['kind']} {plain(each['name'])}"
         yield f"{name} ({each['status']})"
 
 
 def _list(names: list[str], more: int = 0) -> str:
-    more += max(0, len(names) - NAMED)
-    return ", ".join([*names[:NAMED], *([f"+{more}"] if more else [])])
+    more += max(0, len(names) - MAX_NAMES)
+    return ", ".join([*names[:MAX_NAMES], *([f"+{more}"] if more else [])])
 
 
-def _completed(lane: Data) -> Line:
+def _completed_lane(lane: Data) -> Line:
     names = [_name(card) for card in lane["shown"]]
-    said = f"  {lane['total']}{'; last: ' if names else ''}{', '.join(names)}"
-    return [_lane("completed", "completed"), (said, "dim")]
+    text = f"  {lane['total']}{'; last: ' if names else ''}{', '.join(names)}"
+    return [_lane("completed", "completed"), (text, "dim")]
 
 
 def _path(initiative: Data) -> Iterator[Line]:
@@ -165,13 +165,13 @@ def _path(initiative: Data) -> Iterator[Line]:
 
 
 def _rest(answer: Data) -> Iterator[Line]:
-    """What there is beside what is shown."""
-    said = [
+    """How much there is that is not shown."""
+    counts = [
         (answer["more_initiatives"], "more initiatives: name one with --initiative"),
         (answer["unseen_tasks"], "more tasks without a phase, not counted here"),
         (answer["closed_initiatives"], "initiatives completed or archived"),
     ]
-    rest = [f"{count} {what}" for count, what in said if count]
+    rest = [f"{count} {what}" for count, what in counts if count]
     if rest:
         yield []
         yield [("; ".join(rest), "dim")]

@@ -1,6 +1,7 @@
-"""Checkpoints on the command line: `checkpoint threads|list|show|diff|copy|prune|rm`.
+"""Checkpoints: `checkpoint threads|list|show|diff|copy|prune|rm`.
 
-Nothing here needs LangGraph, and nothing that is shown is ever made: values are told as plain data.
+Nothing here needs LangGraph, and no object of a checkpoint is ever constructed: values are shown as
+plain data.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,14 +25,14 @@ AREA = Area.CHECKPOINTS
 
 
 def threads(here: AppContext, *, limit: int, after: str | None) -> list[dict[str, Any]]:
-    """A page of the threads of this worktree, the youngest first."""
+    """A page of the threads of this worktree, newest first."""
     found = here.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
     return [
         {
             "thread_id": thread.thread_id,
             "namespaces": thread.namespaces,
             "newest": thread.newest,
-            "at": _at(newest),
+            "at": _time_of(newest),
             **thread.sizes._asdict(),
         }
         for thread, newest in found
@@ -41,7 +42,7 @@ def threads(here: AppContext, *, limit: int, after: str | None) -> list[dict[str
 def list_(
     here: AppContext, *, thread: str, namespace: str | None, limit: int, after: str | None
 ) -> list[dict[str, Any]]:
-    """A page of a thread's checkpoints, the newest first."""
+    """A page of a thread's checkpoints, newest first."""
     found = here.read(
         AREA,
         checkpoints_threads.list_checkpoints,
@@ -50,17 +51,17 @@ def list_(
         limit=limit,
         after=after,
     )
-    return [_listed(each.namespace, each.row, each.writes) for each in found]
+    return [_summary(each.namespace, each.row, each.writes) for each in found]
 
 
-def _listed(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
+def _summary(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
     values = decode_value_table(row.channels)
-    metadata = _map(preview(TaggedBytes(row.metadata_tag, row.metadata)))
+    metadata = _as_dict(preview(TaggedBytes(row.metadata_tag, row.metadata)))
     return {
         "checkpoint_id": decode_checkpoint_id(row.place),
         "namespace": namespace,
         "parent_id": None if row.parent is None else decode_checkpoint_id(row.parent),
-        "at": _at(row),
+        "at": _time_of(row),
         "step": as_json(metadata.get("step")),
         "source": as_json(metadata.get("source")),
         "channels": len(values.channels),
@@ -77,44 +78,44 @@ def show(
     namespace: str | None,
     channel: str | None,
 ) -> dict[str, Any]:
-    """A checkpoint with its values as plain data, and the config that takes a graph back to it."""
-    held = here.read(
+    """A checkpoint with its values as plain data, and the config that resumes a graph from it."""
+    bundle = here.read(
         AREA, checkpoints_threads.show_checkpoint, thread, checkpoint, namespace=namespace
     )
-    values = held.values
+    values = bundle.values
     if channel is not None:
         if channel not in values:
             raise NotFound("channel", channel, f"there are {', '.join(values) or 'none'}")
         values = {channel: values[channel]}
-    listed = _listed(held.namespace, held.row, len(held.writes))
+    listed = _summary(bundle.namespace, bundle.row, len(bundle.writes))
     return {
-        "thread_id": held.thread_id,
+        "thread_id": bundle.thread_id,
         **listed,
         "config": {
             "configurable": {
-                "thread_id": held.thread_id,
-                "checkpoint_ns": held.namespace,
-                "checkpoint_id": held.checkpoint_id,
+                "thread_id": bundle.thread_id,
+                "checkpoint_ns": bundle.namespace,
+                "checkpoint_id": bundle.checkpoint_id,
             }
         },
-        "metadata": as_json(preview(held.metadata)),
-        "state": as_json(preview(held.state)),
-        "values": {name: _told(each) for name, each in values.items()},
+        "metadata": as_json(preview(bundle.metadata)),
+        "state": as_json(preview(bundle.state)),
+        "values": {name: _value_data(each) for name, each in values.items()},
         "writes": [
             {
-                "task_id": done.task_id,
-                "task_path": done.task_path,
-                "number": done.number,
-                "channel": done.channel,
-                **_told(done.value),
+                "task_id": write.task_id,
+                "task_path": write.task_path,
+                "number": write.number,
+                "channel": write.channel,
+                **_value_data(write.value),
             }
-            for done in held.writes
+            for write in bundle.writes
         ],
         "channel": channel,
     }
 
 
-def _told(value: TaggedBytes) -> dict[str, Any]:
+def _value_data(value: TaggedBytes) -> dict[str, Any]:
     return {"tag": value.tag, "bytes": len(value.data), "value": as_json(preview(value))}
 
 
@@ -127,7 +128,7 @@ def diff(
     namespace: str | None,
     limit: int,
 ) -> dict[str, Any]:
-    """What is different between two checkpoints, channel by channel and path by path."""
+    """The differences between two checkpoints, by channel and path."""
     before, after = here.read(
         AREA,
         checkpoints_threads.compare_checkpoints,
@@ -140,8 +141,8 @@ def diff(
     alike = [name for name in names if before.values.get(name) == after.values.get(name)]
     return {
         "thread_id": before.thread_id,
-        "before": _listed(before.namespace, before.row, len(before.writes)),
-        "after": _listed(after.namespace, after.row, len(after.writes)),
+        "before": _summary(before.namespace, before.row, len(before.writes)),
+        "after": _summary(after.namespace, after.row, len(after.writes)),
         "metadata": _differences(preview(before.metadata), preview(after.metadata), limit),
         "channels": [_channel(before, after, name, limit) for name in names if name not in alike],
         "unchanged": alike,
@@ -152,7 +153,7 @@ def _channel(
     before: CheckpointBundle, after: CheckpointBundle, name: str, limit: int
 ) -> dict[str, Any]:
     one, other = before.values.get(name), after.values.get(name)
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "channel": name,
         "change": "added" if one is None else "removed" if other is None else "changed",
         "bytes_before": one and len(one.data),
@@ -160,24 +161,26 @@ def _channel(
     }
     if one is None or other is None:
         value = preview(one or other or TaggedBytes("null", b""))
-        found = Difference("", told["change"], *((None, value) if one is None else (value, None)))
-        return {**told, **_limited([found], limit)}
+        found = Difference(
+            "", summary["change"], *((None, value) if one is None else (value, None))
+        )
+        return {**summary, **_first_differences([found], limit)}
     old, new = preview(one), preview(other)
     if is_opaque(old) or is_opaque(new):
-        told["opaque"] = True
+        summary["opaque"] = True
     answer = _differences(old, new, limit)
-    if not answer["differences"]:  # the same to look at, and yet written in another way
+    if not answer["differences"]:  # equal as previews, but serialized differently
         bytes_ = (preview_bytes(one.tag, one.data), preview_bytes(other.tag, other.data))
-        answer = _limited([Difference("", "changed", *bytes_)], limit)
-    return {**told, **answer}
+        answer = _first_differences([Difference("", "changed", *bytes_)], limit)
+    return {**summary, **answer}
 
 
 def _differences(before: Any, after: Any, limit: int) -> dict[str, Any]:
-    return _limited(differences(before, after), limit)
+    return _first_differences(differences(before, after), limit)
 
 
-def _limited(found: Any, limit: int) -> dict[str, Any]:
-    """As many differences as are wanted, and how many more there are."""
+def _first_differences(found: Any, limit: int) -> dict[str, Any]:
+    """The first differences, at most `limit`, and how many more there are."""
     left = iter(found)
     first = list(islice(left, max(1, limit)))
     return {
@@ -196,29 +199,29 @@ def _limited(found: Any, limit: int) -> dict[str, Any]:
 
 def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy a thread to another one."""
-    here.read(AREA, checkpoints_threads.require_threads, [source])  # no store is made for nothing
+    here.read(AREA, checkpoints_threads.require_threads, [source])  # before a store is created
     done = here.run(AREA, checkpoints_threads.copy, source, target)
     return {"source": source, "target": target, **done._asdict()}
 
 
 def prune(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
-    """Keep the newest checkpoint of each namespace of some threads."""
-    return _tidied(here, checkpoints_threads.prune, threads, preview=preview)
+    """Keep only the newest checkpoint of each namespace of some threads."""
+    return _free_space(here, checkpoints_threads.prune, threads, preview=preview)
 
 
 def rm(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
-    """Remove threads with all that is in them."""
-    return _tidied(here, checkpoints_threads.remove, threads, preview=preview)
+    """Remove threads with everything in them."""
+    return _free_space(here, checkpoints_threads.remove, threads, preview=preview)
 
 
-def _tidied(
+def _free_space(
     here: AppContext,
     use_case: Callable[[UnitOfWork, Sequence[str]], list[checkpoints_threads.FreedSpace]],
     names: Sequence[str],
     *,
     preview: bool,
 ) -> dict[str, Any]:
-    """Do it, or find out what it would do in a transaction that is then given up."""
+    """Prune or remove threads; a preview does it in a transaction that is rolled back."""
     here.read(AREA, checkpoints_threads.require_threads, names)
     if preview:
         with here.open(AREA) as store, unit_of_work(store, here.workspace.space(AREA)) as uow:
@@ -242,12 +245,12 @@ def _tidied(
     }
 
 
-def _at(row: Checkpoint) -> str:
-    """When the graph made it; one that was taken over is kept since later."""
+def _time_of(row: Checkpoint) -> str:
+    """When the graph made a checkpoint; the row of an imported one was created later."""
     state = TaggedBytes(row.state_tag, decompress(row.state, is_packed=row.state_packed))
-    made = _map(preview(state)).get("ts")
+    made = _as_dict(preview(state)).get("ts")
     return made if isinstance(made, str) else row.created_at.isoformat()
 
 
-def _map(shown: Any) -> dict[str, Any]:
+def _as_dict(shown: Any) -> dict[str, Any]:
     return shown if isinstance(shown, dict) else {}

@@ -1,4 +1,4 @@
-"""`import langgraph-sqlite`: checkpoints that LangGraph's SqliteSaver has kept become ours."""
+"""`import langgraph-sqlite`: import the checkpoints of a LangGraph SqliteSaver database."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from herdbook.services.checkpoints.import_foreign import import_checkpoints
 
 
 def read(here: AppContext, *, file: str) -> dict[str, Any]:
-    """Add to this worktree's checkpoints what they lack of a database, which is only looked at."""
+    """Add the missing checkpoints of a database to this worktree's; the database is only read."""
     database = here.workspace.folder / Path(file).expanduser()
     area = Area.CHECKPOINTS
     with open_database(database) as source, here.open(area, create=True) as store:

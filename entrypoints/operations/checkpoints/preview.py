@@ -1,4 +1,4 @@
-"""Pictures of values as JSON has them, and as one line that a person reads."""
+"""Previews of values as JSON, and as one line of text."""
 
 import json
 import math
@@ -9,29 +9,29 @@ from herdbook.entrypoints.cli.text import plain, shorten, size
 
 CLASS, MADE_OF, BYTES, KIND, DIGEST = "$class", "$made_of", "$bytes", "$kind", "$digest"
 ROOM = 4
-"""How many characters are looked at for each place, because some take none."""
+"""How many characters are read per terminal column, because some have no width."""
 NEAR = 12
-"""How much of two texts is shown before the place where they begin to differ."""
+"""How much of two texts is shown before their first difference."""
 
 
-def as_json(picture: Any) -> Any:
-    """A picture as it goes into JSON; objects and bytes are maps whose keys begin with `$`."""
-    match picture:
+def as_json(value: Any) -> Any:
+    """A preview as JSON data; objects and bytes are maps whose keys begin with `$`."""
+    match value:
         case ObjectPreview(name, content):
             return {CLASS: name, MADE_OF: as_json(content)}
         case BytesPreview(kind, amount, digest):
             return {BYTES: amount, KIND: kind, DIGEST: digest}
         case dict():
-            return _named({key: as_json(value) for key, value in picture.items()})
+            return _text_keys({key: as_json(value) for key, value in value.items()})
         case list() | tuple():
-            return [as_json(each) for each in picture]
-        case float() if not math.isfinite(picture):
-            return str(picture)
-    return picture
+            return [as_json(each) for each in value]
+        case float() if not math.isfinite(value):
+            return str(value)
+    return value
 
 
-def _named(pairs: dict[Any, Any]) -> dict[str, Any]:
-    """A map whose keys are texts; one that was something else may not hide another."""
+def _text_keys(pairs: dict[Any, Any]) -> dict[str, Any]:
+    """A map with text keys; a key of another type never replaces an equal text key."""
     found = {key: value for key, value in pairs.items() if isinstance(key, str)}
     for key, value in pairs.items():
         if not isinstance(key, str):
@@ -41,7 +41,7 @@ def _named(pairs: dict[Any, Any]) -> dict[str, Any]:
 
 
 def line(shown: Any, places: int) -> str:
-    """What `as_json` has made, in a line of at most so many places."""
+    """The result of `as_json` in a line of at most so many terminal columns."""
     return shorten(plain(_brief(shown)[: places * ROOM]), places)
 
 
@@ -62,7 +62,7 @@ def _brief(shown: Any) -> str:
 
 
 def lines(before: Any, after: Any, places: int) -> tuple[str, str]:
-    """Two values in a line each; of two long texts, what is near their first difference."""
+    """Two values, a line each; of two long texts, the part near their first difference."""
     if isinstance(before, str) and isinstance(after, str):
         pairs = enumerate(zip(before, after, strict=False))
         unlike = (at for at, (one, other) in pairs if one != other)

@@ -83,7 +83,7 @@ ROWS: tuple[Operation, ...] = (
         "import.langgraph-sqlite",
         "import the checkpoints of a LangGraph SqliteSaver database",
         "checkpoints.import_langgraph:read",
-        "checkpoints.views:imported",
+        "checkpoints.views:import_report",
         "herdbook import langgraph-sqlite ~/.agentos/issue_workflow.db",
         (Parameter("file", "the database", kind="path", positional=True, required=True),),
         local=True,

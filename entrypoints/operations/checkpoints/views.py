@@ -1,24 +1,24 @@
-"""`checkpoint threads|list|show|diff|copy|prune|rm` for people."""
+"""Text for people from `checkpoint threads|list|show|diff|copy|prune|rm`."""
 
 import json
 from typing import Any
 
 from herdbook.entrypoints.cli.terminal import table
-from herdbook.entrypoints.cli.text import plain, shorten, size
+from herdbook.entrypoints.cli.text import plain, plain_lines, plural, shorten, size
 from herdbook.entrypoints.operations.checkpoints.preview import line, lines
 
-WIDEST = 100
-NAMED = 3
+MAX_WIDTH = 100
+MAX_NAMES = 3
 """How many namespaces of a thread are named."""
 
 
 def threads(answer: list[dict[str, Any]]) -> str:
-    """One line for each thread, and how much that is together."""
+    """One line for each thread, and the total size."""
     if not answer:
         return "no checkpoints are kept here yet"
     rows = [
         (
-            shorten(plain(each["thread_id"]), WIDEST),
+            shorten(plain(each["thread_id"]), MAX_WIDTH),
             str(each["checkpoints"]),
             str(each["writes"]),
             size(each["bytes"]),
@@ -32,19 +32,19 @@ def threads(answer: list[dict[str, Any]]) -> str:
         [
             table(("THREAD", "CHECKPOINTS", "WRITES", "SIZE", "NEWEST", "NAMESPACES"), rows),
             "",
-            f"{_many(len(answer), 'thread')}, {total}",
+            f"{plural(len(answer), 'thread')}, {total}",
         ]
     )
 
 
 def _namespaces(names: list[str]) -> str:
     own = [shorten(plain(name), 40) for name in names if name]
-    more = f" +{len(own) - NAMED}" if len(own) > NAMED else ""
-    return ", ".join(own[:NAMED]) + more or "-"
+    more = f" +{len(own) - MAX_NAMES}" if len(own) > MAX_NAMES else ""
+    return ", ".join(own[:MAX_NAMES]) + more or "-"
 
 
 def list_(answer: list[dict[str, Any]]) -> str:
-    """One line for each checkpoint, the newest first."""
+    """One line for each checkpoint, newest first."""
     if not answer:
         return "there are no more checkpoints"
     rows = [
@@ -65,20 +65,20 @@ def list_(answer: list[dict[str, Any]]) -> str:
 
 
 def show(answer: dict[str, Any]) -> str:
-    """Where it is, what is said of it, one line for each value, and how to go back to it.
+    """The checkpoint, its metadata, one line for each value, and how to resume from it.
 
-    A single channel that was asked for is shown whole.
+    A single requested channel is shown whole.
     """
     if answer["channel"] is not None:
-        (told,) = answer["values"].values()
-        return _printable(json.dumps(told["value"], ensure_ascii=False, indent=2))
+        (channel,) = answer["values"].values()
+        return plain_lines(json.dumps(channel["value"], ensure_ascii=False, indent=2))
     head = [
         ("thread", plain(answer["thread_id"])),
         ("namespace", plain(answer["namespace"]) or "-"),
         ("checkpoint", plain(answer["checkpoint_id"])),
         ("parent", plain(answer["parent_id"] or "-")),
         ("at", _at(answer["at"])),
-        ("metadata", line(answer["metadata"], WIDEST)),
+        ("metadata", line(answer["metadata"], MAX_WIDTH)),
         ("values", f"{answer['channels']}, {size(answer['bytes'])}"),
     ]
     parts = [*(f"{name:10}  {text}" for name, text in head), *_values(answer["values"])]
@@ -90,7 +90,7 @@ def show(answer: dict[str, Any]) -> str:
             for each in answer["writes"]
         ]
     config = json.dumps(answer["config"], ensure_ascii=False)
-    return "\n".join([*parts, "to go on from here, or to fork", f"  {_printable(config)}"])
+    return "\n".join([*parts, "to go on from here, or to fork", f"  {plain_lines(config)}"])
 
 
 def _values(values: dict[str, Any]) -> list[str]:
@@ -103,10 +103,10 @@ def _values(values: dict[str, Any]) -> list[str]:
 
 
 def diff(answer: dict[str, Any]) -> str:
-    """Both checkpoints, then every place at which they differ under the name of its channel."""
+    """Both checkpoints, then every difference under the name of its channel."""
     found = [
-        f"--- {_named(answer['before'])}",
-        f"+++ {_named(answer['after'])}",
+        f"--- {_checkpoint_title(answer['before'])}",
+        f"+++ {_checkpoint_title(answer['after'])}",
     ]
     found += _changes("metadata", answer["metadata"])
     for each in answer["channels"]:
@@ -117,39 +117,41 @@ def diff(answer: dict[str, Any]) -> str:
         found.append("no value is different")
     if answer["unchanged"]:
         names = ", ".join(plain(name) for name in answer["unchanged"])
-        found.append(f"unchanged: {shorten(names, WIDEST)}")
+        found.append(f"unchanged: {shorten(names, MAX_WIDTH)}")
     return "\n".join(found)
 
 
-def _changes(name: str, told: dict[str, Any]) -> list[str]:
-    found = [name] if name and told["differences"] else []
-    for each in told["differences"]:
+def _changes(name: str, answer: dict[str, Any]) -> list[str]:
+    found = [name] if name and answer["differences"] else []
+    for each in answer["differences"]:
         path = shorten(plain(each["path"]), 60)
-        before, after = lines(each["before"], each["after"], WIDEST)
+        before, after = lines(each["before"], each["after"], MAX_WIDTH)
         where = f"{path}: " if path else ""
         if each["change"] != "added":
             found.append(f"  - {where}{before}")
         if each["change"] != "removed":
             found.append(f"  + {where}{after}")
-    if told["more"]:
-        found.append(f"  and {told['more']} more; --limit shows more of them")
+    if answer["more"]:
+        found.append(f"  and {answer['more']} more; --limit shows more of them")
     return found
 
 
-def _named(each: dict[str, Any]) -> str:
-    lane = f"  in {plain(each['namespace'])}" if each["namespace"] else ""
-    return f"{plain(each['checkpoint_id'])}  step {_text(each['step'])}  {_at(each['at'])}{lane}"
+def _checkpoint_title(each: dict[str, Any]) -> str:
+    namespace = f"  in {plain(each['namespace'])}" if each["namespace"] else ""
+    return (
+        f"{plain(each['checkpoint_id'])}  step {_text(each['step'])}  {_at(each['at'])}{namespace}"
+    )
 
 
 def copy(answer: dict[str, Any]) -> str:
-    """What came, and what was there."""
+    """How many checkpoints were copied, and how many were there already."""
     kept = f", {answer['kept']} were there already" if answer["kept"] else ""
     target = plain(answer["target"])
-    return f"{_many(answer['copied'], 'checkpoint')} copied to {target}{kept}"
+    return f"{plural(answer['copied'], 'checkpoint')} copied to {target}{kept}"
 
 
 def prune(answer: dict[str, Any]) -> str:
-    """What each thread loses and keeps, and the room that is free then."""
+    """What each thread loses and keeps, and the space that is freed."""
     rows = [
         (
             plain(each["thread_id"]),
@@ -161,11 +163,11 @@ def prune(answer: dict[str, Any]) -> str:
         for each in answer["threads"]
     ]
     header = ("THREAD", "REMOVED", "FREED", "KEPT", "LEFT")
-    return f"{table(header, rows)}\n{_freed(answer)}"
+    return f"{table(header, rows)}\n{_freed_space(answer)}"
 
 
 def rm(answer: dict[str, Any]) -> str:
-    """What goes, and the room that is free then."""
+    """What is removed, and the space that is freed."""
     rows = [
         (
             plain(each["thread_id"]),
@@ -175,39 +177,35 @@ def rm(answer: dict[str, Any]) -> str:
         )
         for each in answer["threads"]
     ]
-    return f"{table(('THREAD', 'CHECKPOINTS', 'WRITES', 'SIZE'), rows)}\n{_freed(answer)}"
+    return f"{table(('THREAD', 'CHECKPOINTS', 'WRITES', 'SIZE'), rows)}\n{_freed_space(answer)}"
 
 
-def _freed(answer: dict[str, Any]) -> str:
+def _freed_space(answer: dict[str, Any]) -> str:
     freed = answer["freed"]
-    what = f"{_many(freed['checkpoints'], 'checkpoint')} and {_many(freed['writes'], 'write')}"
+    what = f"{plural(freed['checkpoints'], 'checkpoint')} and {plural(freed['writes'], 'write')}"
     if answer["preview"]:
         return f"would remove {what}, {size(freed['bytes'])}; nothing was changed"
     return f"removed {what}; {size(freed['bytes'])} in the store are free again"
 
 
-def imported(answer: dict[str, Any]) -> str:
-    """What came, what was there, what could not come, and how large it was and is."""
+def import_report(answer: dict[str, Any]) -> str:
+    """What was added, was there already or failed, and the sizes before and after."""
     failed = answer["failed"]
-    added = f"{_many(answer['added'], 'checkpoint')} and {_many(answer['writes_added'], 'write')}"
-    kept = f"{_many(answer['kept'], 'checkpoint')} and {_many(answer['writes_kept'], 'write')}"
+    added = f"{plural(answer['added'], 'checkpoint')} and {plural(answer['writes_added'], 'write')}"
+    kept = f"{plural(answer['kept'], 'checkpoint')} and {plural(answer['writes_kept'], 'write')}"
     found = [
         f"{plain(answer['source'])} -> {answer['target']}",
-        f"  {_many(answer['threads'], 'thread')}: {added} added, {len(failed)} failed",
+        f"  {plural(answer['threads'], 'thread')}: {added} added, {len(failed)} failed",
         f"  {kept} were there already and stay as they are",
         f"  {size(answer['bytes_before'])} in the file, {size(answer['bytes_after'])} here",
     ]
     if answer["writes_left_out"]:
         found.append(
-            f"  {_many(answer['writes_left_out'], 'write')} left out: their checkpoints are not "
+            f"  {plural(answer['writes_left_out'], 'write')} left out: their checkpoints are not "
             "in the file, so no graph could read them"
         )
     found += [f"  {plain(each['key'])}: {plain(each['reason'])}" for each in failed]
     return "\n".join(found)
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _size(amount: int | None) -> str:
@@ -220,7 +218,3 @@ def _at(moment: str | None) -> str:
 
 def _text(value: Any) -> str:
     return "-" if value is None else plain(str(value))
-
-
-def _printable(text: str) -> str:
-    return "\n".join(plain(each) for each in text.split("\n"))

@@ -1,4 +1,4 @@
-"""`completion`: a few lines that a shell reads at its start."""
+"""`completion`: completion scripts for shells."""
 
 from typing import Any
 
@@ -30,6 +30,6 @@ complete --command herdbook --no-files \\
 
 
 def script(here: AppContext, *, shell: str) -> dict[str, Any]:
-    """What a shell has to read so that it completes the commands of Herdbook."""
+    """The script that makes a shell complete the commands of Herdbook."""
     del here  # it is the same everywhere
     return {"shell": shell, "script": SCRIPTS[shell]}

@@ -1,4 +1,4 @@
-"""`completion` as a shell reads it."""
+"""The output of `completion`, for a shell."""
 
 from typing import Any
 

@@ -26,7 +26,7 @@ def ask(
     task: str | None,
     wait: timedelta | None,
 ) -> Conversation:
-    """Ask another agent; with `wait`, the answer as well, if it comes in time."""
+    """Ask another agent; with `wait`, the conversation has the answer if it comes in time."""
 
     def inside(uow: UnitOfWork) -> Conversation:
         return messaging.ask(
@@ -37,19 +37,20 @@ def ask(
             task_id=crud.key_of(uow, TASKS, task) if task else None,
         )
 
-    asked = here.run(Area.WORK, inside)
+    conversation = here.run(Area.WORK, inside)
     if wait is not None:
-        asked = _awaited(here, wait, messaging.find_answer, asked.id) or asked
-    return asked
+        answered = _wait_for(here, wait, messaging.find_answer, conversation.id)
+        return answered or conversation
+    return conversation
 
 
 def listen(here: AppContext, *, agent: str | None, wait: timedelta | None) -> Conversation | None:
-    """The oldest question an agent has not answered; with `wait`, the next one that comes."""
+    """The oldest unanswered question to an agent; with `wait`, the next one that comes."""
     own = here.read(Area.WORK, lambda uow: agent_id(here, uow, agent))
-    return _awaited(here, wait or timedelta(0), messaging.listen, own)
+    return _wait_for(here, wait or timedelta(0), messaging.listen, own)
 
 
-def _awaited(
+def _wait_for(
     here: AppContext, wait: timedelta, question: Callable[..., R | None], key: str
 ) -> R | None:
     end = time.monotonic() + wait.total_seconds()
@@ -59,6 +60,6 @@ def _awaited(
             here.workspace.space(Area.WORK),
             question,
             key,
-            stop=lambda: here.enough() or time.monotonic() >= end,
+            stop=lambda: here.should_stop() or time.monotonic() >= end,
             sleep=here.pause,
         )

@@ -13,7 +13,7 @@ WIDEST = 60
 
 
 def one(answer: dict[str, Any]) -> str:
-    """Every field that holds something, a line each."""
+    """Every field with a value, a line each."""
     width = max(len(name) for name in answer)
     return "\n".join(
         f"{name:{width}}  {_text(value)}" for name, value in answer.items() if value is not None

@@ -1,4 +1,4 @@
-"""`hooks install` and `hooks uninstall`, and `hook` itself for who calls it through the table."""
+"""`hooks install`, `hooks uninstall`, and `hook` itself for calls through the table."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from herdbook.adapters.git.git_process import ask_git, without_repository_variables
 from herdbook.domain.errors import InvalidValue
-from herdbook.entrypoints.cli.text import plain
+from herdbook.entrypoints.cli.text import plain_lines
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.hooks import git_hooks, hook, hosts
 from herdbook.entrypoints.hooks.file_changes import ChangePlan, apply_plan, unified_diff
@@ -15,41 +15,41 @@ from herdbook.entrypoints.hooks.file_changes import ChangePlan, apply_plan, unif
 def install(
     here: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
-    """Let a coding agent or git call the hook; on a terminal the difference is shown first."""
-    return _done(here, target, project=project, user=user, preview=preview, uninstall=False)
+    """Install the hook in a coding agent or git; on a terminal, after showing the difference."""
+    return _change_hooks(here, target, project=project, user=user, preview=preview, uninstall=False)
 
 
 def uninstall(
     here: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
-    """Take the hook out again."""
-    return _done(here, target, project=project, user=user, preview=preview, uninstall=True)
+    """Uninstall the hook."""
+    return _change_hooks(here, target, project=project, user=user, preview=preview, uninstall=True)
 
 
 def spool(here: AppContext, *, event: str | None) -> dict[str, Any]:
-    """Spool one event; `main` does this before anything is imported, where the event is named."""
+    """Spool one event; `main` does this itself, before any import, if the event is named."""
     if event is None:
-        raise InvalidValue(
-            "event", "name the event, and give what is known of it on standard input"
-        )
+        raise InvalidValue("event", "name the event, and pass its data on standard input")
     del here
     hook.main([event])
     return {}
 
 
-def _done(
+def _change_hooks(
     here: AppContext, target: str, *, project: bool, user: bool, preview: bool, uninstall: bool
 ) -> dict[str, Any]:
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
-    return carried_out(target, _plan(here, target, user=user, uninstall=uninstall), preview=preview)
+    return confirm_and_apply(
+        target, _plan(here, target, user=user, uninstall=uninstall), preview=preview
+    )
 
 
-def carried_out(target: str, plan: ChangePlan, *, preview: bool) -> dict[str, Any]:
-    """Show what a plan changes and make it so, if the person at the terminal, if any, agrees."""
+def confirm_and_apply(target: str, plan: ChangePlan, *, preview: bool) -> dict[str, Any]:
+    """Make the changes of a plan; a person at the terminal sees them and is asked first."""
     shown = [unified_diff(each) for each in plan.changes]
     asked = bool(shown) and not preview and sys.stdin.isatty() and sys.stderr.isatty()
-    agreed = _agrees(shown) if asked else not preview
+    agreed = _confirm(shown) if asked else not preview
     if agreed:
         apply_plan(plan)
     return {
@@ -68,8 +68,8 @@ def _plan(here: AppContext, target: str, *, user: bool, uninstall: bool) -> Chan
     if target == "git":
         if user:
             raise InvalidValue("user", "git's hooks belong to a repository: leave --user out")
-        done = git_hooks.uninstall if uninstall else git_hooks.install
-        return done(Path(here.workspace.folder), here.workspace.variables)
+        change = git_hooks.uninstall if uninstall else git_hooks.install
+        return change(Path(here.workspace.folder), here.workspace.variables)
     root = here.workspace.facts.top_level if here.workspace.facts else None
     there = hosts.settings_file(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
@@ -87,12 +87,8 @@ def _is_seen_by_git(here: AppContext, root: str, path: Path) -> bool:
     return ask_git(words, without_repository_variables(here.workspace.variables))[0] == 1
 
 
-def _agrees(shown: list[str]) -> bool:
-    """Whether the person at the terminal, who sees the difference, wants it."""
-    sys.stderr.write("\n".join([*map(_harmless, shown), "make this change? [y/N] "]))
+def _confirm(shown: list[str]) -> bool:
+    """Show the difference on the terminal and ask whether to make it."""
+    sys.stderr.write("\n".join([*map(plain_lines, shown), "make this change? [y/N] "]))
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _harmless(text: str) -> str:
-    return "\n".join(plain(line) for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""Hooks: how coding agents and git tell what happens."""
+"""Hooks, through which coding agents and git report events."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter
 
@@ -20,7 +20,7 @@ ROWS: tuple[Operation, ...] = (
         "hooks.install",
         "install hooks that report events to Herdbook",
         "hooks.handlers:install",
-        "hooks.views:changed",
+        "hooks.views:changes",
         "herdbook hooks install claude-code --project",
         _WHERE,
         local=True,
@@ -29,7 +29,7 @@ ROWS: tuple[Operation, ...] = (
         "hooks.uninstall",
         "remove Herdbook's hooks, and nothing else",
         "hooks.handlers:uninstall",
-        "hooks.views:changed",
+        "hooks.views:changes",
         "herdbook hooks uninstall claude-code --project",
         _WHERE,
         local=True,
@@ -38,7 +38,7 @@ ROWS: tuple[Operation, ...] = (
         "hook",
         "spool an event from a hook's standard input",
         "hooks.handlers:spool",
-        "hooks.views:nothing",
+        "hooks.views:no_output",
         "herdbook hook PostToolUse",
         (Parameter("event", "the event", positional=True),),
         local=True,

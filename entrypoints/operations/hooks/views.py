@@ -1,14 +1,14 @@
-"""`hooks install` and `hooks uninstall` for people."""
+"""Text for people from `hooks install` and `hooks uninstall`."""
 
 from typing import Any
 
-from herdbook.entrypoints.cli.text import plain
+from herdbook.entrypoints.cli.text import plain, plain_lines
 
 
-def changed(answer: dict[str, Any]) -> str:
-    """The difference, whether it was made, and what to know about it."""
+def changes(answer: dict[str, Any]) -> str:
+    """The difference, unless it was shown before, whether it was made, and notes."""
     unseen = [] if answer["asked"] else answer["changes"]
-    lines = [plain(line) for each in unseen for line in each["difference"].split("\n")]
+    lines = [plain_lines(each["difference"]) for each in unseen]
     if not answer["changes"]:
         lines.append("nothing to change")
     elif not answer["done"]:
@@ -18,7 +18,7 @@ def changed(answer: dict[str, Any]) -> str:
     return "\n".join([*lines, *(f"note: {plain(each)}" for each in answer["notes"])])
 
 
-def nothing(answer: dict[str, Any]) -> str:
-    """A hook says nothing."""
+def no_output(answer: dict[str, Any]) -> str:
+    """Nothing: a hook prints no text."""
     del answer
     return ""

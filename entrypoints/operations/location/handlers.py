@@ -1,4 +1,4 @@
-"""Where everything is, and why: `where`, `config`, `trust`."""
+"""Locations of the stores, settings and trust: `where`, `config`, `trust`."""
 
 from typing import Any
 
@@ -14,18 +14,18 @@ from herdbook.entrypoints.context import AppContext
 
 
 def where(here: AppContext) -> dict[str, Any]:
-    """Tell for each area where it is, and which rule decided it; nothing is made."""
+    """The location of each area, and the rule that decided it; creates nothing."""
     return {
         "repository_id": here.workspace.repository_id,
         "worktree_id": here.workspace.worktree_id,
         "branch": here.workspace.facts.branch if here.workspace.facts else None,
-        "doubt": here.workspace.doubt,
+        "doubt": here.workspace.repository_problem,
         "areas": {str(area): _area(here, area) for area in Area},
     }
 
 
 def _area(here: AppContext, area: Area) -> dict[str, Any]:
-    place = here.workspace.place(area)
+    place = here.workspace.locate(area)
     sight = here.workspace.probe(place)
     notes = list(place.notes)
     if place.backend_by is not None:
@@ -45,7 +45,7 @@ def _area(here: AppContext, area: Area) -> dict[str, Any]:
 
 
 def config(here: AppContext) -> dict[str, Any]:
-    """Tell the value of every setting that counts, and where it was made."""
+    """The effective value of every setting, and where it is set."""
     answer = {}
     for key in KEYS:
         found = effective_setting(here.workspace.layers, key)
@@ -59,28 +59,29 @@ def config(here: AppContext) -> dict[str, Any]:
 
 
 def trust(here: AppContext, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:
-    """Remember what the user trusts: the repository's settings file as it is now, or a store.
+    """Trust the repository's settings file with its present content, or a store.
 
-    `new` is for a store that is gone and was meant to go: an empty one may take its place.
+    `new` accepts that a store is gone on purpose: an empty one may take its place. Raises
+    InvalidValue for an agent, because only a person may trust.
     """
     for name in ("HERDBOOK_AGENT", "HERDBOOK_SESSION"):
         if here.workspace.variables.get(name):
             raise InvalidValue("trust", f"is for a person to give, and {name} is set: ask yours")
     if store is not None:
-        return _trust_store(here, here.workspace.place_of(store), new=new, revoke=revoke)
+        return _trust_store(here, here.workspace.locate_named(store), new=new, revoke=revoke)
     if new:
         raise InvalidValue("new", "name the store that is gone")
     file, facts = here.workspace.settings_file, here.workspace.facts
     if file is None or facts is None:
         raise NotFound("settings file", "herdbook.toml or [tool.herdbook] of a repository")
-    reaching = {
+    settings = {
         key: shown_url(each.value) if is_url(str(each.value)) else each.value
         for layer in here.workspace.layers
         for key, each in layer.items()
         if each.of_repository
     }
     (trusting.revoke if revoke else trusting.trust)(file, facts.common_dir)
-    return {"file": str(file), "trusted": not revoke, "settings": reaching}
+    return {"file": str(file), "trusted": not revoke, "settings": settings}
 
 
 def _trust_store(

@@ -1,4 +1,4 @@
-"""`where`, `config` and `trust` for people."""
+"""Text for people from `where`, `config` and `trust`."""
 
 from typing import Any
 
@@ -53,5 +53,5 @@ def trust(answer: dict[str, Any]) -> str:
         return f"{store} is trusted" if answer["trusted"] else f"{store} is no longer trusted"
     if not answer["trusted"]:
         return f"{plain(answer['file'])} is no longer trusted"
-    said = [f"  {key} = {plain(str(value))}" for key, value in answer["settings"].items()]
-    return "\n".join([f"{plain(answer['file'])} is trusted as it is now:", *said])
+    settings = [f"  {key} = {plain(str(value))}" for key, value in answer["settings"].items()]
+    return "\n".join([f"{plain(answer['file'])} is trusted as it is now:", *settings])

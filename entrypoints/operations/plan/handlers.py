@@ -1,4 +1,4 @@
-"""Tasks from hand to hand: `claim`, `heartbeat`, `done`, `fail`, `release`."""
+"""Claim a task, renew its lease, complete, fail or release it."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class ClaimAnswer(TypedDict):
-    """A claimed task, the number and the end of its lease, and what it builds on by task id."""
+    """A claimed task, its fence, the end of its lease, and the summaries it builds on by task."""
 
     task: Task
     fence: int
@@ -36,66 +36,79 @@ def claim(
     phase: str | None,
     ttl: timedelta,
 ) -> ClaimAnswer:
-    """Give the most urgent ready task to an agent; NotFound if there is nothing to do for it."""
+    """Claim the most urgent ready task for an agent; NotFound, which says why, if none is ready."""
     from herdbook.services.agents.halts import note_if_unknown  # noqa: PLC0415 - others need none
 
     halts = here.halts()
     # Asked before the transaction: nobody waits for it while another store is read.
     note_if_unknown(halts, agent_name(here, agent))
 
-    def take(uow: UnitOfWork) -> Claim | None:
-        return claims.claim(
+    def take(uow: UnitOfWork) -> Claim | str:
+        initiative_id = crud.key_of(uow, INITIATIVES, initiative) if initiative else None
+        phase_id = crud.key_of(uow, PHASES, phase) if phase else None
+        claimed = claims.claim(
             uow,
             agent_id(here, uow, agent),
             halts=halts,
-            initiative_id=crud.key_of(uow, INITIATIVES, initiative) if initiative else None,
-            phase_id=crud.key_of(uow, PHASES, phase) if phase else None,
+            initiative_id=initiative_id,
+            phase_id=phase_id,
             ttl=ttl,
         )
+        if claimed is not None:
+            return claimed
+        from herdbook.services.plan.wait_reasons import describe_wait  # noqa: PLC0415
 
-    held = here.run(Area.WORK, take)
-    if held is None:
-        raise NotFound("ready task", "for this agent")
+        # Returned, not raised: this transaction may have blocked tasks taken over too often.
+        return describe_wait(uow, initiative_id=initiative_id, phase_id=phase_id)
+
+    claimed = here.run(Area.WORK, take)
+    if isinstance(claimed, str):
+        raise NotFound("task", "", claimed)
     return {
-        "task": held.task,
-        "fence": held.fence,
-        "lease_until": cast("datetime", held.opening.lease_until),
-        "summaries": held.summaries,
+        "task": claimed.task,
+        "fence": claimed.fence,
+        "lease_until": cast("datetime", claimed.opening.lease_until),
+        "summaries": claimed.summaries,
     }
 
 
 def agent_name(here: AppContext, agent: str | None) -> str:
-    """The name of an agent, as the record knows it."""
+    """The name of an agent, which is its key in the record."""
     known = here.identity.agent_name
-    if known is not None and here.identity.is_found and agent in (None, known):
+    if known is not None and here.identity.is_verified and agent in (None, known):
         return known
     name: str = here.read(Area.WORK, lambda uow: uow.agents.get(agent_id(here, uow, agent)).name)
     return name
 
 
 def heartbeat(here: AppContext, *, task: str | None, fence: int | None, ttl: timedelta) -> Opening:
-    """Keep a claimed task for longer."""
-    return _held(here, task, fence, claims.heartbeat, ttl=ttl)
+    """Renew the lease of a claimed task."""
+    return _write_claimed(here, task, fence, claims.heartbeat, ttl=ttl)
 
 
-def done(here: AppContext, *, task: str | None, fence: int | None, summary: str | None) -> Task:
-    """Hand in a claimed task, or let a reviewed one pass."""
-    return _held(here, task, fence, claims.complete, summary=summary)
+def complete(here: AppContext, *, task: str | None, fence: int | None, summary: str | None) -> Task:
+    """Complete a claimed task, or approve one under review."""
+    return _write_claimed(here, task, fence, claims.complete, summary=summary)
 
 
 def fail(here: AppContext, *, task: str | None, fence: int | None) -> Task:
-    """Give a claimed task back because it did not work out."""
-    return _held(here, task, fence, claims.fail)
+    """Return a claimed task as failed, which counts as an attempt."""
+    return _write_claimed(here, task, fence, claims.fail)
 
 
 def release(here: AppContext, *, task: str | None, fence: int | None) -> Task:
-    """Give a claimed task back untried."""
-    return _held(here, task, fence, claims.release)
+    """Return a claimed task without an attempt."""
+    return _write_claimed(here, task, fence, claims.release)
 
 
-def _held(
+def _write_claimed(
     here: AppContext, task: str | None, fence: int | None, use_case: Callable[..., R], **more: Any
 ) -> R:
+    """Call a use case on a task, by default on the only one that the acting agent holds.
+
+    The holder need not give the fence.
+    """
+
     def inside(uow: UnitOfWork) -> R:
         if task is None:
             row = claims.own_task(uow, agent_id(here, uow, None))
@@ -104,7 +117,7 @@ def _held(
         if fence is not None:
             return use_case(uow, row.id, fence, **more)
         agent = here.identity.agent(uow)
-        own = claims.own_fence(row, None if agent is None else agent.id)
+        own = claims.own_fence(uow, row.id, None if agent is None else agent.id)
         return use_case(uow, row.id, own, **more)
 
     return here.run(Area.WORK, inside)

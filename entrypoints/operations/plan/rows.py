@@ -1,11 +1,10 @@
-"""The plan: initiatives, phases, tasks, what waits for what, and who proposes what."""
+"""The plan: initiatives, phases, tasks, dependencies, errands, proposals and reviews."""
 
 from herdbook.entrypoints.operations.model import (
     Operation,
     Parameter,
     argument,
     crud_operations,
-    flag,
     id_argument,
     id_option,
     use_case_operation,
@@ -27,34 +26,8 @@ _TTL = Parameter(
 _INITIATIVE = id_option("initiative_id", "initiatives")
 _PHASE = id_option("phase_id", "phases")
 _LIMIT = Parameter("limit", "the maximum number of rows", kind="number", default=20)
-_FORMATS = ("markdown", "lines")
 
 ROWS: tuple[Operation, ...] = (
-    Operation(
-        "board",
-        "show initiatives, phases and tasks by state, and who holds what",
-        "board.handlers:board",
-        "board.views:board",
-        "herdbook board --watch",
-        (
-            Parameter("initiative", "only this one: its id or a unique prefix of it"),
-            flag("watch", "keep running and show every change; Ctrl-C ends it"),
-        ),
-        live="board.views:live",
-    ),
-    Operation(
-        "plan",
-        "draw the unfinished tasks as a tree, in waves that can run in parallel",
-        "board.handlers:plan",
-        "board.plan_tree:plan",
-        "herdbook plan --initiative a1b2 --mermaid",
-        (
-            Parameter("initiative", "only this one: its id or a unique prefix of it"),
-            Parameter("phase", "only this one: its id or a unique prefix of it"),
-            flag("mermaid", "as a Mermaid flowchart, for documents"),
-            flag("dot", "as a DOT graph, for Graphviz"),
-        ),
-    ),
     *crud_operations("initiative", "initiatives", "name", "'ship the login'"),
     *crud_operations("phase", "phases", "name", "schema --initiative a1b2"),
     use_case_operation(
@@ -110,7 +83,7 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "task.done",
         "complete a claimed task, or approve one under review",
-        "plan.handlers:done",
+        "plan.handlers:complete",
         "crud.views:anything",
         "herdbook done a1b2 --summary 'see parser.py'",
         (
@@ -289,34 +262,5 @@ ROWS: tuple[Operation, ...] = (
         id_argument("phase_id", "phases"),
         Parameter("resolved", "only resolved threads, or only unresolved ones", kind="yesno"),
         reads=True,
-    ),
-    Operation(
-        "import.plan",
-        "create or update the plan from a Markdown or JSON Lines file",
-        "plan_text.handlers:read",
-        "plan_text.views:read",
-        "herdbook import plan plan.md",
-        (
-            Parameter(
-                "file",
-                "the file; - reads standard input",
-                kind="path",
-                positional=True,
-                required=True,
-            ),
-            Parameter("format", "its format, if the file name does not tell", choices=_FORMATS),
-        ),
-        local=True,
-    ),
-    Operation(
-        "export.plan",
-        "export the plan as text that can be edited and imported again",
-        "plan_text.handlers:write",
-        "plan_text.views:write",
-        "herdbook export plan --initiative a1b2",
-        (
-            Parameter("initiative", "only this initiative"),
-            Parameter("format", "the format", choices=_FORMATS, default="markdown"),
-        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Claims for people."""
+"""Text for people from `claim`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from herdbook.entrypoints.cli.text import plain
 
 
 def claim(answer: dict[str, Any]) -> str:
-    """What was claimed, for how long, and what it builds on."""
+    """The claimed task, its fence and lease, and the summaries it builds on."""
     task = answer["task"]
     lines = [
         f"{task['id']}  {plain(task['name'])}",

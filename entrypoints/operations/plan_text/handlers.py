@@ -1,4 +1,4 @@
-"""Whole plans as text: `import plan`, `export plan`."""
+"""The plan as text: `import plan`, `export plan`."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ ENDINGS = {".md": "markdown", ".markdown": "markdown", ".jsonl": "lines", ".ndjs
 
 
 def read(here: AppContext, *, file: str, format: str | None) -> ImportReport:  # noqa: A002 - the option's name
-    """Make the plan what a file says, all of it or nothing."""
+    """Create or update the plan from a file, completely or not at all."""
     text = read_input_bytes() if file == STANDARD_INPUT else _content(here.workspace.folder / file)
     plan = READERS[format or _format(file, text)](text)
     return here.run(Area.WORK, import_plan, plan)
@@ -30,10 +30,10 @@ def read(here: AppContext, *, file: str, format: str | None) -> ImportReport:  #
 def write(here: AppContext, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name
     """The whole plan, or one initiative of it, as text that can be edited and imported again."""
 
-    def asked(uow: UnitOfWork) -> Any:
+    def export(uow: UnitOfWork) -> Any:
         return export_plan(uow, crud.key_of(uow, INITIATIVES, initiative) if initiative else None)
 
-    return {"format": format, "text": WRITERS[format](here.read(Area.WORK, asked))}
+    return {"format": format, "text": WRITERS[format](here.read(Area.WORK, export))}
 
 
 def _content(path: Path) -> bytes:

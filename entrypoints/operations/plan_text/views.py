@@ -1,4 +1,4 @@
-"""Plans as text, and what came of one."""
+"""Text for people from `import plan` and `export plan`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from herdbook.entrypoints.cli.text import plain
 
 
 def read(answer: dict[str, Any]) -> str:
-    """What was added, what was changed, what was left alone and why."""
+    """What was added, what was changed, and what was left alone with the reason."""
     lines = [
         f"added    {each['kind']} {each['id']}  {plain(each['name'])}" for each in answer["added"]
     ]

@@ -1,6 +1,6 @@
-"""The record of one project as files in its worktree, for whoever reads no store.
+"""The record of one project as files in its worktree, for programs that do not read stores.
 
-They follow from the store, are written anew and whole each time, and are never read back.
+The files are derived from the store, rewritten completely each time, and never read back.
 """
 
 import json
@@ -23,8 +23,8 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 STATUS, JOURNAL, COMMUNICATION = ".agent/status.json", ".journal", "communication.json"
 
 
-class Exported(NamedTuple):
-    """All that the record tells of one project."""
+class ProjectRecord(NamedTuple):
+    """Everything in the record about one project."""
 
     project: str
     standings: list[Standing]
@@ -33,22 +33,25 @@ class Exported(NamedTuple):
     activities: list[Activity]
 
 
-def exported(uow: UnitOfWork, project: str) -> Exported:
-    """Read what is to be written: the project's rows, and where its agents stand."""
+def read_project(uow: UnitOfWork, project: str) -> ProjectRecord:
+    """Read the rows of a project and the standings of its agents."""
     commits = _of_project(uow, COMMITS, project)
     retrospectives = _of_project(uow, RETROSPECTIVES, project)
     activities = _of_project(uow, ACTIVITIES, project)
     agents = {each.agent for each in (*commits, *retrospectives, *activities)}
     standings = [uow.standings.of_agent(agent) for agent in sorted(agents)]
-    return Exported(project, standings, commits, retrospectives, activities)
+    return ProjectRecord(project, standings, commits, retrospectives, activities)
 
 
-def write(root: Path, told: Exported) -> list[Path]:
-    """Write the files into a worktree, each at once or not at all; those that changed."""
-    files = {root / STATUS: _json({"project": told.project, "agents": to_data(told.standings)})}
-    communication = {"project": told.project, "retrospectives": to_data(told.retrospectives)}
+def write(root: Path, record: ProjectRecord) -> list[Path]:
+    """Write the files into a worktree, each atomically; returns those that changed.
+
+    Raises StoreUnavailable if a folder is a symbolic link or cannot be written.
+    """
+    files = {root / STATUS: _json({"project": record.project, "agents": to_data(record.standings)})}
+    communication = {"project": record.project, "retrospectives": to_data(record.retrospectives)}
     files[root / JOURNAL / COMMUNICATION] = _json(communication)
-    for day, text in days(told).items():
+    for day, text in journal_pages(record).items():
         files[root / JOURNAL / f"{day.isoformat()}.md"] = text
     for folder in {path.parent for path in files}:
         if folder.is_symlink():
@@ -61,34 +64,34 @@ def write(root: Path, told: Exported) -> list[Path]:
         raise StoreUnavailable(str(root), reason) from error
 
 
-def days(told: Exported) -> dict[date, str]:
-    """The journal of each day on which something happened, as Markdown."""
+def journal_pages(record: ProjectRecord) -> dict[date, str]:
+    """A Markdown page for each day with entries."""
     lines: dict[date, list[tuple[datetime, str]]] = defaultdict(list)
-    for commit in told.commits:
-        said = f"**{_line(commit.agent)}** committed `{commit.commit_hash[:12]}`"
-        lines[commit.at.date()].append((commit.at, _with(said, commit.task)))
-    for retro in told.retrospectives:
-        said = (
+    for commit in record.commits:
+        text = f"**{_line(commit.agent)}** committed `{commit.commit_hash[:12]}`"
+        lines[commit.at.date()].append((commit.at, _with(text, commit.task)))
+    for retro in record.retrospectives:
+        text = (
             f"`{retro.commit_hash[:12]}` of **{_line(retro.agent)}** was graded "
             f"{retro.agent_grade.label} by itself and {retro.user_grade.label} by the user "
             f"(score {retro.score_before} to {retro.score_after})"
         )
         notes = "; ".join(filter(None, (retro.agent_note, retro.user_note)))
-        lines[retro.at.date()].append((retro.at, _with(said, notes)))
-    for activity in told.activities:
-        said = f"**{_line(activity.agent)}** {_line(activity.task)}"
+        lines[retro.at.date()].append((retro.at, _with(text, notes)))
+    for activity in record.activities:
+        text = f"**{_line(activity.agent)}** {_line(activity.task)}"
         rest = "; ".join(filter(None, (activity.actions, activity.outcome, activity.decisions)))
-        lines[activity.at.date()].append((activity.at, _with(said, rest)))
+        lines[activity.at.date()].append((activity.at, _with(text, rest)))
     return {day: _page(day, sorted(its)) for day, its in sorted(lines.items())}
 
 
 def _page(day: date, lines: Sequence[tuple[datetime, str]]) -> str:
-    told = [f"- {at:%H:%M} {text}" for at, text in lines]
-    return "\n".join([f"# {day.isoformat()} (UTC)", "", *told, ""])
+    entries = [f"- {at:%H:%M} {text}" for at, text in lines]
+    return "\n".join([f"# {day.isoformat()} (UTC)", "", *entries, ""])
 
 
-def _with(said: str, words: str) -> str:
-    return f"{said}: {_line(words)}" if words.strip() else said
+def _with(text: str, words: str) -> str:
+    return f"{text}: {_line(words)}" if words.strip() else text
 
 
 def _line(text: str) -> str:

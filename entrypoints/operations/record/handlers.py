@@ -1,11 +1,11 @@
-"""The record on the command line: grades, bugs, standings, and what the hooks have left."""
+"""The record: grades, bugs, standings, activities, and the spool of the hooks."""
 
 import sys
 from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.git import folder_for_git, history
-from herdbook.adapters.git.event_folders import TROUBLE
+from herdbook.adapters.git.event_folders import FAILURES
 from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.adapters.user_state import dirs, flush_notes, spool
@@ -22,7 +22,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.record import grading, record_ingest
 
 LAST_LINES = 5
-"""How much of the hooks' log is shown."""
+"""How many lines of the hooks' log are shown."""
 
 
 def grade(
@@ -36,15 +36,15 @@ def grade(
     self_note: str | None,
     user_note: str | None,
 ) -> grading.GradeResult:
-    """Judge an agent's commit; what is missing is asked for where a person is at the keyboard."""
+    """Grade an agent's commit; on a terminal, missing grades and notes are asked for."""
     revision = _revision(here, commit)
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     if asks and (self is None or user is None):
-        self = _asked("the agent's own grade", self, grade=True)
-        user = _asked("your grade", user, grade=True)
+        self = _prompt("the agent's own grade", self, grade=True)
+        user = _prompt("your grade", user, grade=True)
         if self is not None and user is not None:
-            self_note = _asked("the agent's note", self_note)
-            user_note = _asked("your note", user_note)
+            self_note = _prompt("the agent's note", self_note)
+            user_note = _prompt("your note", user_note)
     spool_flush.flush_if_due(here)
     return here.run(
         Area.RECORD,
@@ -61,7 +61,7 @@ def grade(
 
 
 def bug(here: AppContext, *, agent: str, note: str | None) -> Standing:
-    """Write down a bug in an agent's work, at once, and keep it from tools if that halts it."""
+    """Record a bug against an agent at once, and mark it as halted if that halts it."""
     spool_flush.flush_if_due(here)
     standing = here.run(
         Area.RECORD, grading.report_bug, agent, note, project=here.workspace.repository_id
@@ -71,7 +71,7 @@ def bug(here: AppContext, *, agent: str, note: str | None) -> Standing:
 
 
 def reinstate(here: AppContext, *, agent: str, skill_points: int) -> Standing:
-    """Let a halted agent go on."""
+    """Reinstate a halted agent."""
     spool_flush.flush_if_due(here)
     standing = here.run(Area.RECORD, grading.reinstate, agent, skill_points)
     spool_flush.mark_halted(here, _sessions_waiting(here))
@@ -79,7 +79,7 @@ def reinstate(here: AppContext, *, agent: str, skill_points: int) -> Standing:
 
 
 def standing(here: AppContext, *, agent: str | None) -> list[Standing]:
-    """Where agents stand, counting what waits in the spool."""
+    """The standings of agents, including spooled events."""
     events = spool_flush.buffered(here)
     return here.read(Area.RECORD, record_ingest.standings_with, events, agent)
 
@@ -93,12 +93,12 @@ def add_activity(
     outcome: str | None,
     decisions: str | None,
 ) -> Activity:
-    """Write down what an agent did; without a name it is the one that acts here."""
+    """Record an activity of an agent, by default of the acting agent."""
     spool_flush.flush_if_due(here)
     return here.run(
         Area.RECORD,
         grading.add_activity,
-        agent or _acting(here),
+        agent or _acting_agent_name(here),
         task,
         actions=actions or "",
         outcome=outcome or "",
@@ -110,30 +110,30 @@ def add_activity(
 def list_activities(
     here: AppContext, *, agent: str | None, limit: int, after: str | None
 ) -> list[Activity]:
-    """What agents did, the latest first."""
+    """Activities of agents, newest first."""
     return here.read(Area.RECORD, grading.activities, agent, limit, after=after)
 
 
 def list_retrospectives(
     here: AppContext, *, agent: str | None, limit: int, after: str | None
 ) -> list[Retrospective]:
-    """What was thought of commits, the latest first."""
+    """Retrospectives of commits, newest first."""
     return here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
 
 
 def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
-    """Write what the hooks have left into the record, and the exports where they are wanted.
+    """Write the spooled events into the record, and the exports if the settings ask for them.
 
-    `gently` ends well also where the store cannot be written: what waits goes on waiting.
+    With `gently`, a store that cannot be written is a warning: the events stay in the spool.
     """
-    _settle(here)
+    _ignore_broken_repository(here)
     if if_due and not spool_flush.is_due(here):
         return {**spool_flush.as_answer(spool_flush.EMPTY), "exported": []}
     try:
         report, places = spool_flush.flush(here)
         written = [str(path) for path in _export(here, here)]
-        for folder in places - {here.workspace.ground.worktree}:
-            written += [str(path) for path in _export_of(here, folder)]
+        for folder in places - {here.workspace.paths.worktree}:
+            written += [str(path) for path in _export_folder(here, folder)]
     except HerdbookError as error:
         if not gently:
             raise
@@ -143,19 +143,19 @@ def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
 
 
 def doctor(here: AppContext) -> dict[str, Any]:
-    """What waits in the spool and why, what was set aside, and whether the record is in reach."""
-    _settle(here)
+    """The state of the installation: spool, rejected events, record, halted agents, clocks."""
+    _ignore_broken_repository(here)
     waiting = spool.backlog()
-    place = here.workspace.place(Area.RECORD)
+    place = here.workspace.locate(Area.RECORD)
     reason = None
     halted: list[str] = []
     try:
-        halted = here.read(Area.RECORD, _halted)
+        halted = here.read(Area.RECORD, _halted_agents)
     except HerdbookError as error:
         reason = str(error)
     failure = flush_notes.last_failure()
     ahead = _clocks_ahead(here)
-    unplaced = flush_notes.unlocated()
+    unplaced = flush_notes.list_unlocated()
     return {
         "ok": reason is None and failure is None and not ahead and not unplaced,
         "spool": str(spool.folder()),
@@ -179,28 +179,28 @@ def doctor(here: AppContext) -> dict[str, Any]:
 
 
 def _clocks_ahead(here: AppContext) -> list[dict[str, Any]]:
-    """The spaces whose journal has seen a time that this machine's clock has not reached."""
+    """The spaces whose journal has a time that this machine's clock has not reached."""
     found = []
     for area in (Area.WORK, Area.RECORD):
         try:
             head, now = here.read(area, lambda uow: (uow.session.head, uow.now))
         except HerdbookError:
-            continue  # which is told elsewhere
+            continue  # reported elsewhere
         if head is not None and is_ahead(head.clock, now):
             seconds = (head.clock.wall - now).total_seconds()
             found.append({"space": here.workspace.space(area), "seconds": seconds})
     return found
 
 
-def _settle(here: AppContext) -> None:
-    """Go on where git can make no sense of this folder: what waits has nothing to do with it."""
+def _ignore_broken_repository(here: AppContext) -> None:
+    """Disregard a repository that git cannot read: the spool does not depend on it."""
     try:
         _ = here.workspace.facts
     except HerdbookError as error:
         here.workspace.disregard_repository(str(error))
 
 
-def _halted(uow: UnitOfWork) -> list[str]:
+def _halted_agents(uow: UnitOfWork) -> list[str]:
     return [each.agent for each in record_ingest.standings_with(uow) if not each.active]
 
 
@@ -213,21 +213,26 @@ def _log() -> list[str]:
 
 
 def _export(here: AppContext, there: AppContext) -> list[Path]:
-    """Write into a worktree, if it wants that, what the record here tells of it; what changed."""
-    project, root = there.workspace.repository_id, there.workspace.ground.worktree
+    """Export the record of a worktree's project into it, if its settings ask for that.
+
+    Returns the files that changed.
+    """
+    project, root = there.workspace.repository_id, there.workspace.paths.worktree
     if project is None or root is None or not there.workspace.setting("exports"):
         return []
-    return export_files.write(Path(root), here.read(Area.RECORD, export_files.exported, project))
+    return export_files.write(
+        Path(root), here.read(Area.RECORD, export_files.read_project, project)
+    )
 
 
-def _export_of(here: AppContext, folder: str) -> list[Path]:
-    """Write the exports of another folder's worktree; trouble with it is a warning."""
+def _export_folder(here: AppContext, folder: str) -> list[Path]:
+    """Write the exports of another folder's worktree; an error there is a warning."""
     try:
         return _export(
             here,
             AppContext.at(Path(folder), without_repository_variables(here.workspace.variables)),
         )
-    except TROUBLE as error:
+    except FAILURES as error:
         here.warn(f"{text_of(folder)} gets no exports: {error}")
         return []
 
@@ -239,7 +244,7 @@ def _sessions_waiting(here: AppContext) -> list[tuple[str, str]]:
     return list(here.read(Area.RECORD, question).items())
 
 
-def _acting(here: AppContext) -> str:
+def _acting_agent_name(here: AppContext) -> str:
     agent = here.read(Area.WORK, here.identity.agent)
     if agent is None:
         named = here.identity.agent_name
@@ -265,12 +270,12 @@ def _revision(here: AppContext, commit: str) -> history.Revision:
     )
     found = history.find_revision(folder, commit, here.workspace.variables)
     if found is None:
-        raise InvalidValue("commit", f"{commit!r} names no commit of this repository")
+        raise InvalidValue("commit", f"{commit!r} is not a commit of this repository")
     return found
 
 
-def _asked(what: str, given: str | None, *, grade: bool = False) -> str | None:
-    """Ask for one thing that was not given; an empty answer gives none."""
+def _prompt(what: str, given: str | None, *, grade: bool = False) -> str | None:
+    """Ask on the terminal for a value that was not given; an empty answer means none."""
     if given is not None:
         return given
     allowed = f" ({', '.join(each.label for each in Grade)})" if grade else ""

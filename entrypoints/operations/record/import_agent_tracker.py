@@ -1,4 +1,4 @@
-"""`import agent-tracker`: what OpenCode's plugin knows becomes part of the record."""
+"""`import agent-tracker`: import the database of OpenCode's agent-tracker into the record."""
 
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ from herdbook.services.agent_tracker.import_records import import_tracker
 
 
 def read(here: AppContext, *, file: str, words: str | None = None) -> dict[str, Any]:
-    """Add to the record what it lacks of an agent-tracker's database, which is only looked at."""
+    """Add the missing entries of a database to the record; the database is only read."""
     database = here.workspace.folder / Path(file).expanduser()
     named = None if words is None else here.workspace.folder / Path(words).expanduser()
-    tracker, projects = told(here, database, named)
+    tracker, projects = read_database(here, database, named)
     report = here.run(Area.RECORD, import_tracker, tracker, projects)
     return {
         "source": str(database),
-        "target": shown_url(here.workspace.place(Area.RECORD).url),
+        "target": shown_url(here.workspace.locate(Area.RECORD).url),
         "added": report.added,
         "kept": report.kept,
         "failed": [asdict(each) for each in report.failed],
@@ -32,10 +32,10 @@ def read(here: AppContext, *, file: str, words: str | None = None) -> dict[str, 
     }
 
 
-def told(
+def read_database(
     here: AppContext, database: Path, words: Path | None = None
 ) -> tuple[TrackerContents, dict[str, str]]:
-    """What a database tells, and which repositories its projects are."""
+    """The contents of a database, and the repositories of its projects."""
     if words is None:
         dictionary = locate.find_word_list(database, Path.home(), here.workspace.variables)
     else:
@@ -45,7 +45,7 @@ def told(
 
 
 def _projects(here: AppContext, tracker: TrackerContents) -> dict[str, str]:
-    """The repositories that the paths of projects lead to, where they still do."""
+    """The repository of each project path that still exists."""
     variables = without_repository_variables(here.workspace.variables)
     found = {}
     for path in {_path(record) for record in tracker.records}:
@@ -62,5 +62,5 @@ def _path(record: TrackerRecord) -> str:
     try:
         return project_of(record)
     except HerdbookError:
-        # The import tells of it, by the record's key.
+        # The import reports it, by the record's key.
         return ""

@@ -1,4 +1,4 @@
-"""The record: grades, bugs, standings, what agents did, and what the hooks have left."""
+"""The record: grades, bugs, standings, activities, and the spool of the hooks."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
 
@@ -9,13 +9,12 @@ _PAGE = (
     Parameter("after", "start after the row with this id"),
 )
 
-
 ROWS: tuple[Operation, ...] = (
     Operation(
         "grade",
         "grade an agent's commit, as the agent, as the user, or both",
         "record.handlers:grade",
-        "record.views:graded",
+        "record.views:grade",
         "herdbook grade brisk-otter HEAD --self good --user excellence",
         (
             _AGENT,
@@ -88,7 +87,7 @@ ROWS: tuple[Operation, ...] = (
         "flush",
         "write the events that hooks have spooled into the record",
         "record.handlers:flush",
-        "record.views:flushed",
+        "record.views:flush",
         "herdbook flush",
         (
             flag("if_due", "only if the spool is older or larger than the settings allow"),
@@ -103,26 +102,9 @@ ROWS: tuple[Operation, ...] = (
         "herdbook doctor",
         local=True,
     ),
-    Operation(
-        "advise",
-        "rank the setups of agents for the next project, with confidence",
-        "advice.handlers:advise",
-        "advice.views:advise",
-        "herdbook advise --for rust",
-        (Parameter("goal", "a project folder or a programming language", option="for"),),
-    ),
-    Operation(
-        "recall",
-        "find earlier work similar to a task: successes and mistakes",
-        "advice.handlers:recall",
-        "advice.views:recall",
-        'herdbook recall "retry a claim when its lease has ended"',
-        (
-            Parameter("text", "a description of the task", positional=True, required=True),
-            Parameter("project", "the project to list first; default: this one"),
-            Parameter("limit", "the maximum number of each", kind="number", default=5),
-        ),
-    ),
+)
+
+IMPORT_ROWS: tuple[Operation, ...] = (
     Operation(
         "import.agent-tracker",
         "import the database of OpenCode's agent-tracker into the record",

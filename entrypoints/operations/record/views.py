@@ -1,4 +1,4 @@
-"""Grades, standings and the spool for people."""
+"""Text for people from the commands of the record."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -11,14 +11,14 @@ from herdbook.entrypoints.cli.text import duration, plain, size
 WIDEST = 60
 
 
-def graded(answer: dict[str, Any]) -> str:
-    """What the grades did to the score."""
-    said, now = answer["retrospective"], answer["standing"]
+def grade(answer: dict[str, Any]) -> str:
+    """How the grades changed the score."""
+    retro, now = answer["retrospective"], answer["standing"]
     agent, score = plain(now["agent"]), now["communication_score"]
-    if said is None:
+    if retro is None:
         return f"{agent} stands at communication score {score}; nothing else was written down"
-    both = f"{_label(said['agent_grade'])} by itself, {_label(said['user_grade'])} by you"
-    return f"{agent} {said['commit_hash'][:12]}: {both}; score {said['score_before']} to {score}"
+    both = f"{_label(retro['agent_grade'])} by itself, {_label(retro['user_grade'])} by you"
+    return f"{agent} {retro['commit_hash'][:12]}: {both}; score {retro['score_before']} to {score}"
 
 
 def standings(answer: Sequence[dict[str, Any]]) -> str:
@@ -30,12 +30,12 @@ def standings(answer: Sequence[dict[str, Any]]) -> str:
 
 
 def standing(answer: dict[str, Any]) -> str:
-    """One agent, as in the list of all."""
+    """One agent, as in the list of all agents."""
     return standings([answer])
 
 
 def activities(answer: Sequence[dict[str, Any]]) -> str:
-    """A line for each thing that was done."""
+    """A line for each activity."""
     if not answer:
         return "there are none"
     rows = [
@@ -46,7 +46,7 @@ def activities(answer: Sequence[dict[str, Any]]) -> str:
 
 
 def retrospectives(answer: Sequence[dict[str, Any]]) -> str:
-    """A line for each judgement."""
+    """A line for each retrospective."""
     if not answer:
         return "there are none"
     rows = [
@@ -64,8 +64,8 @@ def retrospectives(answer: Sequence[dict[str, Any]]) -> str:
     return table(("AT", "AGENT", "COMMIT", "SELF", "USER", "SCORE", "NOTE"), rows)
 
 
-def flushed(answer: dict[str, Any]) -> str:
-    """How many events came into the record, and what did not."""
+def flush(answer: dict[str, Any]) -> str:
+    """How many events were written into the record, and which were set aside."""
     lines = [f"{answer['applied']} events are in the record now"]
     if answer["doubled"]:
         lines.append(f"{answer['doubled']} were there before")
@@ -77,7 +77,7 @@ def flushed(answer: dict[str, Any]) -> str:
 
 
 def doctor(answer: dict[str, Any]) -> str:
-    """What waits, why, and what is wrong."""
+    """The state of the spool and the record, and every problem."""
     waiting, store = answer["waiting"], answer["store"]
     since = waiting["since"]
     age = "" if since is None else f" since {datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M}Z"
@@ -110,7 +110,7 @@ def doctor(answer: dict[str, Any]) -> str:
     ]
     lines += [f"hook.log: {plain(line)}" for line in answer["log"]]
     if answer["ok"]:
-        lines.append("all is well")
+        lines.append("OK")
     return "\n".join(lines)
 
 

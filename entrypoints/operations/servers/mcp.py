@@ -1,4 +1,4 @@
-"""`mcp`: tools for coding agents, and `mcp install`, which tells coding agents of them."""
+"""`mcp`: serve tools to coding agents; `mcp install` adds the server to one."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
 from herdbook.entrypoints.context import AppContext
 
 if TYPE_CHECKING:
-    from herdbook.entrypoints.mcp.client_session import Caller
+    from herdbook.entrypoints.mcp.client_session import ClientSession
 
 
 def mcp(
@@ -21,11 +21,11 @@ def mcp(
     user: bool,
     preview: bool,
 ) -> dict[str, Any]:
-    """Serve the client at the other end of standard input; or install, or uninstall."""
+    """Serve the client on standard input and output; or install or uninstall the server."""
     if action is not None:
         if target is None:
             raise InvalidValue("target", "say for which coding agent: claude-code, codex, cursor")
-        return _changed(here, action, target, project=project, user=user, preview=preview)
+        return _change_client(here, action, target, project=project, user=user, preview=preview)
     if project or user or preview:
         raise InvalidValue("action", "--project, --user and --preview go with install or uninstall")
     if sys.stdin.isatty():
@@ -39,56 +39,56 @@ def mcp(
 
 
 def _serve(here: AppContext) -> None:
-    """Answer until the client closes the pipe; nothing but protocol goes to standard output."""
+    """Serve until the client closes the pipe; only protocol messages go to standard output."""
     import gc  # noqa: PLC0415
 
-    gc.enable()  # unlike other commands this one goes on
+    gc.enable()  # unlike other commands, this one keeps running
     wire = os.dup(sys.stdout.fileno())
-    _away()
+    _redirect_output()
     try:
         from herdbook.entrypoints.cli.help_text import version  # noqa: PLC0415
-        from herdbook.entrypoints.mcp.client_session import Caller  # noqa: PLC0415
+        from herdbook.entrypoints.mcp.client_session import ClientSession  # noqa: PLC0415
 
-        caller = Caller(here, here.warn)
-        _end_well(here, caller)
+        caller = ClientSession(here, here.warn)
+        _handle_signals(here, caller)
         served = _server(caller, version().removeprefix("herdbook "))
         sys.stdout.flush()
-        # The SDK takes the pipe for itself as soon as it runs, and sends what others print away.
+        # The SDK takes over the pipe as soon as it runs, and redirects what others print.
         os.dup2(wire, sys.stdout.fileno())
         served.run("stdio")
     finally:
-        _away()
+        _redirect_output()
         os.close(wire)
-    _farewell(here, caller)
+    _record_end(here, caller)
     caller.close()
 
 
-def _end_well(here: AppContext, caller: "Caller") -> None:
-    """Write down the end also where a signal brings it.
+def _handle_signals(here: AppContext, caller: "ClientSession") -> None:
+    """Record the end of the agents also if a signal ends the server.
 
-    Whoever waits for the next line of a pipe cannot be woken, so there is no other way out.
+    A thread that waits for the next line of a pipe cannot be woken, so the process exits at once.
     """
     import signal  # noqa: PLC0415
     import threading  # noqa: PLC0415
 
-    def leave(number: int) -> None:
-        _farewell(here, caller)
+    def record_and_exit(number: int) -> None:
+        _record_end(here, caller)
         os._exit(128 + number)
 
-    def told(number: int, _: object) -> None:
-        threading.Thread(target=leave, args=(number,), daemon=True).start()
+    def on_signal(number: int, _: object) -> None:
+        threading.Thread(target=record_and_exit, args=(number,), daemon=True).start()
 
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, told)
+        signal.signal(each, on_signal)
 
 
-def _away() -> None:
-    """Let what is printed go to standard error."""
+def _redirect_output() -> None:
+    """Send standard output to standard error from here on."""
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
 
-def _server(caller: "Caller", version: str) -> Any:
+def _server(caller: "ClientSession", version: str) -> Any:
     try:
         from herdbook.entrypoints.mcp.server import create_server  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -99,20 +99,20 @@ def _server(caller: "Caller", version: str) -> Any:
     return create_server(caller, version)
 
 
-def _farewell(here: AppContext, caller: "Caller") -> None:
-    from herdbook.entrypoints.mcp.invoke import farewell  # noqa: PLC0415
+def _record_end(here: AppContext, caller: "ClientSession") -> None:
+    from herdbook.entrypoints.mcp.invoke import stop_agents  # noqa: PLC0415
 
     try:
-        farewell(caller)
+        stop_agents(caller)
     except HerdbookError as error:
         here.warn(f"it could not be written down that {', '.join(caller.names)} ended: {error}")
 
 
-def _changed(
+def _change_client(
     here: AppContext, action: str, target: str, *, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     from herdbook.entrypoints.mcp import clients  # noqa: PLC0415
-    from herdbook.entrypoints.operations.hooks.handlers import carried_out  # noqa: PLC0415
+    from herdbook.entrypoints.operations.hooks.handlers import confirm_and_apply  # noqa: PLC0415
 
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
@@ -121,4 +121,4 @@ def _changed(
         target, Path(root or here.workspace.folder), here.workspace.variables, user=user
     )
     plan = (clients.install if action == "install" else clients.uninstall)(target, there)
-    return carried_out(target, plan, preview=preview)
+    return confirm_and_apply(target, plan, preview=preview)

@@ -1,4 +1,4 @@
-"""Ways in for other programs."""
+"""Servers for editors, coding agents and other programs."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter, flag
 
@@ -7,7 +7,7 @@ ROWS: tuple[Operation, ...] = (
         "rpc",
         "serve editors and other programs over JSON-RPC on standard input and output",
         "servers.rpc:serve",
-        "hooks.views:nothing",
+        "hooks.views:no_output",
         "herdbook rpc",
         local=True,
     ),
@@ -15,7 +15,7 @@ ROWS: tuple[Operation, ...] = (
         "mcp",
         "serve tools to coding agents over MCP, or install the server into one",
         "servers.mcp:mcp",
-        "servers.views:told",
+        "servers.views:mcp",
         "herdbook mcp install claude-code --project",
         (
             Parameter(

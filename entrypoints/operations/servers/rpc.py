@@ -1,4 +1,4 @@
-"""A server for programs, on standard input and output: `rpc`."""
+"""`rpc`: serve programs over JSON-RPC on standard input and output."""
 
 import gc
 import os
@@ -17,13 +17,13 @@ from herdbook.entrypoints.server_context import ServerContext
 
 
 def serve(here: AppContext) -> NoReturn:
-    """Serve the program at the other end of standard input and output until it has had enough.
+    """Serve the program at the other end of standard input and output until it ends the session.
 
-    Then all is answered, written and closed, and the process ends as it stands: to take it apart,
-    or to wait for a thread that has asked git something, takes longer than editors wait.
+    Then everything is answered, written and closed, and the process exits at once: a regular
+    shutdown, or waiting for a thread that runs git, takes longer than editors wait.
     """
     incoming, outgoing = private_streams()
-    gc.enable()  # unlike a command, this goes on
+    gc.enable()  # unlike other commands, this one keeps running
     gc.freeze()
     server = server_at(
         here.workspace.folder,
@@ -44,14 +44,14 @@ def server_at(
     outgoing: int,
     arguments: Mapping[str, str | None] | None = None,
 ) -> Server:
-    """A server that works for a folder, for the client behind two descriptors."""
+    """A server for a folder, with its client at two file descriptors."""
     context = ServerContext(folder.absolute(), dict(variables), arguments)
     writer = MessageWriter(outgoing, context.call)
     return Server(Dispatcher(context, writer), writer, incoming, limit=_limit(context))
 
 
 def _limit(context: ServerContext) -> int:
-    """How large a message may be; settings that make no sense are told with every answer."""
+    """The maximum size of a message; invalid settings are reported with every answer."""
     try:
         limit: int = context.call().workspace.setting("message_limit")
     except HerdbookError:
@@ -60,9 +60,9 @@ def _limit(context: ServerContext) -> int:
 
 
 def private_streams() -> tuple[int, int]:
-    """Where the client is; standard input and output themselves lead elsewhere from here on.
+    """The client's descriptors; standard input and output themselves are redirected from here on.
 
-    So nothing that a library prints or a program of ours reads gets in between.
+    So nothing that a library prints, or that a subprocess reads, mixes with the messages.
     """
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)

@@ -1,10 +1,10 @@
-"""`mcp` for people."""
+"""Text for people from `mcp`."""
 
 from typing import Any
 
-from herdbook.entrypoints.operations.hooks.views import changed
+from herdbook.entrypoints.operations.hooks.views import changes
 
 
-def told(answer: dict[str, Any]) -> str:
-    """What was installed; the server itself has said all it had to say."""
-    return changed(answer) if answer else ""
+def mcp(answer: dict[str, Any]) -> str:
+    """The changes of an installation; nothing after serving."""
+    return changes(answer) if answer else ""

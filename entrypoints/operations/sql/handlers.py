@@ -1,4 +1,4 @@
-"""SQL over any store, for the person at the keyboard: `sql`, `shell`."""
+"""SQL over any store: `sql` and `shell`."""
 
 import sys
 from typing import Any
@@ -23,14 +23,14 @@ def sql(here: AppContext, *, query: str, area: str, format: str, limit: int) -> 
 
 
 def shell(here: AppContext, *, area: str, write: bool) -> dict[str, Any]:
-    """Hand the terminal to the SQL prompt of an area's store until it is left."""
+    """Run the SQL shell of an area's store on the terminal until it exits."""
     code = prompt.shell(_url(here, area), write=write, patience=here.workspace.setting("patience"))
     return {"exit_code": code, "ok": code == 0}
 
 
 def _url(here: AppContext, area: str) -> str:
-    place = here.workspace.place(Area(area))
+    place = here.workspace.locate(Area(area))
     for note in place.notes:
         here.warn(note)
-    here.workspace.is_there(place)  # or refused: engines open whatever lies there
+    here.workspace.store_exists(place)  # raises if it must not be opened: engines open any file
     return place.url

@@ -1,4 +1,4 @@
-"""`sql` for people, spreadsheets and programs; `shell` has said all there is."""
+"""The output of `sql` for people, spreadsheets and programs; `shell` adds none."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ FORMATS = {"table": tabular.as_table, "csv": tabular.as_csv, "json": tabular.as_
 
 
 def sql(answer: dict[str, Any]) -> str:
-    """The rows, as they were asked for."""
+    """The rows, in the requested format."""
     rows = Answer(tuple(answer["columns"]), [tuple(row) for row in answer["rows"]])
     text = FORMATS[answer["format"]](rows).removesuffix("\n")
     if not answer["cut"] or answer["format"] != "table":
@@ -18,5 +18,5 @@ def sql(answer: dict[str, Any]) -> str:
 
 
 def shell(_: dict[str, Any]) -> str:
-    """Nothing more."""
+    """Nothing: the shell has printed its own output."""
     return ""

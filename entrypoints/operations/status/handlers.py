@@ -39,7 +39,7 @@ class RowAnswer(TypedDict):
 
 
 class TaskCounts(TypedDict):
-    """How many tasks can be claimed, are claimed, and wait for others."""
+    """How many tasks are ready, held and waiting."""
 
     ready: int
     held: int
@@ -47,7 +47,7 @@ class TaskCounts(TypedDict):
 
 
 class SpaceAnswer(TypedDict):
-    """How one space stands."""
+    """The status of one space."""
 
     space: str
     url: str
@@ -59,22 +59,22 @@ class SpaceAnswer(TypedDict):
 
 
 class StatusAnswer(TypedDict):
-    """How the spaces stand, and which settings differ from the usual ones."""
+    """The status of the spaces, and the settings that override the user's own."""
 
     spaces: list[SpaceAnswer]
     notes: list[str]
 
 
 def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
-    """Tell for every worktree who works on what, since when, and what it waits for."""
-    place, space = here.workspace.place(Area.WORK), here.workspace.space(Area.WORK)
+    """Which agent works on what in every worktree, since when, and what it waits for."""
+    place, space = here.workspace.locate(Area.WORK), here.workspace.space(Area.WORK)
     for note in place.notes:
         here.warn(note)
     spaces = []
-    if not here.workspace.is_there(place):
+    if not here.workspace.store_exists(place):
         if worktree is not None:
-            _matching(here, worktree, ())
-        spaces.append(_nothing(place, space))
+            _matching_ids(here, worktree, ())
+        spaces.append(_empty_space(place, space))
     else:
         with here.stores.open_at(place) as store:
             spaces.append(_space(here, store, space, worktree))
@@ -82,11 +82,11 @@ def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer
                 others = [each for each in store.spaces() if each.startswith("work/")]
                 spaces += [_space(here, store, each, None) for each in others if each != space]
     if all:
-        spaces += _elsewhere(here, {(each["url"], each["space"]) for each in spaces})
+        spaces += _other_spaces(here, {(each["url"], each["space"]) for each in spaces})
     return {"spaces": spaces, "notes": list(here.workspace.overrides)}
 
 
-def _nothing(place: StoreLocation, space: str) -> SpaceAnswer:
+def _empty_space(place: StoreLocation, space: str) -> SpaceAnswer:
     return {
         "space": space,
         "url": shown_url(place.url),
@@ -98,14 +98,14 @@ def _nothing(place: StoreLocation, space: str) -> SpaceAnswer:
     }
 
 
-def _elsewhere(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
-    """The other spaces this user has written to; one that is out of reach is said, not fatal."""
+def _other_spaces(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
+    """The other spaces this user has written to; one that cannot be read is a warning."""
     found = []
     for url, space in known_stores.list_uses():
         if (url, space) in seen or not space.startswith(f"{Area.WORK}/"):
             continue
         try:
-            place = here.workspace.place_of(url)
+            place = here.workspace.locate_named(url)
             if not _is_own(place):
                 continue
             with here.stores.open_at(place) as store:
@@ -116,7 +116,7 @@ def _elsewhere(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer
 
 
 def _is_own(place: StoreLocation) -> bool:
-    """Whether what lies there now is what this user made or trusted."""
+    """Whether the store at a location is one that this user created or trusted."""
     if not is_in_files(place.url):
         return True
     return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
@@ -127,7 +127,7 @@ def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> 
     worktrees = {each.id: each for each in found.worktrees}
     rows: tuple[StatusRow, ...] = found.rows
     if worktree is not None:
-        wanted = _matching(here, worktree, found.worktrees)
+        wanted = _matching_ids(here, worktree, found.worktrees)
         rows = tuple(row for row in rows if row.worktree_id in wanted)
     return {
         "space": space,
@@ -149,9 +149,9 @@ def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> 
     }
 
 
-def _matching(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
-    """The ids of the worktrees somebody means by an id, a path or a branch."""
-    path = _real(here, asked)
+def _matching_ids(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
+    """The ids of the worktrees with this id, path or branch; NotFound if there is none."""
+    path = _real_path(here, asked)
     found = {
         each.id
         for each in worktrees
@@ -167,8 +167,8 @@ def _matching(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> 
     return found
 
 
-def _real(here: AppContext, asked: str) -> str | None:
-    """The path that somebody means; None for what no path can say."""
+def _real_path(here: AppContext, asked: str) -> str | None:
+    """The absolute path of a text; None if it cannot be a path."""
     try:
         return text_of(os.path.realpath(here.workspace.folder / asked))
     except ValueError:  # a NUL, or half a character

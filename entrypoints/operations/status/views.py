@@ -1,4 +1,4 @@
-"""`status` for people: one table over all worktrees."""
+"""Text for people from `status`: one table over all worktrees."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ HEADER = ("WORKTREE", "AGENT", "STATUS", "TASK", "SINCE", "LEASE LEFT", "WAITS F
 
 
 def status(answer: dict[str, Any]) -> str:
-    """A table for each space, and what leads away from the user's own record."""
+    """A table for each space, and the settings that override the user's own."""
     notes = [f"note: {plain(each)}" for each in answer["notes"]]
     return "\n\n".join([*map(_space, answer["spaces"]), *notes])
 
@@ -24,12 +24,12 @@ def _space(space: dict[str, Any]) -> str:
         lines.append("nobody is at work here")
     if last is not None:
         who = last["agent"] or last["person"] or "somebody"
-        place = _named(space, last["worktree_id"])
+        place = _in_worktree(space, last["worktree_id"])
         lines += ["", f"last change: #{last['seq']} {_change(last)}, by {plain(who)}{place}"]
     for entry in space["noted"]:
         who = entry["agent"] or entry["person"] or "somebody"
-        said = f"#{entry['seq']} {_change(entry)}, by {who}: {entry['note']}"
-        lines.append(plain(f"note: {said}"))
+        text = f"#{entry['seq']} {_change(entry)}, by {who}: {entry['note']}"
+        lines.append(plain(f"note: {text}"))
     return "\n".join(lines)
 
 
@@ -52,7 +52,7 @@ def _change(entry: dict[str, Any]) -> str:
     return f"{entry['op']} {plain(entry['key'])}"
 
 
-def _named(space: dict[str, Any], worktree_id: str | None) -> str:
+def _in_worktree(space: dict[str, Any], worktree_id: str | None) -> str:
     if worktree_id is None:
         return ""
     names = {each["worktree_id"]: each["branch"] or each["path"] for each in space["worktrees"]}

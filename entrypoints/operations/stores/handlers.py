@@ -1,4 +1,4 @@
-"""Moving house, and looking whether all is well: `copy`, `merge`, `check`."""
+"""Stores as a whole: `copy`, `merge` and `check`."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
 
 def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
-    """Copy a store with its journal; both are the same in the end, or it is an error."""
-    to = _writable(here, target)
+    """Copy a store with its journal; raises CopyDiffers if both are not equal in the end."""
+    to = _writable_location(here, target)
     with (
-        here.stores.open_at(here.workspace.place_of(source)) as one,
+        here.stores.open_at(here.workspace.locate_named(source)) as one,
         here.stores.open_at(to, create=True) as other,
     ):
         report = copy_spaces.copy(one, other, progress=here.progress)
@@ -25,10 +25,10 @@ def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
 
 
 def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
-    """Add to a store what another one has and it lacks; nothing there is changed."""
-    to = _writable(here, target)
+    """Copy missing rows from one store into another; rows that are there are not changed."""
+    to = _writable_location(here, target)
     with (
-        here.stores.open_at(here.workspace.place_of(source)) as one,
+        here.stores.open_at(here.workspace.locate_named(source)) as one,
         here.stores.open_at(to, create=True) as other,
     ):
         report = merge_spaces.merge(
@@ -49,25 +49,25 @@ def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
 
 
 def check(here: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]:
-    """Read everything in the stores and tell what does not fit; `repair` mends what follows."""
+    """Verify the integrity of the stores; `repair` first rebuilds derived rows and lookups."""
     areas = [Area(area)] if area is not None else list(Area)
     stores = []
     for url, place in {
-        here.workspace.place(each).url: here.workspace.place(each) for each in areas
+        here.workspace.locate(each).url: here.workspace.locate(each) for each in areas
     }.items():
-        if not here.workspace.is_there(place):
+        if not here.workspace.store_exists(place):
             stores.append({"url": shown_url(url), "exists": False, "repaired": None, "flaws": []})
         else:
-            stores.append(_checked(here, place, repair=repair))
+            stores.append(_check_store(here, place, repair=repair))
     return {"stores": stores, "ok": not any(each["flaws"] for each in stores)}
 
 
-def _checked(here: AppContext, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
+def _check_store(here: AppContext, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
     with here.stores.open_at(place, verify=True) as store:
         repaired = None
         if repair:
-            mended = store_check.repair(store, experience=here.workspace.experience)
-            repaired = {"derived": mended.derived, "lookups": mended.lookups}
+            rebuilt = store_check.repair(store, experience=here.workspace.experience)
+            repaired = {"derived": rebuilt.derived, "lookups": rebuilt.lookups}
         flaws = store_check.check(
             store, experience=here.workspace.experience, progress=here.progress
         )
@@ -79,8 +79,8 @@ def _checked(here: AppContext, place: StoreLocation, *, repair: bool) -> dict[st
         }
 
 
-def _writable(here: AppContext, value: str) -> StoreLocation:
-    place = here.workspace.place_of(value)
+def _writable_location(here: AppContext, value: str) -> StoreLocation:
+    place = here.workspace.locate_named(value)
     if place.scheme == "memory":
         raise InvalidValue("target", "a store in memory would be gone with this command")
     return place

@@ -1,4 +1,4 @@
-"""`copy`, `merge` and `check` for people."""
+"""Text for people from `copy`, `merge` and `check`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from herdbook.entrypoints.cli.text import plain
 
 
 def copy(answer: dict[str, Any]) -> str:
-    """One line for each space, and whether the two are still the same."""
+    """One line for each space, and whether the source changed meanwhile."""
     lines = [f"{answer['source']} -> {answer['target']}"]
     for each in answer["spaces"]:
         lines.append(
@@ -21,7 +21,7 @@ def copy(answer: dict[str, Any]) -> str:
 
 
 def merge(answer: dict[str, Any]) -> str:
-    """What came, what was there, what could not come."""
+    """How many rows were added, kept and failed, with each failure."""
     failed = answer["failed"]
     return "\n".join(
         [
@@ -44,13 +44,13 @@ def check(answer: dict[str, Any]) -> str:
             lines.append(f"{store['url']}: not there yet")
             continue
         if store["repaired"] is not None:
-            mended = store["repaired"]
+            rebuilt = store["repaired"]
             lines.append(
-                f"{store['url']}: rebuilt {mended['derived']} derived rows and "
-                f"{mended['lookups']} lookup entries"
+                f"{store['url']}: rebuilt {rebuilt['derived']} derived rows and "
+                f"{rebuilt['lookups']} lookup entries"
             )
         count = len(store["flaws"])
-        lines.append(f"{store['url']}: {'all is well' if not count else f'{count} flaws'}")
+        lines.append(f"{store['url']}: {'OK' if not count else f'{count} flaws'}")
         lines += [
             f"  {plain(each['space'])}: {each['entity']} {plain(each['key'] or '')}: "
             f"{plain(each['what'])}"

@@ -31,11 +31,11 @@ ARCHIVE = "archive"
 def add(
     here: AppContext, *, name: str, branch: str | None, base: str | None, path: str | None
 ) -> dict[str, Any]:
-    """Make a git worktree, link the repository's stores into it and write it down."""
+    """Create a git worktree, link the repository's stores into it and record it."""
     facts = _facts(here)
     if not _NAME.fullmatch(name):
         raise InvalidValue("name", "must be one word that can be a folder's name")
-    folder = here.workspace.folder / path if path else _home_of(here) / name
+    folder = here.workspace.folder / path if path else _parent_folder(here) / name
     with here.open(Area.WORK, create=True) as store:
         space = here.workspace.space(Area.WORK)
         known = read(store, space, worktree_changes.known_ids)
@@ -50,7 +50,7 @@ def add(
 
         def see_both(uow: UnitOfWork) -> None:
             for each in (here, there):
-                each.see(uow)
+                each.record_worktree(uow)
 
         run(store, space, see_both, actor=here.actor)
     return {
@@ -62,9 +62,9 @@ def add(
 
 
 def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
-    """List the worktrees git knows, and with `all` those that only the journal still knows."""
+    """List the worktrees of git; with `all`, also removed ones that have a history."""
     there = git_worktrees.list_worktrees(_facts(here))
-    rows = [_listed(here, each) for each in there if not each.is_bare]
+    rows = [_worktree_data(here, each) for each in there if not each.is_bare]
     if all:
         known = {row["worktree_id"] for row in rows}
         rows += [
@@ -75,18 +75,18 @@ def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the
                 "is_main": each.is_main,
                 "state": "gone",
             }
-            for each in _asked(here, lambda uow: uow.worktrees.page()) or []
+            for each in _read_work(here, lambda uow: uow.worktrees.page()) or []
             if each.id not in known
         ]
     return {"worktrees": rows}
 
 
 def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
-    """Take a worktree down; its history stays, and what it kept of its own is archived first."""
+    """Remove a worktree; its history is kept, and its own stores are archived first."""
     facts = _facts(here)
     asked = str((here.workspace.folder / worktree).resolve())
     chosen = worktree_changes.choose(git_worktrees.list_worktrees(facts), worktree, asked)
-    within = _inhabitants(here, chosen.worktree_id)
+    within = _occupants(here, chosen.worktree_id)
     there = AppContext.at(Path(chosen.path), here.workspace.variables, here.workspace.arguments)
     archived = worktree_changes.remove(
         git_worktrees,
@@ -94,15 +94,18 @@ def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
         chosen,
         within,
         lambda: _archive(here, there, chosen.worktree_id or ""),
-        stands_in=here.workspace.folder.resolve(),
-        shown=text_of(chosen.path),
+        cwd=here.workspace.folder.resolve(),
+        display_path=text_of(chosen.path),
         force=force,
     )
-    return {**_gone(chosen.worktree_id, chosen.path, chosen.branch, within), "archived": archived}
+    return {
+        **_removal_data(chosen.worktree_id, chosen.path, chosen.branch, within),
+        "archived": archived,
+    }
 
 
 def prune(here: AppContext) -> dict[str, Any]:
-    """Let git forget worktrees whose folders are gone; says who was in them."""
+    """Remove git's entries of worktrees whose folders are gone; returns who was in them."""
     facts = _facts(here)
     before = {each.path: each for each in git_worktrees.list_worktrees(facts)}
     pruned = []
@@ -110,43 +113,43 @@ def prune(here: AppContext) -> dict[str, Any]:
         known = before.get(path)
         identity = known.worktree_id if known else None
         branch = known.branch if known else None
-        pruned.append(_gone(identity, path, branch, _inhabitants(here, identity)))
+        pruned.append(_removal_data(identity, path, branch, _occupants(here, identity)))
     return {"pruned": pruned}
 
 
 def _facts(here: AppContext) -> GitFacts:
     if here.workspace.facts is None:
-        if here.workspace.doubt is not None:
-            raise InvalidValue("repository", here.workspace.doubt)
+        if here.workspace.repository_problem is not None:
+            raise InvalidValue("repository", here.workspace.repository_problem)
         raise NotFound("git repository", text_of(here.workspace.folder.resolve()))
     return here.workspace.facts
 
 
-def _home_of(here: AppContext) -> Path:
-    """The folder beside the repository in which its worktrees are put."""
-    root = Path(here.workspace.ground.repository or here.workspace.folder)
+def _parent_folder(here: AppContext) -> Path:
+    """The folder beside the repository for its worktrees."""
+    root = Path(here.workspace.paths.repository or here.workspace.folder)
     if root.name in (".git", ".bare"):
         return root.parent
     return root.with_name(f"{root.name.removesuffix('.git')}.worktrees")
 
 
 def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
-    """Link each file of scope `repo` into the worktree's own folder, for whoever looks there."""
+    """Link each store file of scope `repo` into the worktree's folder, where people look for it."""
     links = []
     for area in Area:
-        place = there.workspace.place(area)
-        if place.scope is not Scope.REPO or there.workspace.ground.worktree is None:
+        place = there.workspace.locate(area)
+        if place.scope is not Scope.REPO or there.workspace.paths.worktree is None:
             continue
         target = path_of(place.url)
-        folder = Path(there.workspace.ground.worktree, LINKS_FOLDER)
+        folder = Path(there.workspace.paths.worktree, LINKS_FOLDER)
         link_privately(folder, target)
         if (folder / target.name).is_symlink():
             links.append((folder / target.name, target))
     return links
 
 
-def _listed(here: AppContext, each: GitWorktree) -> dict[str, Any]:
-    state = "here" if each.path == here.workspace.ground.worktree else "there"
+def _worktree_data(here: AppContext, each: GitWorktree) -> dict[str, Any]:
+    state = "here" if each.path == here.workspace.paths.worktree else "there"
     if each.locked is not None:
         state = "locked"
     if each.prunable is not None:
@@ -160,35 +163,34 @@ def _listed(here: AppContext, each: GitWorktree) -> dict[str, Any]:
     }
 
 
-def _asked(here: AppContext, question: Any) -> Any:
-    """What the work store answers; None where there is none yet."""
-    place = here.workspace.place(Area.WORK)
-    if not here.workspace.is_there(place):
+def _read_work(here: AppContext, question: Any) -> Any:
+    """The result of a query to the work store; None if there is no store yet."""
+    place = here.workspace.locate(Area.WORK)
+    if not here.workspace.store_exists(place):
         return None
     with here.stores.open_at(place) as store:
         return read(store, here.workspace.space(Area.WORK), question)
 
 
-def _inhabitants(here: AppContext, identity: str | None) -> WorktreeOccupants:
+def _occupants(here: AppContext, identity: str | None) -> WorktreeOccupants:
     if identity is None:
         return WorktreeOccupants((), ())
-    found = _asked(here, lambda uow: worktrees.worktree_occupants(uow, identity))
+    found = _read_work(here, lambda uow: worktrees.worktree_occupants(uow, identity))
     return found if found is not None else WorktreeOccupants((), ())
 
 
 def _archive(here: AppContext, there: AppContext, identity: str) -> list[dict[str, Any]]:
-    """Where what the worktree keeps of its own is from now on.
+    """Archive the stores of a worktree; returns where each is from now on.
 
-    What lies in its folder is copied to where it outlives that; what lies below the git directory
-    stays there.
+    Stores in its folder are copied to a place outside it; those below the git directory stay there.
     """
     archived: list[dict[str, Any]] = []
     for area in Area:
-        place = there.workspace.place(area)
-        if not is_in_files(place.url) or not there.workspace.is_there(place):
+        place = there.workspace.locate(area)
+        if not is_in_files(place.url) or not there.workspace.store_exists(place):
             continue
         if not path_of(place.url).is_relative_to(
-            there.workspace.ground.worktree or there.workspace.folder
+            there.workspace.paths.worktree or there.workspace.folder
         ):
             if place.scope is Scope.WORKTREE:
                 archived.append({"area": area, "url": place.url, "rows": None})
@@ -205,7 +207,7 @@ def _archive(here: AppContext, there: AppContext, identity: str) -> list[dict[st
 
 
 def _archive_place(here: AppContext, place: StoreLocation, identity: str) -> StoreLocation:
-    root = here.workspace.ground.state or here.workspace.ground.data
+    root = here.workspace.paths.state or here.workspace.paths.data
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     name = f"{place.area}-{identity}-{stamp}.{place.scheme}"
     path = Path(root, ARCHIVE, name)
@@ -213,7 +215,7 @@ def _archive_place(here: AppContext, place: StoreLocation, identity: str) -> Sto
     return place._replace(url=file_url(place.scheme, str(path)), scope=None)
 
 
-def _gone(
+def _removal_data(
     identity: str | None, path: str, branch: str | None, within: WorktreeOccupants
 ) -> dict[str, Any]:
     return {

@@ -1,4 +1,4 @@
-"""`worktree add|list|remove|prune` for people."""
+"""Text for people from `worktree add|list|remove|prune`."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from herdbook.entrypoints.cli.text import plain
 
 
 def add(answer: dict[str, Any]) -> str:
-    """What was made, and how to get there."""
+    """The new worktree and the links in it."""
     branch = plain(answer["branch"] or "no branch")
     lines = [f"{plain(answer['path'])}  ({branch}, {answer['worktree_id']})"]
     lines += [f"  {plain(each['link'])} -> {plain(each['target'])}" for each in answer["links"]]
@@ -29,32 +29,32 @@ def list_(answer: dict[str, Any]) -> str:
 
 
 def remove(answer: dict[str, Any]) -> str:
-    """What went, what stays, and who was in it."""
+    """What was removed, what is kept, and who was in it."""
     return "\n".join(
         [
-            f"removed {_named(answer)}; its branch and its history stay",
+            f"removed {_title(answer)}; its branch and its history stay",
             *(f"  its {each['area']} are kept in {each['url']}" for each in answer["archived"]),
-            *_within(answer),
+            *_occupants(answer),
         ]
     )
 
 
 def prune(answer: dict[str, Any]) -> str:
-    """What git forgot."""
+    """The entries that were removed."""
     if not answer["pruned"]:
         return "nothing to forget: every worktree's folder is there"
     return "\n".join(
         line
         for each in answer["pruned"]
-        for line in (f"forgot {_named(each)}; its branch and its history stay", *_within(each))
+        for line in (f"forgot {_title(each)}; its branch and its history stay", *_occupants(each))
     )
 
 
-def _named(each: dict[str, Any]) -> str:
+def _title(each: dict[str, Any]) -> str:
     return f"{plain(each['path'])} ({plain(each['branch'] or 'no branch')}, {each['worktree_id']})"
 
 
-def _within(each: dict[str, Any]) -> list[str]:
+def _occupants(each: dict[str, Any]) -> list[str]:
     lines = [f"  agent {plain(agent['name'])}, {agent['status']}" for agent in each["agents"]]
     tasks = [
         f"  task {task['id']}, {task['status']}: {plain(task['name'])}" for task in each["tasks"]

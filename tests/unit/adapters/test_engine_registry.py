@@ -69,12 +69,12 @@ def test_one_line_adds_an_engine_to_the_settings(toy: str, setting: str, tmp_pat
         for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
             patch.setenv(name, str(tmp_path / name))
         here = Workspace(tmp_path, {**os.environ})
-        place = here.place(Area.WORK)
+        place = here.locate(Area.WORK)
         assert place.scheme == "toy"
-        assert not here.is_there(place)
+        assert not here.store_exists(place)
         with here.open_store(place, create=True) as store:
             assert store.url == place.url
-        assert here.is_there(place)
+        assert here.store_exists(place)
         assert here.probe(place).exists
 
 

@@ -133,9 +133,9 @@ REFUSED: dict[str, tuple[str, str, str | None, str]] = {
     "unencodable name": ("new", "\ud800", None, "git: a path or name holds a NUL, or what"),
     "empty path": ("", "new", None, "path: it must not be empty"),
     "base of a branch that exists": ("new", "old", "main", "base: the branch 'old' exists already"),
-    "unknown base": ("new", "new", "nowhere", "base: 'nowhere' names no commit"),
-    "option as base": ("new", "new", "--all", "base: '--all' names no commit"),
-    "empty base": ("new", "new", "", "base: '' names no commit"),
+    "unknown base": ("new", "new", "nowhere", "base: 'nowhere' is not a commit"),
+    "option as base": ("new", "new", "--all", "base: '--all' is not a commit"),
+    "empty base": ("new", "new", "", "base: '' is not a commit"),
     "checked out elsewhere": ("new", "side", None, "worktree: 'side' is already checked out at"),
     "branch below a branch": ("new", "old/er", None, "worktree: .*old"),
 }

@@ -46,7 +46,7 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def found(folder: Path, **variables: str) -> tuple[bool, str | None]:
     """Whether a folder has facts, and the doubt about it."""
     answer = find(folder, environment={**os.environ, **variables})
-    return answer.facts is not None, answer.doubt
+    return answer.facts is not None, answer.problem
 
 
 PATHS: dict[str, Callable[[Path], tuple[Path, list[Path]]]] = {
@@ -315,7 +315,7 @@ def test_a_worktree_that_only_one_side_claims_is_none(
     answer = find(folder, environment={**os.environ, **ask})
     assert answer.facts is not None
     assert answer.facts.top_level is None
-    assert doubt in (answer.doubt or "")
+    assert doubt in (answer.problem or "")
     root = Path(repository_root(answer.facts))
     assert root in {tmp_path / "repo", tmp_path / "victim"}
 
@@ -338,7 +338,7 @@ def test_what_both_sides_agree_on_is_believed(make: Callable[[Path], Path], tmp_
     answer = find(make(tmp_path))
     assert answer.facts is not None
     assert answer.facts.top_level is not None
-    assert answer.doubt is None
+    assert answer.problem is None
 
 
 def test_a_worktree_that_is_mounted_twice_is_one(tmp_path: Path) -> None:

@@ -14,11 +14,13 @@ from tests.cases import for_each
 EXAMPLES: list[HerdbookError] = [
     errors.NotFound("task", "tsk_1"),
     errors.NotFound("thread", "issue-1", "issue-17 begins like it"),
+    errors.NotFound("task", "", "brave-otter holds no task; `herdbook claim` takes one"),
     errors.AlreadyExists("task", "tsk_1"),
     errors.AlreadyExists("project", "prj_1", ("name", "url")),
     errors.UnknownReference("task", "tsk_1", "phase_id", "phase", "phs_1"),
     errors.StaleWrite("task", "tsk_1", 1, 2, ("name",)),
     errors.StaleFence("tsk_1", 1, 2),
+    errors.StaleFence("tsk_2", 1, 3, "brave-otter"),
     errors.CycleRefused(("tsk_1", "tsk_2", "tsk_1")),
     errors.AgentHalted("brave-otter", 0),
     errors.WorktreeInUse("/a/b", "agents are at work in it: brave-otter"),

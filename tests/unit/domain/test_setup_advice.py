@@ -167,7 +167,7 @@ def test_the_order_of_reading_does_not_matter(
 
 @given(some_observations)
 def test_thin_records_come_last(seen: list[Observation]) -> None:
-    """What has too little data is listed, but after all that can be compared."""
+    """A setup without enough data is listed, but after all that can be compared."""
     ranked = advise(seen).ranked
     assert list(ranked) == sorted(ranked, key=lambda each: (not each.enough, -each.merit))
     assert all(each.enough is (each.observations >= ENOUGH) for each in ranked)
@@ -218,14 +218,14 @@ def test_a_lucky_few_do_not_come_first() -> None:
         (
             [],
             (
-                "too little data: 0 of 0 setups have the 10 observations that a comparison of at "
+                "not enough data: 0 of 0 setups have the 10 observations that a comparison of at "
                 "least two needs"
             ),
         ),
         (
             work(SETUPS[0], 50) + work(SETUPS[1], 9),
             (
-                "too little data: 1 of 2 setups have the 10 observations that a comparison of at "
+                "not enough data: 1 of 2 setups have the 10 observations that a comparison of at "
                 "least two needs"
             ),
         ),
@@ -233,7 +233,7 @@ def test_a_lucky_few_do_not_come_first() -> None:
             work(SETUPS[0], 20) + work(SETUPS[1], 20, bugs=1) + work(SETUPS[2], 1),
             (
                 "all are equal as far as 40 observations can tell: claude a execute, "
-                "claude b execute; of 1 more there is too little data"
+                "claude b execute; there is not enough data on 1 more"
             ),
         ),
         (

@@ -13,7 +13,7 @@ import pytest
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Initiative, LineType, Phase, ReviewComment
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.lsp.server import Language
+from herdbook.entrypoints.lsp.server import LanguageServer
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import reviews
 from tests.unit.adapters.git_repositories import git, made, settle
@@ -46,7 +46,7 @@ def phase_of(here: AppContext, **more: Any) -> Phase:
     return here.run(Area.WORK, add)
 
 
-def remarked(
+def add_comment(
     here: AppContext,
     phase: Phase,
     line: int,
@@ -55,7 +55,7 @@ def remarked(
     path: str = "a.py",
     kind: LineType = LineType.ADDED,
 ) -> ReviewComment:
-    """A remark on a line of the file."""
+    """A comment on a line of the file."""
     return here.run(
         Area.WORK,
         reviews.comment,
@@ -77,7 +77,7 @@ class Editor:
         self.asked: list[str] = []
         self._news = threading.Condition()
         self._versions: dict[str, int] = {}
-        self.language = Language(self.here(), self)
+        self.language = LanguageServer(self.here(), self)
 
     def here(self) -> AppContext:
         """What is known of the folder now."""
@@ -112,7 +112,7 @@ class Editor:
         uri = (root or self.folder).as_uri()
         params = {"rootUri": uri, "capabilities": capabilities, **more}
         answer: dict[str, Any] = self.language.methods["initialize"](params)
-        self.language.notice("initialized", {})
+        self.language.handle_notification("initialized", {})
         return answer
 
     def open(self, path: Path, text: str | None = None) -> str:
@@ -121,7 +121,7 @@ class Editor:
         self._versions[uri] = 1
         text = path.read_text() if text is None else text
         document = {"uri": uri, "languageId": "python", "version": 1, "text": text}
-        self.language.notice("textDocument/didOpen", {"textDocument": document})
+        self.language.handle_notification("textDocument/didOpen", {"textDocument": document})
         return uri
 
     def type(self, uri: str, *changes: dict[str, Any]) -> None:
@@ -129,11 +129,11 @@ class Editor:
         self._versions[uri] += 1
         document = {"uri": uri, "version": self._versions[uri]}
         params = {"textDocument": document, "contentChanges": list(changes)}
-        self.language.notice("textDocument/didChange", params)
+        self.language.handle_notification("textDocument/didChange", params)
 
     def say(self, what: str, uri: str) -> None:
         """Save or close a text."""
-        self.language.notice(f"textDocument/{what}", {"textDocument": {"uri": uri}})
+        self.language.handle_notification(f"textDocument/{what}", {"textDocument": {"uri": uri}})
 
     def ask(self, method: str, uri: str, **more: Any) -> Any:
         """Ask about a text."""
@@ -154,12 +154,12 @@ class Editor:
         return self.language.methods["workspace/executeCommand"](params)
 
     def lines(self, uri: str) -> list[int]:
-        """At which lines of a text remarks stand, asked for."""
+        """At which lines of a text comments stand, asked for."""
         items = self.ask("textDocument/diagnostic", uri)["items"]
         return [each["range"]["start"]["line"] for each in items]
 
     def shown(self, uri: str) -> list[dict[str, Any]] | None:
-        """The remarks that the editor was last told of, None if it was told nothing."""
+        """The comments that the editor was last told of, None if it was told nothing."""
         for method, params in reversed(self.told):
             if method == "textDocument/publishDiagnostics" and params["uri"] == uri:
                 found: list[dict[str, Any]] = params["diagnostics"]
@@ -167,7 +167,7 @@ class Editor:
         return None
 
     def sees(self, uri: str, *messages: str) -> list[dict[str, Any]]:
-        """Wait until these remarks are shown, and give them."""
+        """Wait until these comments are shown, and give them."""
         self.waits(lambda: [each["message"] for each in self.shown(uri) or []] == list(messages))
         return self.shown(uri) or []
 

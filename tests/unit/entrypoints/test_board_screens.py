@@ -371,10 +371,10 @@ def test_a_chart_that_mermaid_would_refuse_is_known() -> None:
     """By its arrows or by its length."""
     for size, edges in ((501, {}), (501, {at: [0] for at in range(1, 500)})):
         text = graph_documents.mermaid(a_plan(["x"] * size, edges))
-        assert graph_documents.mermaid_draws(text)
+        assert graph_documents.fits_mermaid(text)
     many = a_plan(["x"] * 501, {at: [0] for at in range(1, 501)})
-    assert not graph_documents.mermaid_draws(graph_documents.mermaid(many))
-    assert not graph_documents.mermaid_draws(graph_documents.mermaid(a_plan(["x" * 500] * 100, {})))
+    assert not graph_documents.fits_mermaid(graph_documents.mermaid(many))
+    assert not graph_documents.fits_mermaid(graph_documents.mermaid(a_plan(["x" * 500] * 100, {})))
 
 
 def test_on_a_terminal_that_cannot_draw_boards_come_one_after_the_other(

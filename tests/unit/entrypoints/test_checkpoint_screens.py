@@ -60,7 +60,7 @@ ANSWERS: list[tuple[Any, Any]] = [
     (checkpoints_views.prune, {**FREED, "freed": SIZES}),
     (checkpoints_views.rm, {**FREED, "freed": SIZES}),
     (
-        checkpoints_views.imported,
+        checkpoints_views.import_report,
         {
             **dict.fromkeys(("threads", "added", "kept", "writes_added", "writes_kept"), 1),
             **dict.fromkeys(("writes_left_out", "bytes_before", "bytes_after"), 1),

@@ -12,7 +12,7 @@ import pytest
 
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.hooks.handlers import install
-from herdbook.entrypoints.operations.hooks.views import changed
+from herdbook.entrypoints.operations.hooks.views import changes
 from tests.unit.entrypoints.terminals import Terminal
 
 ASK = """
@@ -20,9 +20,9 @@ import os, sys
 from pathlib import Path
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.hooks.handlers import install
-from herdbook.entrypoints.operations.hooks.views import changed
+from herdbook.entrypoints.operations.hooks.views import changes
 here = AppContext.at(Path(sys.argv[1]), os.environ)
-print(changed(install(here, target="codex", project=True, user=False, preview=False)))
+print(changes(install(here, target="codex", project=True, user=False, preview=False)))
 """
 
 
@@ -69,13 +69,13 @@ def test_a_program_is_told_the_difference_it_made(root: Path) -> None:
     here = AppContext.at(root, os.environ)
     answer = install(here, target="codex", project=False, user=False, preview=False)
     assert json.loads(json.dumps(answer)) == answer
-    text = changed(answer)
+    text = changes(answer)
     assert "\x1b" not in text
     assert "+++ " in text
     assert f"changed {root}/.codex/hooks.json" in text
     assert "note: Codex skips" in text
     again = install(here, target="codex", project=False, user=False, preview=False)
-    assert changed(again).startswith("nothing to change")
+    assert changes(again).startswith("nothing to change")
 
 
 @pytest.mark.parametrize("ignored", [True, False])

@@ -1,4 +1,4 @@
-"""What an editor can do: resolve and answer remarks, claim, complete, grade, dismiss; and live."""
+"""What an editor can do: resolve and answer comments, claim, complete, grade, dismiss; and live."""
 
 import shutil
 import threading
@@ -16,7 +16,7 @@ from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.rpc.messages import RpcError
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import reviews
-from tests.unit.entrypoints.lsp_editor import Editor, phase_of, remarked, repository
+from tests.unit.entrypoints.lsp_editor import Editor, add_comment, phase_of, repository
 
 
 @pytest.fixture
@@ -40,12 +40,12 @@ def _agent(here: AppContext, name: str = "brisk-otter") -> Agent:
     return here.run(Area.WORK, lambda uow: uow.agents.add(agent))
 
 
-def test_a_remark_is_resolved_and_taken_up_again(editor: Editor, root: Path) -> None:
+def test_a_comment_is_resolved_and_taken_up_again(editor: Editor, root: Path) -> None:
     """Resolved it is not shown, and at its line it can be taken up; others are not touched."""
     here = editor.here()
     phase = phase_of(here)
-    first = remarked(here, phase, 2)
-    remarked(here, phase, 3, "other")
+    first = add_comment(here, phase, 2)
+    add_comment(here, phase, 3, "other")
     editor.begin()
     uri = editor.open(root / "a.py")
     shown = editor.sees(uri, "you: why?", "you: other")
@@ -63,7 +63,7 @@ def test_a_remark_is_resolved_and_taken_up_again(editor: Editor, root: Path) -> 
 def test_what_a_command_changes_is_shown_before_its_answer(editor: Editor, root: Path) -> None:
     """Some editors leave what comes right behind an answer until something else comes."""
     here = editor.here()
-    first = remarked(here, phase_of(here), 2)
+    first = add_comment(here, phase_of(here), 2)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.sees(uri, "you: why?")
@@ -82,7 +82,7 @@ def test_a_refusal_is_shown_where_the_editor_would_hide_it(
 ) -> None:
     """In the words of its error, and once in editors that show errors themselves."""
     here = editor.here()
-    first = remarked(here, phase_of(here), 2)
+    first = add_comment(here, phase_of(here), 2)
     editor.begin(clientInfo={"name": name})
     sentences = []
     for command, argument in (("herdbook.reply", first.id), ("herdbook.resolve", "rev_nothing")):
@@ -97,9 +97,9 @@ def test_a_refusal_is_shown_where_the_editor_would_hide_it(
 
 
 def test_actions_follow_the_text(editor: Editor, root: Path) -> None:
-    """They are offered where the remark stands now, and only for the kinds that are asked for."""
+    """They are offered where the comment stands now, and only for the kinds that are asked for."""
     here = editor.here()
-    remarked(here, phase_of(here), 2)
+    add_comment(here, phase_of(here), 2)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.type(uri, {"text": "zero\n" + (root / "a.py").read_text()})
@@ -115,7 +115,7 @@ def test_a_reply_is_written_by_whoever_acts_here(
 ) -> None:
     """By the agent at work in the worktree, else by you; a text is needed."""
     here = editor.here()
-    remarked(here, phase_of(here), 2)
+    add_comment(here, phase_of(here), 2)
     if acting:
         _agent(here)
     editor.begin()
@@ -193,13 +193,13 @@ def test_a_command_that_cannot_be_done_is_refused(
         editor.run(command, *arguments)
 
 
-def test_what_another_process_does_to_remarks_is_shown_at_once(editor: Editor, root: Path) -> None:
-    """By the journal: a remark that is made, replied to, resolved, taken up again, removed."""
+def test_what_another_process_does_to_comments_is_shown_at_once(editor: Editor, root: Path) -> None:
+    """By the journal: a comment that is made, replied to, resolved, taken up again, removed."""
     here = AppContext.at(root, editor.variables)
     phase = phase_of(here)
     editor.begin()
     uri = editor.open(root / "a.py")
-    first = remarked(here, phase, 2)
+    first = add_comment(here, phase, 2)
     editor.sees(uri, "you: why?")
     here.run(Area.WORK, reviews.reply, first.id, "because")
     editor.sees(uri, "you: why?\nyou: because")
@@ -217,7 +217,7 @@ def test_a_store_that_comes_later_is_found(editor: Editor, root: Path) -> None:
     uri = editor.open(root / "a.py")
     assert editor.lines(uri) == []
     here = AppContext.at(root, editor.variables)
-    remarked(here, phase_of(here), 2)
+    add_comment(here, phase_of(here), 2)
     editor.sees(uri, "you: why?")
 
 
@@ -226,7 +226,7 @@ def test_a_store_in_trouble_is_told_of_once_and_does_not_end_the_server(
 ) -> None:
     """When it is whole again, what it holds is shown."""
     here = AppContext.at(root, editor.variables)
-    remarked(here, phase_of(here), 2)
+    add_comment(here, phase_of(here), 2)
     store = root / ".git" / "herdbook" / "work.lmdb"
     whole = root / ".git" / "herdbook" / "kept"
     shutil.move(store, whole)
@@ -248,7 +248,7 @@ def test_no_thread_is_left_when_the_editor_goes(root: Path) -> None:
     before = set(threading.enumerate())
     with Editor(root) as editor:
         here = editor.here()
-        remarked(here, phase_of(here), 2)
+        add_comment(here, phase_of(here), 2)
         editor.begin()
         uri = editor.open(root / "a.py")
         editor.ask("textDocument/codeLens", uri)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.entrypoints.lsp_editor import Editor, phase_of, remarked, repository
+from tests.unit.entrypoints.lsp_editor import Editor, add_comment, phase_of, repository
 
 FOLDERS = "workspace/didChangeWorkspaceFolders"
 
@@ -29,22 +29,22 @@ def test_a_worktree_is_shown_until_its_last_folder_goes(
     with Editor(root) as editor:
         here = editor.here()
         phase = phase_of(here)
-        remarked(here, phase, 2, "first")
+        add_comment(here, phase, 2, "first")
         if later:
             editor.begin(workspaceFolders=[_folder(root)])
-            editor.language.notice(FOLDERS, _event(added=(inner,)))
+            editor.language.handle_notification(FOLDERS, _event(added=(inner,)))
         else:
             editor.begin(workspaceFolders=[_folder(root), _folder(inner)])
         uri = editor.open(root / "a.py")
         editor.sees(uri, "you: first")
-        editor.language.notice(FOLDERS, _event(removed=(root,)))
-        remarked(here, phase, 3, "second")
+        editor.language.handle_notification(FOLDERS, _event(removed=(root,)))
+        add_comment(here, phase, 3, "second")
         editor.sees(uri, "you: first", "you: second")
-        editor.language.notice(FOLDERS, _event(added=(root,)))
-        editor.language.notice(FOLDERS, _event(removed=(inner, tmp_path)))
-        remarked(here, phase, 4, "third")
+        editor.language.handle_notification(FOLDERS, _event(added=(root,)))
+        editor.language.handle_notification(FOLDERS, _event(removed=(inner, tmp_path)))
+        add_comment(here, phase, 4, "third")
         editor.sees(uri, "you: first", "you: second", "you: third")
-        editor.language.notice(FOLDERS, _event(removed=(root,)))
+        editor.language.handle_notification(FOLDERS, _event(removed=(root,)))
         editor.waits(lambda: editor.shown(uri) == [])
         shown = [params["diagnostics"] for name, params in editor.told if "publish" in name]
         assert [len(each) for each in shown] == [1, 2, 3, 0]

@@ -16,7 +16,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.unit.adapters.git_repositories import git
-from tests.unit.entrypoints.lsp_editor import LONG, Editor, phase_of, remarked, repository
+from tests.unit.entrypoints.lsp_editor import LONG, Editor, add_comment, phase_of, repository
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_save_is_seen_at_once(
     editor: Editor, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What git said before it is not good any more, and the editor is asked to ask again."""
-    monkeypatch.setattr(lenses, "FRESH", 3_600.0)
+    monkeypatch.setattr(lenses, "CACHE_SECONDS", 3_600.0)
     _agent(root, editor.variables, "brisk-otter")
     editor.begin()
     uri = editor.open(root / "a.py")
@@ -158,13 +158,13 @@ def test_a_look_that_was_begun_before_a_save_does_not_answer_for_it(
     monkeypatch.setattr(lenses.changes, "uncommitted_paths", slowly)
     slow = lenses.Lenses(editor.here, go_on.set)
     try:
-        assert slow.of("a.py", waits=0.0) == []
+        assert slow.lenses_for("a.py", timeout=0.0) == []
         begun.wait(LONG)
         (root / "a.py").write_text("changed")
-        slow.saved(str(root / "a.py"))
+        slow.note_save(str(root / "a.py"))
         go_on.set()
         for _ in range(2):
-            assert [each["command"]["title"] for each in slow.of("a.py", waits=LONG)] == [
+            assert [each["command"]["title"] for each in slow.lenses_for("a.py", timeout=LONG)] == [
                 "brisk-otter (running)"
             ]
     finally:
@@ -176,7 +176,7 @@ def test_an_editor_that_cannot_refresh_is_not_asked_to(editor: Editor, root: Pat
     editor.begin(capabilities={})
     _agent(root, editor.variables, "brisk-otter")
     here = editor.here()
-    remarked(here, phase_of(here), 1)
+    add_comment(here, phase_of(here), 1)
     editor.sees((root / "a.py").as_uri(), "you: why?")
     (root / "a.py").write_text("changed")
     assert _titles(editor, root / "a.py") == ["brisk-otter (running)"]
@@ -202,8 +202,10 @@ def test_a_slow_git_is_not_waited_for(editor: Editor, root: Path) -> None:
     editor.begin()
     late = lenses.Lenses(editor.here, lambda: editor.notify("late", None))
     try:
-        assert late.of("a.py", waits=0.0) == []
+        assert late.lenses_for("a.py", timeout=0.0) == []
         editor.waits(lambda: ("late", None) in editor.told)
-        assert [each["command"]["title"] for each in late.of("a.py")] == ["brisk-otter (running)"]
+        assert [each["command"]["title"] for each in late.lenses_for("a.py")] == [
+            "brisk-otter (running)"
+        ]
     finally:
         late.close()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.lsp.server import ERROR
 from herdbook.entrypoints.rpc.messages import RpcError
-from tests.unit.entrypoints.lsp_editor import Editor, phase_of, remarked, repository
+from tests.unit.entrypoints.lsp_editor import Editor, add_comment, phase_of, repository
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 DOCUMENTS = ["textDocument", "uri", "version", "text", "contentChanges", "event", "added"]
@@ -36,7 +36,7 @@ def test_nonsense_harms_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     root = repository(monkeypatch, tmp_path)
     with Editor(root) as editor:
         here = editor.here()
-        remarked(here, phase_of(here), 2)
+        add_comment(here, phase_of(here), 2)
         editor.begin()
         uri = editor.open(root / "a.py")
 
@@ -49,8 +49,8 @@ def test_nonsense_harms_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
             given = [params, _with(uri, contentChanges=changes, range=lines, context=params)]
             for each in given:
                 for name in ("didOpen", "didChange", "didSave", "didClose"):
-                    editor.language.notice(f"textDocument/{name}", each)
-                editor.language.notice("workspace/didChangeWorkspaceFolders", each)
+                    editor.language.handle_notification(f"textDocument/{name}", each)
+                editor.language.handle_notification("workspace/didChangeWorkspaceFolders", each)
                 for name, method in editor.language.methods.items():
                     try:
                         if name != "initialize":
@@ -66,16 +66,16 @@ def test_nonsense_harms_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         assert len(editor.ask("textDocument/diagnostic", uri)["items"]) == 1
 
 
-def test_any_edit_keeps_every_remark_inside_the_text(
+def test_any_edit_keeps_every_comment_inside_the_text(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Whatever is typed, as many remarks are shown as there are, each at a line that there is."""
+    """Whatever is typed, as many comments are shown as there are, each at a line that there is."""
     root = repository(monkeypatch, tmp_path)
     with Editor(root) as editor:
         here = editor.here()
         phase = phase_of(here)
         for line in (1, 2, 5):
-            remarked(here, phase, line)
+            add_comment(here, phase, line)
         editor.begin()
         uri = editor.open(root / "a.py")
 
@@ -87,7 +87,7 @@ def test_any_edit_keeps_every_remark_inside_the_text(
             assert buffer is not None
             found = editor.lines(uri)
             assert len(found) == 3
-            assert all(0 <= line < len(buffer.sheet.lines) for line in found)
+            assert all(0 <= line < len(buffer.snapshot.lines) for line in found)
 
         holds()
         assert editor.logged() == []

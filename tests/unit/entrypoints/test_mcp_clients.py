@@ -300,5 +300,5 @@ def test_an_unknown_target_or_a_shared_file_is_spoken_about(target: str, root: P
     """What a person should know of a project's file is said."""
     assert any("must be on the PATH" in each for each in install(target, there(target, root)).notes)
     assert install(target, there(target, root, user=True)).notes == []
-    with pytest.raises(InvalidValue, match="is none of"):
+    with pytest.raises(InvalidValue, match="is not one of"):
         settings_file("emacs", root, {}, user=False)

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 from herdbook.domain.errors import StoreBusy
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp import server as served
-from herdbook.entrypoints.mcp.client_session import Caller
+from herdbook.entrypoints.mcp.client_session import ClientSession
 
 PLACE = "at /people/me/secret.py"
 
@@ -26,7 +26,7 @@ def test_a_defect_is_told_in_a_sentence_and_the_session_goes_on(
         raise RuntimeError(PLACE)
 
     async def twice() -> list[Any]:
-        made = served.create_server(Caller(AppContext.at(tmp_path, {}), print), "1")
+        made = served.create_server(ClientSession(AppContext.at(tmp_path, {}), print), "1")
         async with Client(made, mode=mode) as client:
             return [await client.call_tool("status", {}) for _ in range(2)]
 
@@ -49,7 +49,7 @@ def test_a_document_that_cannot_be_read_says_why(
         raise StoreBusy("lmdb:///src/app/work.lmdb", 30.0)
 
     async def read() -> None:
-        made = served.create_server(Caller(AppContext.at(tmp_path, {}), print), "1")
+        made = served.create_server(ClientSession(AppContext.at(tmp_path, {}), print), "1")
         async with Client(made) as client:
             with pytest.raises(MCPError, match="StoreBusy: .* Nothing was written; try again"):
                 await client.read_resource("herdbook://board")

@@ -41,8 +41,8 @@ def test_a_tool_is_an_operation_that_is_offered_to_programs(tool: Tool) -> None:
     operation = operation_of(tool)
     assert not operation.local
     if operation.use_case:
-        assert operation.reads is tool.reads
-    assert tool.personal or tool.reads, "who writes must say who they are"
+        assert operation.reads is tool.read_only
+    assert tool.needs_agent or tool.read_only, "who writes must say who they are"
 
 
 @each_tool
@@ -50,7 +50,7 @@ def test_all_that_an_operation_needs_is_given_by_the_model_or_known(tool: Tool) 
     """And nothing is shown or filled in that the operation does not know."""
     parameters = {each.name: each for each in parameters_of(operation_of(tool))}
     shown = {each.parameter for each in tool.parameters}
-    known = {tool.acts} if tool.acts else set()
+    known = {tool.agent_parameter} if tool.agent_parameter else set()
     assert shown | known <= set(parameters)
     assert not shown & known
     needed = {name for name, each in parameters.items() if each.required}

@@ -81,7 +81,7 @@ def test_advice_of_an_empty_record_says_so(here: AppContext) -> None:
     answer = to_data(commands.advise(here, goal=None))
     assert (answer["setups"], answer["verdict"]) == ([], "too_little_data")
     assert screens.advise(answer) == (
-        "by all projects\ntoo little data: the record holds no work of any setup yet"
+        "by all projects\nnot enough data: the record holds no work of any setup yet"
     )
 
 
@@ -115,7 +115,7 @@ def test_advice_for_a_folder_is_from_its_project(here: AppContext) -> None:
         f"project {here.workspace.repository_id}",
         "projects in rust",
     ]
-    assert "\nnot by projects in rust: too little data" in screens.advise(answer)
+    assert "\nnot by projects in rust: not enough data" in screens.advise(answer)
     ours = {"c": Grade.EXCELLENCE, "d": Grade.BAD}
     here.run(Area.RECORD, fill, here.workspace.repository_id, ours)
     for asked in (".", "src", "src/main.rs"):

@@ -117,7 +117,7 @@ def test_many_may_wait_and_one_is_too_many(herd: Client, monkeypatch: pytest.Mon
     assert [each.result(SECONDS) for each in waiting] == [None] * 40
 
 
-class Language:
+class LanguageServer:
     """A stand-in for the language server."""
 
     def __init__(self, here: AppContext, outlet: MessageWriter) -> None:
@@ -136,7 +136,7 @@ class Language:
     def _forget(self, _: Any) -> None:
         self.future = self.outlet.request("client/forget", None)
 
-    def notice(self, method: str, params: Any) -> None:
+    def handle_notification(self, method: str, params: Any) -> None:
         self.seen.append([method, params])
         if method == "test/broken":
             raise RuntimeError("nobody waits for this")
@@ -145,19 +145,21 @@ class Language:
         self.seen.append("closed")
 
 
-made: list[Language] = []
+made: list[LanguageServer] = []
 
 
 @pytest.fixture
-def language(monkeypatch: pytest.MonkeyPatch) -> list[Language]:
+def language(monkeypatch: pytest.MonkeyPatch) -> list[LanguageServer]:
     module = ModuleType(dispatcher.LANGUAGE)
-    module.Language = Language  # type: ignore[attr-defined]
+    module.LanguageServer = LanguageServer  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, dispatcher.LANGUAGE, module)
     made.clear()
     return made
 
 
-def test_an_editor_is_served_behind_initialize(herd: Client, language: list[Language]) -> None:
+def test_an_editor_is_served_behind_initialize(
+    herd: Client, language: list[LanguageServer]
+) -> None:
     """Before it its methods are refused by the code of the protocol, and its notices dropped."""
     with pytest.raises(RpcError) as caught:
         herd.call("test/seen")
@@ -182,7 +184,7 @@ def test_an_editor_is_served_behind_initialize(herd: Client, language: list[Lang
     assert only.seen[-1] == "closed"
 
 
-def test_an_editor_is_asked_in_turn(herd: Client, language: list[Language]) -> None:
+def test_an_editor_is_asked_in_turn(herd: Client, language: list[LanguageServer]) -> None:
     """By ids of our own; what it never answers is given up at the end."""
     herd.call("initialize")
     requests = herd.notifications()
@@ -223,10 +225,10 @@ def test_what_changes_around_a_server_is_seen(folder: Path) -> None:
     config = folder.parent / "home" / ".config" / "herdbook" / "config.toml"
     config.parent.mkdir(parents=True)
     config.write_text('record = "first.lmdb"\n')
-    assert server_context.call().workspace.place(Area.RECORD).url.endswith("first.lmdb")
+    assert server_context.call().workspace.locate(Area.RECORD).url.endswith("first.lmdb")
     config.write_text('record = "other.lmdb"\n')
     here = server_context.call()
-    assert here.workspace.place(Area.RECORD).url.endswith("other.lmdb")
+    assert here.workspace.locate(Area.RECORD).url.endswith("other.lmdb")
     with here.open(Area.RECORD, create=True) as one, here.open(Area.RECORD) as same:
         assert one is same
     store = folder.parent / "home" / "other.lmdb"
@@ -234,7 +236,7 @@ def test_what_changes_around_a_server_is_seen(folder: Path) -> None:
     store.rename(moved)
     with pytest.raises(StoreGone), server_context.call().open(Area.RECORD, create=True):
         pass
-    here.workspace.forget_use(here.workspace.place(Area.RECORD))
+    here.workspace.forget_use(here.workspace.locate(Area.RECORD))
     with server_context.call().open(Area.RECORD, create=True) as another:
         assert another.uuid != one.uuid
     server_context.close()

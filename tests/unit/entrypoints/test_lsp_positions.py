@@ -8,9 +8,9 @@ from herdbook.entrypoints.lsp.positions import (
     Encoding,
     Point,
     content,
-    numbered,
+    line_index,
     point,
-    split,
+    split_lines,
     units,
 )
 from tests.cases import for_each
@@ -22,7 +22,7 @@ TEXTS = st.lists(CHARACTERS, max_size=12).map("".join)
 @given(TEXTS)
 def test_lines_put_together_are_the_text(text: str) -> None:
     """Only line feeds, carriage returns and both together end a line, and the last has no end."""
-    lines = split(text)
+    lines = split_lines(text)
     assert "".join(lines) == text
     assert lines[-1] == content(lines[-1])
     assert all(line[len(content(line)) :] in ("\r", "\n", "\r\n") for line in lines[:-1])
@@ -33,7 +33,7 @@ def test_every_place_between_two_characters_is_found_by_its_units(
     text: str, encoding: Encoding
 ) -> None:
     """Counting the units before a place and looking them up leads back to it."""
-    lines = split(text)
+    lines = split_lines(text)
     for number, line in enumerate(lines):
         for column in range(len(content(line)) + 1):
             character = units(line[:column], encoding)
@@ -78,4 +78,4 @@ def test_what_lies_behind_an_end_is_that_end() -> None:
 )
 def test_git_counts_lines_by_line_feeds(text: str, number: int, line: int) -> None:
     """A number behind the last line stands for the last line."""
-    assert numbered(split(text), number) == line
+    assert line_index(split_lines(text), number) == line

@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.entrypoints.lsp.comment_positions import Mark, applied, edited, moved, rewritten
-from herdbook.entrypoints.lsp.line_matching import matched
-from herdbook.entrypoints.lsp.positions import Point, content, split
+from herdbook.entrypoints.lsp.comment_positions import (
+    Mark,
+    apply_edit,
+    edit_range,
+    move_mark,
+    replace_text,
+)
+from herdbook.entrypoints.lsp.line_matching import match_lines
+from herdbook.entrypoints.lsp.positions import Point, content, split_lines
 from tests.cases import for_each
 
 ENDS = ("\n", "\r\n", "\r")
@@ -77,10 +83,10 @@ def _slowly(text: str, edit: Edit) -> list[Expected]:
     Where nothing is left of lines and as many new ones stand there, they are those.
     """
     start, end, new = _trimmed(text, edit)
-    after = split(text[:start] + new + text[end:])
+    after = split_lines(text[:start] + new + text[end:])
     names = [*range(start), *[-1] * len(new), *range(end, len(text) + 1)]
     at = {name: _place(after, offset).line for offset, name in enumerate(names) if name >= 0}
-    lines = split(text)
+    lines = split_lines(text)
     last = _place(lines, end).line
     found: list[int | None] = []
     offset = 0
@@ -116,32 +122,37 @@ def test_marks_go_where_the_characters_of_their_lines_go(program: tuple[str, lis
     """
     text, edits = program
     for edit in edits:
-        lines = split(text)
-        change = edited(lines, _place(lines, edit.start), _place(lines, edit.end), edit.text)
+        lines = split_lines(text)
+        change = edit_range(lines, _place(lines, edit.start), _place(lines, edit.end), edit.text)
         expected = _slowly(text, edit)
         text = text[: edit.start] + edit.text + text[edit.end :]
-        assert applied(lines, change) == split(text)
+        assert apply_edit(lines, change) == split_lines(text)
         sure = "" not in map(content, change.lines)
         for number, line in enumerate(lines):
-            mark = moved(Mark(number), lines, change)
+            mark = move_mark(Mark(number), lines, change)
             if sure or (content(line) and expected[number].left):
                 assert (mark.line, mark.removed) == expected[number][:2]
 
 
 def _marked(text: str, line: int, start: Point, end: Point, new: str) -> Mark:
-    lines = split(text)
-    return moved(Mark(line), lines, edited(lines, start, end, new))
+    lines = split_lines(text)
+    return move_mark(Mark(line), lines, edit_range(lines, start, end, new))
 
 
 @for_each(
     ("line", "start", "end", "new", "expected"),
     [
         pytest.param(
-            1, (1, 0), (2, 0), "", Mark(1, removed=True, was="  b;"), id="a line taken out"
+            1, (1, 0), (2, 0), "", Mark(1, removed=True, removed_text="  b;"), id="a line taken out"
         ),
         pytest.param(2, (1, 0), (2, 0), "", Mark(1), id="below a line taken out"),
         pytest.param(
-            1, (1, 2), (2, 2), "", Mark(1, removed=True, was="  b;"), id="by the first difference"
+            1,
+            (1, 2),
+            (2, 2),
+            "",
+            Mark(1, removed=True, removed_text="  b;"),
+            id="by the first difference",
         ),
         pytest.param(2, (1, 2), (2, 2), "", Mark(1), id="below, by the first difference"),
         pytest.param(1, (1, 2), (1, 2), "x;\n  ", Mark(2), id="a line put above"),
@@ -152,9 +163,16 @@ def _marked(text: str, line: int, start: Point, end: Point, new: str) -> Mark:
         pytest.param(1, (0, 3), (2, 4), ",\n  b,\n  c,", Mark(1), id="changed with its neighbours"),
         pytest.param(2, (0, 0), (3, 0), "y\nz\n  c;\nw\n", Mark(2), id="found in what came"),
         pytest.param(
-            2, (1, 4), (2, 4), "", Mark(2, removed=True, was="  c;"), id="taken out by its end"
+            2,
+            (1, 4),
+            (2, 4),
+            "",
+            Mark(2, removed=True, removed_text="  c;"),
+            id="taken out by its end",
         ),
-        pytest.param(1, (0, 3), (2, 3), "", Mark(0, removed=True, was="  b;"), id="from between"),
+        pytest.param(
+            1, (0, 3), (2, 3), "", Mark(0, removed=True, removed_text="  b;"), id="from between"
+        ),
         pytest.param(3, (2, 4), (3, 0), "", Mark(2), id="the end of the text taken out"),
     ],
 )
@@ -168,29 +186,31 @@ def test_what_editors_send_moves_marks_as_a_person_expects(
 
 def test_a_mark_of_the_last_line_stays_inside_the_text() -> None:
     """Nothing follows a last line that is removed, so the mark stands at the line before."""
-    assert _marked("a\nb", 1, Point(0, 1), Point(1, 1), "") == Mark(0, removed=True, was="b")
+    assert _marked("a\nb", 1, Point(0, 1), Point(1, 1), "") == Mark(
+        0, removed=True, removed_text="b"
+    )
 
 
 def test_a_mark_comes_back_with_its_line() -> None:
     """Taking the removal back brings every mark to its own line."""
-    before = split("a\nb\nc\nd\n")
-    change = edited(before, Point(1, 0), Point(3, 0), "")
-    marks = [moved(Mark(line), before, change) for line in (1, 2, 3)]
+    before = split_lines("a\nb\nc\nd\n")
+    change = edit_range(before, Point(1, 0), Point(3, 0), "")
+    marks = [move_mark(Mark(line), before, change) for line in (1, 2, 3)]
     assert [mark.removed for mark in marks] == [True, True, False]
-    after = applied(before, change)
-    back = edited(after, Point(1, 0), Point(1, 0), "b\nc\n")
-    assert [moved(mark, after, back) for mark in marks] == [Mark(1), Mark(2), Mark(3)]
+    after = apply_edit(before, change)
+    back = edit_range(after, Point(1, 0), Point(1, 0), "b\nc\n")
+    assert [move_mark(mark, after, back) for mark in marks] == [Mark(1), Mark(2), Mark(3)]
 
 
 def test_a_mark_knows_its_own_line_whatever_else_is_removed() -> None:
     """It stands at what follows, also when that is removed, and comes back with its line alone."""
-    lines, mark = split("a\nb\nc\nd\n"), Mark(1)
+    lines, mark = split_lines("a\nb\nc\nd\n"), Mark(1)
     for start, end, text in [((1, 0), (2, 0), ""), ((1, 0), (2, 0), ""), ((1, 0), (1, 0), "c\n")]:
-        change = edited(lines, Point(*start), Point(*end), text)
-        lines, mark = applied(lines, change), moved(mark, lines, change)
-    assert mark == Mark(2, removed=True, was="b")
-    back = edited(lines, Point(1, 0), Point(1, 0), "b\n")
-    assert moved(mark, lines, back) == Mark(1)
+        change = edit_range(lines, Point(*start), Point(*end), text)
+        lines, mark = apply_edit(lines, change), move_mark(mark, lines, change)
+    assert mark == Mark(2, removed=True, removed_text="b")
+    back = edit_range(lines, Point(1, 0), Point(1, 0), "b\n")
+    assert move_mark(mark, lines, back) == Mark(1)
 
 
 @given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True))
@@ -198,7 +218,7 @@ def test_lines_of_a_whole_new_text_are_found_where_they_stand_in_one_order(
     old: list[int], new: list[int]
 ) -> None:
     """Each line is found at an equal one, in rising order, and as many are as can be."""
-    found = matched([str(each) for each in old], [str(each) for each in new])
+    found = match_lines([str(each) for each in old], [str(each) for each in new])
     pairs = [(n, place) for n, place in enumerate(found) if place is not None]
     assert all(old[n] == new[place] for n, place in pairs)
     places = [place for _, place in pairs]
@@ -212,13 +232,15 @@ def test_lines_of_a_whole_new_text_are_found_where_they_stand_in_one_order(
 
 def test_a_text_with_other_line_ends_has_the_same_lines() -> None:
     """What ends a line is no part of what it says."""
-    old, new = split("a\nb\n"), split("x\r\na\r\nb\r\n")
-    assert [moved(Mark(n), old, rewritten(old, new)).line for n in range(2)] == [1, 2]
+    old, new = split_lines("a\nb\n"), split_lines("x\r\na\r\nb\r\n")
+    assert [move_mark(Mark(n), old, replace_text(old, new)).line for n in range(2)] == [1, 2]
 
 
 def test_a_large_text_that_changes_all_over_is_matched_without_comparing_all_with_all() -> None:
     """Of a hundred thousand lines every second one goes, and the others are found again."""
     old = [f"line {n}\n" for n in range(100_000)]
-    change = rewritten(old, old[1::2])
-    assert moved(Mark(50_001), old, change) == Mark(25_000)
-    assert moved(Mark(50_000), old, change) == Mark(25_000, removed=True, was="line 50000")
+    change = replace_text(old, old[1::2])
+    assert move_mark(Mark(50_001), old, change) == Mark(25_000)
+    assert move_mark(Mark(50_000), old, change) == Mark(
+        25_000, removed=True, removed_text="line 50000"
+    )

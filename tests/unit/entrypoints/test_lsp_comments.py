@@ -1,4 +1,4 @@
-"""Remarks of reviews in an editor's margin: which are shown, where, and while somebody types."""
+"""Comments of reviews in an editor's margin: which are shown, where, and while somebody types."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,15 +8,15 @@ import pytest
 
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Initiative, LineType, Phase
-from herdbook.entrypoints.lsp.diagnostics import GONE, WAS_GONE
+from herdbook.entrypoints.lsp.diagnostics import LINE_REMOVED, ON_REMOVED_LINE
 from herdbook.services.plan import reviews
 from tests.unit.adapters.git_repositories import git
 from tests.unit.entrypoints.lsp_editor import (
     TEXT,
     Editor,
+    add_comment,
     change,
     phase_of,
-    remarked,
     repository,
 )
 
@@ -32,10 +32,10 @@ def editor(root: Path) -> Iterator[Editor]:
         yield opened
 
 
-def test_a_remark_stands_at_its_line_with_its_replies(editor: Editor, root: Path) -> None:
-    """Its range is what the line says, and its code is the remark's id."""
+def test_a_comment_stands_at_its_line_with_its_replies(editor: Editor, root: Path) -> None:
+    """Its range is what the line says, and its code is the comment's id."""
     here = editor.here()
-    first = remarked(here, phase_of(here), 2)
+    first = add_comment(here, phase_of(here), 2)
     here.run(Area.WORK, reviews.reply, first.id, "because", author="brisk-otter")
     editor.begin()
     uri = editor.open(root / "a.py")
@@ -49,8 +49,8 @@ def test_files_that_are_not_open_are_shown_as_well(editor: Editor, root: Path) -
     """Lines behind the end of the file are its last line, and a file that is gone keeps them."""
     here = editor.here()
     phase = phase_of(here)
-    remarked(here, phase, 99)
-    remarked(here, phase, 7, "gone", path="b.py")
+    add_comment(here, phase, 99)
+    add_comment(here, phase, 7, "gone", path="b.py")
     editor.begin()
     (last,) = editor.sees((root / "a.py").as_uri(), "you: why?")
     (gone,) = editor.sees((root / "b.py").as_uri(), "you: gone")
@@ -67,19 +67,19 @@ def test_nothing_outside_the_worktree_is_read_or_shown(
     here = editor.here()
     phase = phase_of(here)
     for path in ("../secret", str(tmp_path / "secret"), "link", "a/../../secret", "x\ty", "."):
-        remarked(here, phase, 1, path=path)
-    remarked(here, phase, 1, "seen")
+        add_comment(here, phase, 1, path=path)
+    add_comment(here, phase, 1, "seen")
     editor.begin()
     editor.sees((root / "a.py").as_uri(), "you: seen")
     shown = {params["uri"] for name, params in editor.told if name.endswith("publishDiagnostics")}
     assert shown <= {(root / name).as_uri() for name in ("a.py", "x\ty")}
 
 
-def test_only_remarks_on_the_initiative_of_the_branch_are_shown(editor: Editor, root: Path) -> None:
-    """Another branch that is checked out later brings its own remarks."""
+def test_only_comments_on_the_branchs_initiative_are_shown(editor: Editor, root: Path) -> None:
+    """Another branch that is checked out later brings its own comments."""
     here = editor.here()
-    remarked(here, phase_of(here, branch="main"), 1, "of main")
-    remarked(here, phase_of(here, branch="side"), 2, "of side")
+    add_comment(here, phase_of(here, branch="main"), 1, "of main")
+    add_comment(here, phase_of(here, branch="side"), 2, "of side")
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.sees(uri, "you: of main")
@@ -88,12 +88,12 @@ def test_only_remarks_on_the_initiative_of_the_branch_are_shown(editor: Editor, 
     editor.sees(uri, "you: of side")
 
 
-def test_remarks_move_with_their_lines(editor: Editor, root: Path) -> None:
+def test_comments_move_with_their_lines(editor: Editor, root: Path) -> None:
     """A question right behind a change sees it, and so is the editor told again."""
     here = editor.here()
     phase = phase_of(here)
-    remarked(here, phase, 2, "two")
-    remarked(here, phase, 4, "four")
+    add_comment(here, phase, 2, "two")
+    add_comment(here, phase, 4, "four")
     editor.begin()
     uri = editor.open(root / "a.py")
     assert editor.lines(uri) == [1, 3]
@@ -105,26 +105,26 @@ def test_remarks_move_with_their_lines(editor: Editor, root: Path) -> None:
     assert editor.told[-1][1].get("version") == 2
 
 
-def test_a_remark_on_a_removed_line_stands_at_the_next_one_and_says_so(
+def test_a_comment_on_a_removed_line_stands_at_the_next_one_and_says_so(
     editor: Editor, root: Path
 ) -> None:
     """It comes back when the removal is taken back."""
     here = editor.here()
-    remarked(here, phase_of(here), 2)
+    add_comment(here, phase_of(here), 2)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.sees(uri, "you: why?")
     editor.type(uri, change((1, 0), (2, 0), ""))
-    (shown,) = editor.sees(uri, f"you: why?\n({GONE})")
+    (shown,) = editor.sees(uri, f"you: why?\n({LINE_REMOVED})")
     assert shown["range"]["end"] == {"line": 1, "character": 5}
     editor.type(uri, change((1, 0), (1, 0), "two\n"))
     editor.sees(uri, "you: why?")
 
 
-def test_a_whole_new_text_keeps_remarks_at_their_lines(editor: Editor, root: Path) -> None:
+def test_a_whole_new_text_keeps_comments_at_their_lines(editor: Editor, root: Path) -> None:
     """Also where the editor sends no range."""
     here = editor.here()
-    remarked(here, phase_of(here), 4)
+    add_comment(here, phase_of(here), 4)
     editor.begin()
     uri = editor.open(root / "a.py")
     assert editor.lines(uri) == [3]
@@ -136,23 +136,23 @@ def test_a_whole_new_text_keeps_remarks_at_their_lines(editor: Editor, root: Pat
     assert editor.lines(uri) == [0]
 
 
-def test_a_remark_on_the_old_side_is_found_by_the_phases_base(editor: Editor, root: Path) -> None:
+def test_a_comment_on_the_old_side_is_found_by_the_phases_base(editor: Editor, root: Path) -> None:
     """Its line is counted in the file as it was before the phase."""
     base = git(root, "rev-parse", "HEAD").strip()
     (root / "a.py").write_text("zero\none\nthree\nfour\nfive\n")
     here = editor.here()
     phase = phase_of(here, merge_base=base)
-    remarked(here, phase, 2, "needed", kind=LineType.REMOVED)
+    add_comment(here, phase, 2, "needed", kind=LineType.REMOVED)
     editor.begin()
     uri = editor.open(root / "a.py")
-    (shown,) = editor.sees(uri, f"you: needed\n({WAS_GONE})")
+    (shown,) = editor.sees(uri, f"you: needed\n({ON_REMOVED_LINE})")
     assert shown["range"]["end"] == {"line": 2, "character": 5}
 
 
 def test_what_was_typed_before_a_file_was_closed_still_counts(editor: Editor, root: Path) -> None:
-    """Opened again, and while it is closed, a remark stands where its line does."""
+    """Opened again, and while it is closed, a comment stands where its line does."""
     here = editor.here()
-    remarked(here, phase_of(here), 2)
+    add_comment(here, phase_of(here), 2)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.sees(uri, "you: why?")
@@ -166,7 +166,7 @@ def test_what_was_typed_before_a_file_was_closed_still_counts(editor: Editor, ro
     assert editor.lines(uri) == [3]
 
 
-def test_a_remark_that_comes_while_somebody_types_is_counted_in_the_saved_text(
+def test_a_comment_that_comes_while_somebody_types_is_counted_in_the_saved_text(
     editor: Editor, root: Path
 ) -> None:
     """Whoever made it has not seen what was not saved."""
@@ -175,7 +175,7 @@ def test_a_remark_that_comes_while_somebody_types_is_counted_in_the_saved_text(
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.type(uri, change((0, 0), (0, 0), "zero\n"))
-    remarked(here, phase, 2)
+    add_comment(here, phase, 2)
     (shown,) = editor.sees(uri, "you: why?")
     assert shown["range"]["start"]["line"] == 2
 
@@ -193,7 +193,7 @@ def test_places_are_counted_as_agreed(
 ) -> None:
     """In UTF-8 where the editor offers it, else in UTF-16; both ways, and with CRLF."""
     here = editor.here()
-    remarked(here, phase_of(here), 1)
+    add_comment(here, phase_of(here), 1)
     answer = editor.begin(*offered)
     assert answer["capabilities"]["positionEncoding"] == chosen
     uri = editor.open(root / "a.py", "  🐄é\r\nb")
@@ -226,10 +226,10 @@ def test_what_makes_no_sense_is_logged_and_harms_nothing(
 ) -> None:
     """The server goes on as before."""
     here = editor.here()
-    remarked(here, phase_of(here), 1)
+    add_comment(here, phase_of(here), 1)
     editor.begin()
     before = len(editor.logged())
-    editor.language.notice(*notice)
+    editor.language.handle_notification(*notice)
     assert len(editor.logged()) > before
     uri = editor.open(root / "a.py")
     assert editor.lines(uri) == [0]
@@ -238,11 +238,11 @@ def test_what_makes_no_sense_is_logged_and_harms_nothing(
 @pytest.mark.parametrize(
     "uri", ["untitled:one", "file://elsewhere/a", "git:/a?b", "file:", "\ud800"]
 )
-def test_what_is_no_file_here_has_no_remarks(editor: Editor, uri: str) -> None:
+def test_what_is_no_file_here_has_no_comments(editor: Editor, uri: str) -> None:
     """Whatever the editor calls it, nothing is complained of."""
     editor.begin()
     document = {"uri": uri, "version": 1, "text": "x"}
-    editor.language.notice("textDocument/didOpen", {"textDocument": document})
+    editor.language.handle_notification("textDocument/didOpen", {"textDocument": document})
     assert editor.lines(uri) == []
     assert editor.actions(uri, 0) == []
     assert editor.ask("textDocument/codeLens", uri) == []
@@ -256,8 +256,8 @@ def test_an_editor_in_another_worktree_sees_that_one(
     side = tmp_path / "side"
     git(root, "worktree", "add", "--quiet", "-b", "side", side)
     here = editor.here()
-    remarked(here, phase_of(here, branch="main"), 1, "of main")
-    remarked(here, phase_of(here, branch="side"), 2, "of side")
+    add_comment(here, phase_of(here, branch="main"), 1, "of main")
+    add_comment(here, phase_of(here, branch="side"), 2, "of side")
     folders = [{"uri": each.as_uri(), "name": each.name} for each in (side, root)]
     editor.begin(workspaceFolders=folders)
     editor.sees(editor.open(side / "a.py"), "you: of side")
@@ -265,17 +265,17 @@ def test_an_editor_in_another_worktree_sees_that_one(
 
 
 def test_folders_come_and_go(editor: Editor, root: Path, tmp_path: Path) -> None:
-    """What is remarked on one that comes is shown, and no longer when it goes."""
+    """Comments on one that comes are shown, and no longer when it goes."""
     side = tmp_path / "side"
     git(root, "worktree", "add", "--quiet", "-b", "side", side)
     here = editor.here()
-    remarked(here, phase_of(here, branch="side"), 2, "of side")
+    add_comment(here, phase_of(here, branch="side"), 2, "of side")
     editor.begin()
     uri, folder = (side / "a.py").as_uri(), {"uri": side.as_uri(), "name": "side"}
     folders = "workspace/didChangeWorkspaceFolders"
-    editor.language.notice(folders, {"event": {"added": [folder], "removed": []}})
+    editor.language.handle_notification(folders, {"event": {"added": [folder], "removed": []}})
     editor.sees(uri, "you: of side")
-    editor.language.notice(folders, {"event": {"added": [], "removed": [folder]}})
+    editor.language.handle_notification(folders, {"event": {"added": [], "removed": [folder]}})
     editor.waits(lambda: editor.shown(uri) == [])
 
 
@@ -297,7 +297,7 @@ def test_without_a_repository_and_a_store_an_editor_is_told_nothing(
 def test_two_initiatives_without_a_branch_show_nothing(editor: Editor, root: Path) -> None:
     """Nobody could say which of them is meant."""
     here = editor.here()
-    remarked(here, phase_of(here), 1)
+    add_comment(here, phase_of(here), 1)
     other = here.run(Area.WORK, lambda uow: uow.initiatives.add(Initiative(name="other")))
     here.run(Area.WORK, lambda uow: uow.phases.add(Phase(initiative_id=other.id, name="p")))
     editor.begin()

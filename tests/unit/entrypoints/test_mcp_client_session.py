@@ -8,13 +8,13 @@ import pytest
 from herdbook.adapters.system.ids import random_id
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.mcp.client_session import Caller, folder_of
+from herdbook.entrypoints.mcp.client_session import ClientSession, folder_of
 from herdbook.entrypoints.operations.servers import mcp as servers_mcp
 from tests.cases import for_each
 
 
-def caller(folder: Path = Path(), **variables: str) -> Caller:
-    return Caller(AppContext.at(folder, variables), print)
+def caller(folder: Path = Path(), **variables: str) -> ClientSession:
+    return ClientSession(AppContext.at(folder, variables), print)
 
 
 def test_a_root_is_a_folder_of_this_machine(tmp_path: Path) -> None:
@@ -47,21 +47,21 @@ def test_what_is_no_folder_here_is_no_root(uri: str) -> None:
 def test_the_first_root_that_is_a_folder_counts(tmp_path: Path) -> None:
     """And without any, the folder it was started in."""
     here = caller()
-    assert not here.is_placed
-    here.stand_at(["https://example.com/", tmp_path.as_uri(), "file:///"])
+    assert not here.has_folder
+    here.set_roots(["https://example.com/", tmp_path.as_uri(), "file:///"])
     assert here.folder == tmp_path
-    here.roots_changed()
-    assert not here.is_placed
-    here.stand_at([])
+    here.forget_roots()
+    assert not here.has_folder
+    here.set_roots([])
     assert here.folder == Path()
 
 
 def test_whoever_said_where_is_asked_for_no_roots(tmp_path: Path) -> None:
     """Neither at the start nor when they change."""
     here = caller(tmp_path)
-    assert here.is_placed
-    here.roots_changed()
-    assert here.is_placed
+    assert here.has_folder
+    here.forget_roots()
+    assert here.has_folder
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_it_acts_as_whom_it_was_last_introduced_as() -> None:
 def test_an_agent_that_the_environment_names_takes_no_other_name() -> None:
     """It may say its own."""
     pinned = caller(HERDBOOK_AGENT="newt")
-    assert pinned.new_name(None) == pinned.new_name("newt") == "newt"
+    assert pinned.choose_name(None) == pinned.choose_name("newt") == "newt"
     with pytest.raises(InvalidValue, match="leave it out"):
-        pinned.new_name("otter")
+        pinned.choose_name("otter")
 
 
 def test_without_the_sdk_one_sentence_says_what_to_install(

@@ -1,0 +1,26 @@
+"""Advice from the record: which setup to use, and which earlier work is similar."""
+
+from herdbook.entrypoints.operations.model import Operation, Parameter
+
+ROWS: tuple[Operation, ...] = (
+    Operation(
+        "advise",
+        "rank the setups of agents for the next project, with confidence",
+        "advice.handlers:advise",
+        "advice.views:advise",
+        "herdbook advise --for rust",
+        (Parameter("goal", "a project folder or a programming language", option="for"),),
+    ),
+    Operation(
+        "recall",
+        "find earlier work similar to a task: successes and mistakes",
+        "advice.handlers:recall",
+        "advice.views:recall",
+        'herdbook recall "retry a claim when its lease has ended"',
+        (
+            Parameter("text", "a description of the task", positional=True, required=True),
+            Parameter("project", "the project to list first; default: this one"),
+            Parameter("limit", "the maximum number of each", kind="number", default=5),
+        ),
+    ),
+)

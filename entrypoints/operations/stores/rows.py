@@ -1,0 +1,37 @@
+"""Stores as a whole: copy, merge, verify."""
+
+from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
+
+_VALUE = "a store: a URL, a path (relative to the repository's root), or the name of an area"
+
+ROWS: tuple[Operation, ...] = (
+    Operation(
+        "copy",
+        "copy a store with its journal to another place or engine",
+        "stores.handlers:copy",
+        "stores.views:copy",
+        "herdbook copy work duckdb:///tmp/work.duckdb",
+        (argument("source", _VALUE), argument("target", _VALUE)),
+        local=True,
+    ),
+    Operation(
+        "merge",
+        "copy missing rows from one store into another",
+        "stores.handlers:merge",
+        "stores.views:merge",
+        "herdbook merge ~/old/record.lmdb record",
+        (argument("source", _VALUE), argument("target", _VALUE)),
+        local=True,
+    ),
+    Operation(
+        "check",
+        "verify the integrity of the stores",
+        "stores.handlers:check",
+        "stores.views:check",
+        "herdbook check --repair",
+        (
+            Parameter("area", "only this area", choices=("work", "checkpoints", "record")),
+            flag("repair", "rebuild what can be computed from other rows"),
+        ),
+    ),
+)

@@ -1,7 +1,9 @@
 """Attacks on the installed program: hostile repositories, files, servers and input.
 
 Each test does what an attacker would do with real git, real engines and the installed `herdbook`,
-and states what must not happen. `docs/security.md` says what is promised against whom.
+and states what must not happen. `docs/security.md` says what is promised against whom. Steps that
+must end well may be forked from a warm process (`tests/e2e/warm_program.py`); in CI's second run
+the installed program takes each of them.
 """
 
 import os
@@ -11,17 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.hostile_git import Canary
-from tests.e2e.conftest import PROGRAM, Person, app, everything_in, person, postgres_url
+from tests.e2e.conftest import PROGRAM, Person, app, everything_in, person, postgres_url, warm
 
-__all__ = ["PROGRAM", "Person", "app", "everything_in", "person", "postgres_url"]
+__all__ = ["PROGRAM", "Person", "app", "everything_in", "person", "postgres_url", "warm"]
 
 NOBODY = 65_534
 GiveAway = Callable[[Path], Mapping[str, str]]
-
-
-@pytest.fixture(scope="session")
-def warm() -> None:
-    """Attackers meet the installed program, from its start on."""
 
 
 @pytest.fixture

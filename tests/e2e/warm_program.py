@@ -3,8 +3,8 @@
 A command takes 0.1 s of a processor, of which Python and its imports take nine tenths, and the
 tests of `tests/e2e` take thousands of commands to get to what they are about. A forked one is a
 process with its own folder, variables, input and output, and it runs the same `main`. What it does
-not show is how the installed program starts; `Person.tries`, `tests/attacks` and CI's second run,
-for which HERDBOOK_TEST_COLD is set, show that.
+not show is how the installed program starts; `Person.tries` shows that, and so does CI's second
+run of these tests, for which HERDBOOK_TEST_COLD is set.
 
 `python -m tests.e2e.warm_program SOCKET PARENT` listens on the socket until its parent ends.
 """

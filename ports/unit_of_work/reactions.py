@@ -82,14 +82,13 @@ class Reactions:
     def run(self) -> None:
         """Save every row that a rule wants otherwise than it is."""
         changes = self._uow.changes
-        if not self._enabled or not any(
-            each.kind.name in REACTIONS for each in changes[self._seen :]
-        ):
-            self._seen = len(changes)
-            return
-        for change in changes[self._seen :]:
+        fresh = changes[self._seen :]
+        self._seen = len(changes)
+        for change in fresh:
             # Written by a use case after a reaction: that is the row to go on from.
             self._before.pop((change.kind.name, change.key), None)
+        if not self._enabled or not any(each.kind.name in REACTIONS for each in fresh):
+            return
         nets = net_changes(each for at, each in enumerate(changes) if at not in self._own)
         for name, reaction in REACTIONS.items():
             if name in nets:

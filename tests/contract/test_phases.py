@@ -135,3 +135,20 @@ def test_only_the_end_of_a_transaction_counts(begin: Begin) -> None:
         uow.commit()
     with begin() as uow:
         assert uow.phases.get(first.id).status is PhaseStatus.APPROVED
+
+
+def test_a_phase_that_has_followed_can_be_removed_in_the_same_transaction(begin: Begin) -> None:
+    """Its tasks leave it first, so that its removal changes no task; then tasks change again."""
+    with begin() as uow:
+        first, second, task, _ = _plan(uow, ExecutionMode.YOLO, PhaseStatus.APPROVED)
+        uow.commit()
+    with begin() as uow:
+        crud.change(uow, TASKS, task.id, {"phase_id": second.id})
+        assert uow.tasks.ready(9, phase_id=first.id) == []
+        assert uow.phases.get(first.id).status is PhaseStatus.COMPLETED
+        uow.phases.remove(first.id)
+        assert task.id in {each.id for each in uow.tasks.ready(9, phase_id=second.id)}
+        uow.tasks.add(Task(name="late", phase_id=second.id))
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.find(first.id) is None

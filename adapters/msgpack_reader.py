@@ -70,7 +70,7 @@ class MsgpackReader:
             return token
         if token >= 0xE0:  # noqa: PLR2004
             return token - 0x100
-        return self._sized(token, depth)
+        return self._read_sized(token, depth)
 
     def refuse_deep(self, depth: int) -> None:
         """Raise UnreadableValue for a value that is nested too deeply."""
@@ -88,7 +88,7 @@ class MsgpackReader:
     def _number(self, width: int) -> int:
         return int.from_bytes(self.take(width), "big")
 
-    def _sized(self, token: int, depth: int) -> Any:
+    def _read_sized(self, token: int, depth: int) -> Any:
         kinds: list[tuple[int, int, Callable[[int, int], Any]]] = [
             (0x80, 0x8F, self._map),
             (0x90, 0x9F, self._array),

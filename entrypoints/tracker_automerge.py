@@ -48,15 +48,15 @@ class Outcome(NamedTuple):
         )
 
 
-def merge_once(here: "AppContext", store: "Store") -> None:
+def merge_once(app: "AppContext", store: "Store") -> None:
     """Merge the agent-tracker databases of this folder and the home directory, if not done yet.
 
     A defect of the plugin puts its database below a folder called `~` where OpenCode was started.
     """
     if is_in_memory(store.url):
         return
-    root = Path(here.workspace.paths.worktree or here.workspace.folder)
-    check = _check_mark(store, here.workspace.folder, root, Path.home())
+    root = Path(app.workspace.paths.worktree or app.workspace.folder)
+    check = _check_mark(store, app.workspace.folder, root, Path.home())
     if check.exists():
         return
     from herdbook.adapters.agent_tracker import locate  # noqa: PLC0415 - only for the first write
@@ -64,18 +64,18 @@ def merge_once(here: "AppContext", store: "Store") -> None:
     failed = False
     for source in dict.fromkeys(
         each.resolve()
-        for folder in (here.workspace.folder, root)
+        for folder in (app.workspace.folder, root)
         for each in locate.find_databases(folder, Path.home())
     ):
         mark = _folder() / sha256(f"{store.uuid} {source}".encode()).hexdigest()[:32]
         outcome, changed_at = _read(mark), _changed_at(source)
         if outcome is None or (outcome.trouble is not None and outcome.changed_at != changed_at):
-            outcome = _merge(here, store, source, changed_at)
-            here.warn(str(outcome))
-            _write(here, mark, json.dumps(outcome._asdict()))
+            outcome = _merge(app, store, source, changed_at)
+            app.warn(str(outcome))
+            _write(app, mark, json.dumps(outcome._asdict()))
         failed = failed or outcome.trouble is not None
     if not failed:
-        _write(here, check, "")
+        _write(app, check, "")
 
 
 def outcomes() -> list[Outcome]:
@@ -85,7 +85,7 @@ def outcomes() -> list[Outcome]:
     return [found for mark in marks if (found := _read(mark)) is not None]
 
 
-def _merge(here: "AppContext", store: "Store", source: Path, changed_at: int) -> Outcome:
+def _merge(app: "AppContext", store: "Store", source: Path, changed_at: int) -> Outcome:
     from herdbook.domain.location.areas import Area  # noqa: PLC0415
     from herdbook.entrypoints.operations.record.import_agent_tracker import read_database  # noqa: PLC0415
     from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
@@ -93,16 +93,16 @@ def _merge(here: "AppContext", store: "Store", source: Path, changed_at: int) ->
 
     tried = changed_at
     try:
-        tracker, projects = read_database(here, source)
+        tracker, projects = read_database(app, source)
         tried = AGAIN  # a record that cannot be written now is not an error of the file
         report = run(
             store,
-            here.workspace.space(Area.RECORD),
+            app.workspace.space(Area.RECORD),
             import_tracker,
             tracker,
             projects,
-            actor=here.actor,
-            experience=here.workspace.experience,
+            actor=app.actor,
+            experience=app.workspace.experience,
         )
     except Exception as error:  # noqa: BLE001 - a foreign file never stops a command
         reason = str(error) or type(error).__name__
@@ -137,10 +137,10 @@ def _read(mark: Path) -> Outcome | None:
         return None
 
 
-def _write(here: "AppContext", mark: Path, text: str) -> None:
+def _write(app: "AppContext", mark: Path, text: str) -> None:
     try:
         dirs.make_private(mark.parent)
         dirs.write_private(mark, text)
     except OSError as error:
         # The next write does it again, which adds nothing to the record.
-        here.warn(f"{mark.parent} cannot be written: {error.strerror}")
+        app.warn(f"{mark.parent} cannot be written: {error.strerror}")

@@ -144,7 +144,7 @@ class Task(WorkEntity):
     fence: Count = 0
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the task is completed, so that nothing waits for it any more."""
         return self.status is TaskStatus.COMPLETED
 

@@ -44,10 +44,10 @@ def summarize_changes(phase_id: str, changes: Iterable[TaskChange]) -> PhaseTask
         was = before if before is not None and before.phase_id == phase_id else None
         now = after if after is not None and after.phase_id == phase_id else None
         began = began or (now is not None and _is_begun(was, now))
-        open_before = was is not None and not was.finished
-        open_after = now is not None and not now.finished
+        open_before = was is not None and not was.is_finished
+        open_after = now is not None and not now.is_finished
         came = came or (open_after and not open_before)
-        ended = ended or (open_before and now is not None and now.finished)
+        ended = ended or (open_before and now is not None and now.is_finished)
         left = left or (open_before and now is None)
     return PhaseTasks(began, came, ended, left)
 

@@ -86,8 +86,8 @@ def count_blockers(
 ) -> int:
     """How many things block a task."""
     return (
-        sum(not each.finished for each in depends_on)
-        + sum(not each.finished for each in children)
+        sum(not each.is_finished for each in depends_on)
+        + sum(not each.is_finished for each in children)
         + (not gate_open)
         + (task.status is TaskStatus.BLOCKED)
     )
@@ -102,7 +102,7 @@ def queue_row(
     task whose row was lost counts as held until its last change: its holder can renew it with a
     heartbeat, and nobody waits for it forever.
     """
-    if task.finished:
+    if task.is_finished:
         return None
     held = task.status is TaskStatus.IN_PROGRESS or (
         task.status is TaskStatus.QUALITY_REVIEW
@@ -148,6 +148,6 @@ def is_ready(
         free = task.status in claimable
     return (
         free
-        and not task.finished
+        and not task.is_finished
         and not count_blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
     )

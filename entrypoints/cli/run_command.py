@@ -67,11 +67,11 @@ def _run(words: list[str]) -> int:
 
 
 def _call(operation: Operation, call: ParsedCommand) -> int:
-    here = AppContext.at(
+    app = AppContext.at(
         Path(call.folder), os.environ, call.places, progress=_progress(), warn=_warn
     )
-    with here.stores.hold():
-        answer = code_of(operation.code)(here, **call.arguments)
+    with app.stores.hold():
+        answer = code_of(operation.code)(app, **call.arguments)
         if isinstance(answer, Iterator):
             answers = _serialize_each(answer)
             if operation.live and not call.as_json and sys.stdout.isatty():

@@ -32,10 +32,10 @@ class AgentProcess:
     It sends no heartbeats: every task of the demo ends long before the lease of a claim.
     """
 
-    def __init__(self, here: AppContext, name: str, pace: str, parent: int) -> None:
-        if here.workspace.facts is None:
+    def __init__(self, app: AppContext, name: str, pace: str, parent: int) -> None:
+        if app.workspace.facts is None:
             raise InvalidValue("folder", "an agent of the demo works in its repository")
-        self.here, self.common_dir = here, here.workspace.facts.common_dir
+        self.app, self.common_dir = app, app.workspace.facts.common_dir
         self.name, self.pace, self.parent = name, scenario.PACES[pace], parent
         self.methods = methods()
         own = self.call("agent.add", name=name, provider=scenario.PROVIDER, pid=os.getpid())
@@ -43,7 +43,7 @@ class AgentProcess:
 
     def call(self, method: str, **parameters: Any) -> Any:
         """Call an operation as this agent."""
-        return self.methods[method](self.here, parameters)
+        return self.methods[method](self.app, parameters)
 
     def run(self) -> None:
         """Wait for the message to begin, do tasks, and stop; nothing asked is left unanswered."""
@@ -70,7 +70,7 @@ class AgentProcess:
         try:
             return {"claim": self.call("task.claim")}
         except NotFound:
-            return {"claim": None} if self.here.read(Area.WORK, _all_done) else None
+            return {"claim": None} if self.app.read(Area.WORK, _all_done) else None
 
     def do_task(self, claim: dict[str, Any], *, asks: bool) -> bool:
         """Work on a task, commit, complete it and wait for the grade; False if it was lost."""
@@ -89,19 +89,19 @@ class AgentProcess:
             self.log(str(error))
             return False
         self.log(f"handed in {name!r} with {commit_hash[:12]}")
-        self.wait_for(lambda: self.here.read(Area.RECORD, _is_graded, self.name, commit_hash))
+        self.wait_for(lambda: self.app.read(Area.RECORD, _is_graded, self.name, commit_hash))
         return True
 
     def ask(self, task_id: str) -> None:
         """Ask another agent about a task, wait for its answer and log it."""
         question, other = scenario.QUESTIONS[self.name][0], scenario.BY_NAME[self.name].asks
         key = self.call("conversation.add", question=question, to=other, task=task_id)["id"]
-        found = self.wait_for(lambda: self.here.read(Area.WORK, messaging.find_answer, key))
+        found = self.wait_for(lambda: self.app.read(Area.WORK, messaging.find_answer, key))
         self.log(f"{other} says: {found.answer}")
 
     def commit(self, task_id: str, name: str) -> str:
         """Append to the file of a task and commit it; the hash of the commit."""
-        folder = self.here.workspace.folder
+        folder = self.app.workspace.folder
         (file,) = (task.file for task in scenario.TASKS if task.name == name)
         # Two agents share a worktree, and git refuses the second one that writes its index.
         with worktree_lock(self.common_dir, PATIENCE):
@@ -138,9 +138,9 @@ class AgentProcess:
 
 def main(name: str, pace: str, parent: str) -> None:
     """Run one agent with both stores open."""
-    here = AppContext.at(Path.cwd(), os.environ)
-    with here.open(Area.WORK, create=True), here.open(Area.RECORD, create=True):
-        AgentProcess(here, name, pace, int(parent)).run()
+    app = AppContext.at(Path.cwd(), os.environ)
+    with app.open(Area.WORK, create=True), app.open(Area.RECORD, create=True):
+        AgentProcess(app, name, pace, int(parent)).run()
 
 
 def _all_done(uow: UnitOfWork) -> bool:

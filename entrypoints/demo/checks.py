@@ -121,7 +121,7 @@ def _agents(out: DemoResult) -> Expectations:
     yield used == there, f"the agents worked in {used} worktrees, not in {there}"
 
 
-def _killed(out: DemoResult) -> Expectations:
+def _killed_agent(out: DemoResult) -> Expectations:
     name = KILLED.name
     for agent in out.agents_called(name):
         status = agent.status
@@ -136,7 +136,7 @@ def _killed(out: DemoResult) -> Expectations:
             yield retries == 1, f"{what} was taken over once, and its retries are {retries}"
 
 
-def _halted(out: DemoResult) -> Expectations:
+def _halted_agent(out: DemoResult) -> Expectations:
     name = HALTED.name
     for agent in out.agents_called(name):
         points = out.standings[name].skill_points
@@ -182,8 +182,8 @@ def _commits(out: DemoResult) -> Expectations:
 
 
 CHECKS: Final[tuple[Callable[[DemoResult], Expectations], ...]] = (
-    *(_plan, _tasks, _order, _agents, _killed),
-    *(_halted, _questions, _journal, _stores, _commits),
+    *(_plan, _tasks, _order, _agents, _killed_agent),
+    *(_halted_agent, _questions, _journal, _stores, _commits),
 )
 
 

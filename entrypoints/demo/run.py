@@ -64,11 +64,11 @@ class GivenUp(Exception):
     """The demo cannot go on."""
 
 
-def demo(here: AppContext, *, pace: str, keep: bool) -> Answers:
+def demo(app: AppContext, *, pace: str, keep: bool) -> Answers:
     """Let five agents work on an initiative in a folder of their own; lines, boards, a report."""
     with sandbox.sandbox(keep=keep) as folder:
         folders = sandbox.make_repository(folder)
-        there = AppContext.at(folders[MAIN], os.environ, warn=here.warn)
+        there = AppContext.at(folders[MAIN], os.environ, warn=app.warn)
         with (
             there.open(Area.WORK, create=True) as work,
             there.open(Area.RECORD, create=True) as record,
@@ -89,11 +89,11 @@ class Demo:
     """A demo that is running: its processes, and what has been seen in the journal."""
 
     def __init__(
-        self, here: AppContext, work: Store, record: Store, folder: Path, pace: str
+        self, app: AppContext, work: Store, record: Store, folder: Path, pace: str
     ) -> None:
-        self.here, self.folder, self.pace = here, folder, pace
-        self.work = (work, here.workspace.space(Area.WORK))
-        self.record = (record, here.workspace.space(Area.RECORD))
+        self.app, self.folder, self.pace = app, folder, pace
+        self.work = (work, app.workspace.space(Area.WORK))
+        self.record = (record, app.workspace.space(Area.RECORD))
         self.off: list[str] = []
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.names: dict[str, str] = {}
@@ -118,7 +118,7 @@ class Demo:
         yield {"told": f"somebody kills process {victim.pid}: {KILLED.name} at {task!r}"}
         victim.kill()
         victim.wait()
-        find_crashed(self.here)
+        find_crashed(self.app)
         yield from self.until(lambda: all(p.poll() is not None for p in self.processes.values()))
         done = evolve(initiative, status=InitiativeStatus.COMPLETED)
         self.run(lambda uow: uow.initiatives.save(done))
@@ -180,7 +180,7 @@ class Demo:
                     yield {"told": self.grade(entry.agent, entry.key)}
         if sys.stdout.isatty() and time.monotonic() - self.drawn >= REDRAW:
             self.drawn = time.monotonic()
-            yield {"board": board(self.here, initiative=None, watch=False)}
+            yield {"board": board(self.app, initiative=None, watch=False)}
 
     def note(self, entry: JournalEntry) -> None:
         """Remember the names of new rows, and what each agent claimed first."""
@@ -192,11 +192,11 @@ class Demo:
 
     def grade(self, agent: str, task_id: str) -> str:
         """Grade a completed task by its commit; the sentence about it."""
-        task, commits = self.names[task_id], sandbox.commits_in(self.here.workspace.folder)
+        task, commits = self.names[task_id], sandbox.commits_in(self.app.workspace.folder)
         made = [each.hash for each in commits if (each.task_id, each.author) == (task_id, agent)]
         if not made:
             raise GivenUp(f"{agent} handed in {task!r} without a commit")
-        standing = run(*self.record, grade, agent, task, made[0], actor=self.here.actor)
+        standing = run(*self.record, grade, agent, task, made[0], actor=self.app.actor)
         own, yours = (given.label for given in BY_NAME[agent].grades)
         score = standing.communication_score
         line = f"{agent} calls {task!r} {own}, you call it {yours}: score {score}"
@@ -207,14 +207,14 @@ class Demo:
 
     def run(self, use_case: Callable[..., Any], *args: Any) -> Any:
         """Run a use case as the person, not as an agent of this worktree."""
-        return run(*self.work, use_case, *args, actor=self.here.actor)
+        return run(*self.work, use_case, *args, actor=self.app.actor)
 
     def report(self, kept: Path | None) -> dict[str, Any]:
         """What each agent did, how the journal ends, what is off, and what to try next."""
         outcome = DemoResult(
             **read(*self.work, read_work),
             **read(*self.record, read_record),
-            git_commits=sandbox.commits_in(self.here.workspace.folder),
+            git_commits=sandbox.commits_in(self.app.workspace.folder),
             flaws=[*check(self.work[0]), *check(self.record[0])],
             exit_codes={name: process.poll() for name, process in self.processes.items()},
         )

@@ -54,7 +54,7 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
 
 def _register_store(folder: Path, variables: Mapping[str, str]) -> None:
     """Let the store that the demo made in its own home count as made by this user."""
-    place = AppContext.at(folder / "app", variables).workspace.locate(Area.WORK)
+    place = AppContext.at(folder / "repository", variables).workspace.locate(Area.WORK)
     identity = known_stores.identity_of(place.scheme, path_of(place.url))
     if identity is not None:
         known_stores.add_own(identity, place.url)
@@ -62,15 +62,15 @@ def _register_store(folder: Path, variables: Mapping[str, str]) -> None:
 
 def make_repository(folder: Path) -> dict[str, Path]:
     """Make a repository with a commit and two more worktrees; their folders by their branches."""
-    app = folder / "app"
-    git(folder, "init", "--quiet", f"--initial-branch={MAIN}", str(app))
-    (app / "README.md").write_text("An app that people sign in to.\n")
-    git(app, "add", "README.md")
-    git(app, "commit", "--quiet", "--message=begin")
-    here = AppContext.at(app, os.environ)
-    folders = {MAIN: app}
+    repository = folder / "repository"
+    git(folder, "init", "--quiet", f"--initial-branch={MAIN}", str(repository))
+    (repository / "README.md").write_text("An repository that people sign in to.\n")
+    git(repository, "add", "README.md")
+    git(repository, "commit", "--quiet", "--message=begin")
+    app = AppContext.at(repository, os.environ)
+    folders = {MAIN: repository}
     for name in WORKTREES:
-        added = worktrees_handlers.add(here, name=name, branch=None, base=MAIN, path=None)
+        added = worktrees_handlers.add(app, name=name, branch=None, base=MAIN, path=None)
         folders[name] = Path(added["path"])
     return folders
 

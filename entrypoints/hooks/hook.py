@@ -45,7 +45,7 @@ def main(words: list[str]) -> int:
         try:
             given = _read(0)
             try:
-                text = line(words, given.kept())
+                text = line(words, given.spool_text())
                 size = append(state + "/spool", text)
                 if (words[:1] and words[0] in ENDS) or size - len(text) <= FULL < size:
                     _hand_over()
@@ -81,7 +81,7 @@ def line(words: list[str], given: bytes) -> bytes:
         '"cwd": ' + _text(_here()),
         '"env": {' + ", ".join(_text(k) + ": " + _text(_variable(k)) for k in VARIABLES),
     ]
-    return _encoded(", ".join(told) + '}, "raw": ') + _raw(words[1:], given) + b"}\n"
+    return _encode(", ".join(told) + '}, "raw": ') + _raw(words[1:], given) + b"}\n"
 
 
 def _raw(arguments: list[str], given: bytes) -> bytes:
@@ -92,10 +92,10 @@ def _raw(arguments: list[str], given: bytes) -> bytes:
     stripped = given.strip()
     if not arguments and stripped[:1] == b"{" and stripped[-1:] == b"}" and _is_text(stripped):
         return stripped.replace(b"\n", b" ").replace(b"\r", b" ")
-    text = _encoded(_text(given.decode("utf-8", "backslashreplace")))
+    text = _encode(_text(given.decode("utf-8", "backslashreplace")))
     if not arguments:
         return text
-    listed = _encoded(", ".join(_text(each[:_SHORT]) for each in arguments[:_MOST_ARGUMENTS]))
+    listed = _encode(", ".join(_text(each[:_SHORT]) for each in arguments[:_MOST_ARGUMENTS]))
     return b'{"arguments": [' + listed + b'], "input": ' + text + b"}"
 
 
@@ -111,7 +111,7 @@ def _text(text: str) -> str:
     return '"' + text.translate(_ESCAPES) + '"'
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     # What stands for an undecodable byte of a path is a lone surrogate, which JSON may escape.
     return text.encode("utf-8", "backslashreplace")
 
@@ -151,7 +151,7 @@ class CappedInput:
         """All of it, or its beginning where it is too long to be parsed."""
         return b"".join(self._parts)
 
-    def kept(self) -> bytes:
+    def spool_text(self) -> bytes:
         """What goes into the spool: all of it, or an object that tells what was left out."""
         head = self.head()
         fits = self._size <= KEPT // _LONGEST_ESCAPE
@@ -213,14 +213,14 @@ def append(spool: str, text: bytes) -> int:
 
     Gives the length of the spool behind it.
     """
-    size = _appended(spool, text) or _appended(spool, text)
+    size = _append_once(spool, text) or _append_once(spool, text)
     if not size:
         raise OSError("the line could not be written as a whole")
     return size
 
 
-def _appended(spool: str, text: bytes) -> int:
-    descriptor = _opened(spool, "/events.jsonl")
+def _append_once(spool: str, text: bytes) -> int:
+    descriptor = _open_file(spool, "/events.jsonl")
     try:
         written = os.write(descriptor, text)
         status = os.fstat(descriptor)
@@ -237,7 +237,7 @@ def _hand_over() -> None:
     os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setsid=True)
 
 
-def _opened(folder: str, name: str) -> int:
+def _open_file(folder: str, name: str) -> int:
     try:
         return os.open(folder + name, _APPEND, 0o600)
     except FileNotFoundError:
@@ -292,12 +292,12 @@ def marker(session: str) -> str:
 
 
 def _log(state: str, words: list[str], error: BaseException) -> None:
-    descriptor = _opened(state, "/hook.log")
+    descriptor = _open_file(state, "/hook.log")
     try:
         if os.fstat(descriptor).st_size < _LOG_LIMIT:
             at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             told = f"{at} {' '.join(words[:1])}: {type(error).__name__}: {error}"
-            os.write(descriptor, _encoded(told.replace("\n", " ")) + b"\n")
+            os.write(descriptor, _encode(told.replace("\n", " ")) + b"\n")
     finally:
         os.close(descriptor)
 

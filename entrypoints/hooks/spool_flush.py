@@ -51,68 +51,68 @@ class _Spool:
         return _Batch(spool.take_batch())
 
 
-def buffered(here: AppContext) -> list[HookEvent]:
+def read_waiting(app: AppContext) -> list[HookEvent]:
     """What waits to be flushed; it stays where it is."""
     batch = _Batch(spool.read_buffered())
-    return locate_events(EventFolders(here.workspace.variables), batch.events).events
+    return locate_events(EventFolders(app.workspace.variables), batch.events).events
 
 
-def flush(here: AppContext) -> tuple[FlushReport, set[str]]:
+def flush(app: AppContext) -> tuple[FlushReport, set[str]]:
     """Write what waits into the record and let it go; where that fails, it goes on waiting.
 
     Gives what came of it, and the folders of the events whose places are known. Raises InvalidValue
     for a record in memory, which would be gone with the events.
     """
-    if is_in_memory(here.workspace.locate(Area.RECORD).url):
+    if is_in_memory(app.workspace.locate(Area.RECORD).url):
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
     return spool_flush.flush(
-        _record(here),
+        _record(app),
         _Spool(),
-        EventFolders(here.workspace.variables),
+        EventFolders(app.workspace.variables),
         halt_markers,
         flush_notes,
-        enforce_halt=here.workspace.setting("enforce_halt"),
+        enforce_halt=app.workspace.setting("enforce_halt"),
     )
 
 
-def _record(here: AppContext) -> Record:
-    return Record(partial(here.run, Area.RECORD), partial(here.read, Area.RECORD))
+def _record(app: AppContext) -> Record:
+    return Record(partial(app.run, Area.RECORD), partial(app.read, Area.RECORD))
 
 
-def is_due(here: AppContext) -> bool:
+def is_due(app: AppContext) -> bool:
     """Whether the spool is larger or older than the settings allow."""
     waiting = spool.backlog()
     if waiting.since is None:
         return False
     age = time.time() - waiting.since
-    setting = here.workspace.setting
+    setting = app.workspace.setting
     return bool(age >= setting("flush_after") or waiting.size >= setting("flush_size"))
 
 
-def flush_if_due(here: AppContext) -> None:
+def flush_if_due(app: AppContext) -> None:
     """Flush what has waited for too long; trouble with it is a warning and stops nobody."""
-    if is_due(here):
-        flush_gently(here)
+    if is_due(app):
+        flush_gently(app)
 
 
-def flush_if_any(here: AppContext) -> None:
+def flush_if_any(app: AppContext) -> None:
     """Flush whatever waits, for who is about to learn from the whole record."""
     if spool.backlog().since is not None:
-        flush_gently(here)
+        flush_gently(app)
 
 
-def flush_gently(here: AppContext) -> None:
+def flush_gently(app: AppContext) -> None:
     """Flush; trouble with it is a warning and stops nobody."""
     try:
-        flush(here)
+        flush(app)
     except HerdbookError as error:
-        here.warn(f"{error}. What the hooks left is safe and waits in the spool")
+        app.warn(f"{error}. What the hooks left is safe and waits in the spool")
 
 
-def mark_halted(here: AppContext, sessions: Iterable[tuple[str, str]] = ()) -> None:
+def mark_halted(app: AppContext, sessions: Iterable[tuple[str, str]] = ()) -> None:
     """Keep a marker for every halted agent and its sessions, if halts are to be enforced."""
-    enforce_halt = here.workspace.setting("enforce_halt")
-    spool_flush.mark_halted(_record(here), halt_markers, sessions, enforce_halt=enforce_halt)
+    enforce_halt = app.workspace.setting("enforce_halt")
+    spool_flush.mark_halted(_record(app), halt_markers, sessions, enforce_halt=enforce_halt)
 
 
 def as_answer(report: FlushReport) -> dict[str, Any]:

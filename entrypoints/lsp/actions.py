@@ -73,17 +73,17 @@ def _thread_actions(comment: PhaseThread, diagnostics: list[Any]) -> list[dict[s
     return actions
 
 
-def execute(here: AppContext, command: str, arguments: Any) -> tuple[Any, str | None]:
+def execute(app: AppContext, command: str, arguments: Any) -> tuple[Any, str | None]:
     """Execute a command; returns its answer and, if any, a sentence to show to the user."""
     params = _operation_params(arguments)
     if command == REPLY:
-        return _reply(here, params), None
+        return _reply(app, params), None
     if command == SHOW_AGENT:
-        return _describe_agent(here, params)
+        return _describe_agent(app, params)
     name = _dismiss_operation(params) if command == DISMISS else OPERATIONS.get(command)
     if name is None:
         raise InvalidValue("command", f"{command!r} is not one of {', '.join(COMMANDS)}")
-    answer = _operation(name)(here, params)
+    answer = _operation(name)(app, params)
     sentence = _SENTENCES.get(name)
     return answer, None if sentence is None else sentence(answer)
 
@@ -121,7 +121,7 @@ def _read_params(params: Any, *names: str) -> list[Any]:
     return [*given, *[None] * (len(names) - len(given))]
 
 
-def _reply(here: AppContext, params: Any) -> Any:
+def _reply(app: AppContext, params: Any) -> Any:
     """Reply as the acting agent, or as the person if no agent acts."""
     comment, body, author = _read_params(params, "comment_id", "body", "author")
     if not isinstance(comment, str):
@@ -133,14 +133,12 @@ def _reply(here: AppContext, params: Any) -> Any:
         )
         raise InvalidValue("body", reason)
     given = {"comment_id": comment, "body": body}
-    author = author or here.read(Area.WORK, lambda uow: _acting_agent_name(here, uow))
-    return _operation("review.reply")(
-        here, given if author is None else {**given, "author": author}
-    )
+    author = author or app.read(Area.WORK, lambda uow: _acting_agent_name(app, uow))
+    return _operation("review.reply")(app, given if author is None else {**given, "author": author})
 
 
-def _acting_agent_name(here: AppContext, uow: UnitOfWork) -> str | None:
-    agent = here.identity.agent(uow)
+def _acting_agent_name(app: AppContext, uow: UnitOfWork) -> str | None:
+    agent = app.identity.agent(uow)
     return None if agent is None else agent.name
 
 
@@ -153,7 +151,7 @@ def _dismiss_operation(params: Any) -> str:
     return "agent.dismiss" if of_agent else "proposal.dismiss"
 
 
-def _describe_agent(here: AppContext, params: Any) -> tuple[Any, str]:
+def _describe_agent(app: AppContext, params: Any) -> tuple[Any, str]:
     """An agent with its tasks, and a sentence about it."""
     (named,) = _read_params(params, "agent")
     if not isinstance(named, str):
@@ -169,7 +167,7 @@ def _describe_agent(here: AppContext, params: Any) -> tuple[Any, str]:
         ]
         return agent, tasks
 
-    agent, tasks = here.read(Area.WORK, question)
+    agent, tasks = app.read(Area.WORK, question)
     held = "; ".join(f"{shorten(task.name)} ({task.id})" for task in tasks) or "no task"
     answer = {"agent": to_data(agent), "tasks": to_data(tasks)}
     return answer, f"{agent.name} ({agent.status}): {held}"

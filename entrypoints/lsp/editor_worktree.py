@@ -38,10 +38,10 @@ class EditorWorktree:
     """A worktree, or a folder outside any repository."""
 
     def __init__(self, get_context: ContextFactory, buffers: Buffers) -> None:
-        here = get_context()
-        top_level = here.workspace.facts.top_level if here.workspace.facts is not None else None
+        app = get_context()
+        top_level = app.workspace.facts.top_level if app.workspace.facts is not None else None
         self.get_context = get_context
-        self.root = os.path.realpath(top_level or here.workspace.folder)
+        self.root = os.path.realpath(top_level or app.workspace.folder)
         self._buffers = buffers
         self._loading = threading.Lock()
         self._known: tuple[str | None, Mapping[str, list[PhaseThread]]] | None = None
@@ -70,8 +70,8 @@ class EditorWorktree:
 
     def comments(self) -> Mapping[str, list[PhaseThread]]:
         """All comments on the current initiative, by file name."""
-        here = self.get_context()
-        branch = None if here.workspace.facts is None else here.workspace.facts.branch
+        app = self.get_context()
+        branch = None if app.workspace.facts is None else app.workspace.facts.branch
         with self._loading:
             known = self._known
             if known is not None and known[0] == branch:
@@ -80,11 +80,11 @@ class EditorWorktree:
             marker: tuple[str | None, Mapping[str, list[PhaseThread]]] = (branch, {})
             self._known = marker
             try:
-                found = here.read(
+                found = app.read(
                     Area.WORK,
                     editor_comments.initiative_comments,
                     branch,
-                    here.workspace.worktree_id,
+                    app.workspace.worktree_id,
                 )
             except BaseException:
                 self._known = None

@@ -68,12 +68,12 @@ class JournalWatcher:
 
     def _watch_once(self, last: int | None) -> int | None:
         """Watch for a while; returns the number of the last entry, None if there is no store."""
-        here = self._get_context()
-        if not here.workspace.store_exists(here.workspace.locate(Area.WORK)):
+        app = self._get_context()
+        if not app.workspace.store_exists(app.workspace.locate(Area.WORK)):
             self._over.wait(MISSING_WAIT)
             return None
-        space, ends = here.workspace.space(Area.WORK), time.monotonic() + REOPEN_AFTER
-        with here.open(Area.WORK) as store:
+        space, ends = app.workspace.space(Area.WORK), time.monotonic() + REOPEN_AFTER
+        with app.open(Area.WORK) as store:
             now = _last_seq(store, space)
             if now != last:
                 # Entries before the store was opened, or of another store, may be about anything.

@@ -115,25 +115,25 @@ class Lenses:
                 self._until = time.monotonic() + CACHE_SECONDS
         return found
 
-    def _find_changes(self, here: AppContext) -> list[AgentChanges]:
-        assignments = here.read(Area.WORK, editor_comments.agent_assignments)
-        if here.workspace.facts is None or not assignments:
+    def _find_changes(self, app: AppContext) -> list[AgentChanges]:
+        assignments = app.read(Area.WORK, editor_comments.agent_assignments)
+        if app.workspace.facts is None or not assignments:
             return []
         usable = [
-            each for each in worktrees.list_worktrees(here.workspace.facts) if each.prunable is None
+            each for each in worktrees.list_worktrees(app.workspace.facts) if each.prunable is None
         ]
         known = [each for each in usable if each.worktree_id is not None]
         trees = {each.worktree_id: each for each in known if each.head and not each.is_bare}
-        trunk = _trunk_commit(here, usable)
+        trunk = _trunk_commit(app, usable)
         changed: dict[tuple[str, str | None], frozenset[str]] = {}
         found = []
         for assignment in assignments:
             tree = trees.get(assignment.agent.worktree_id)
             if tree is None or self._over:
                 continue
-            base = _base_commit(here, tree, assignment) or trunk
+            base = _base_commit(app, tree, assignment) or trunk
             if (tree.path, base) not in changed:
-                changed[tree.path, base] = self._changed_paths(here.workspace.variables, tree, base)
+                changed[tree.path, base] = self._changed_paths(app.workspace.variables, tree, base)
             found.append(AgentChanges(assignment, changed[tree.path, base]))
         return found
 
@@ -171,21 +171,21 @@ class Lenses:
         return found
 
 
-def _base_commit(here: AppContext, tree: GitWorktree, assignment: AgentAssignment) -> str | None:
+def _base_commit(app: AppContext, tree: GitWorktree, assignment: AgentAssignment) -> str | None:
     """The commit of the branch of the agent's initiative; None if it has none or is on it."""
     branch = None if assignment.initiative is None else assignment.initiative.branch
     if branch is None or branch == tree.branch:
         return None
-    return changes.commit_of(tree.path, f"refs/heads/{branch}", here.workspace.variables)
+    return changes.commit_of(tree.path, f"refs/heads/{branch}", app.workspace.variables)
 
 
-def _trunk_commit(here: AppContext, trees: list[GitWorktree]) -> str | None:
+def _trunk_commit(app: AppContext, trees: list[GitWorktree]) -> str | None:
     """The commit that branches are compared with: the HEAD of origin, else of the repository."""
-    if here.workspace.facts is None:
+    if app.workspace.facts is None:
         return None
-    folder = folder_for_git(here.workspace.facts)
+    folder = folder_for_git(app.workspace.facts)
     for name in (*TRUNKS, *(each.head for each in trees[:1] if each.head), "main-worktree/HEAD"):
-        commit = changes.commit_of(folder, name, here.workspace.variables)
+        commit = changes.commit_of(folder, name, app.workspace.variables)
         if commit is not None:
             return commit
     return None

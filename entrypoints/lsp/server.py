@@ -26,7 +26,7 @@ ERROR, WARNING, INFO = 1, 2, 3
 class EditorConnection(Protocol):
     """The connection to the editor; see `herdbook.entrypoints.rpc.writer`."""
 
-    def here(self) -> AppContext:
+    def get_context(self) -> AppContext:
         """The current context of the server's folder."""
 
     def notify(self, method: str, params: Any) -> None:
@@ -39,8 +39,8 @@ class EditorConnection(Protocol):
 class LanguageServer:
     """The language server of one editor."""
 
-    def __init__(self, here: AppContext, connection: EditorConnection) -> None:
-        self._here = here
+    def __init__(self, app: AppContext, connection: EditorConnection) -> None:
+        self._app = app
         self._connection = connection
         self._buffers = Buffers()
         self._sessions: dict[str, FolderSession] = {}
@@ -180,8 +180,8 @@ class LanguageServer:
         command = lsp_types.text(params, "command")
         arguments = lsp_types.optional(params, "arguments")
         try:
-            here = self._session_for_command(arguments).worktree.get_context()
-            answer, sentence = actions.execute(here, command, arguments)
+            app = self._session_for_command(arguments).worktree.get_context()
+            answer, sentence = actions.execute(app, command, arguments)
         except (HerdbookError, RpcError) as error:
             if self._hides_errors:
                 message = error.message if isinstance(error, RpcError) else str(error)
@@ -227,7 +227,7 @@ class LanguageServer:
         except (HerdbookError, OSError) as error:
             self._log_error(error)
             return None
-        self._roots[os.path.realpath(folder or self._here.workspace.folder)] = session.worktree.root
+        self._roots[os.path.realpath(folder or self._app.workspace.folder)] = session.worktree.root
         known = self._sessions.setdefault(session.worktree.root, session)
         if known is not session:
             session.close()
@@ -241,13 +241,13 @@ class LanguageServer:
             self._sessions.pop(root).close()
 
     def _open_session(self, folder: str | None) -> FolderSession:
-        own = FolderSession(self._connection.here, self._buffers, self._request_lens_refresh)
+        own = FolderSession(self._connection.get_context, self._buffers, self._request_lens_refresh)
         if folder is None or os.path.realpath(folder) == own.worktree.root:
             return own
         from herdbook.entrypoints.server_context import ServerContext  # noqa: PLC0415 - other folders only
 
-        variables = without_repository_variables(self._here.workspace.variables)
-        server = ServerContext(Path(folder), variables, self._here.workspace.arguments)
+        variables = without_repository_variables(self._app.workspace.variables)
+        server = ServerContext(Path(folder), variables, self._app.workspace.arguments)
         session = FolderSession(
             server.call, self._buffers, self._request_lens_refresh, server.close
         )

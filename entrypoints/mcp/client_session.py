@@ -48,7 +48,7 @@ class ClientSession:
         """The name of the agent in the environment."""
         return self._start.variables.get(AGENT) or None
 
-    def here(self, name: str | None = None) -> AppContext:
+    def get_context(self, name: str | None = None) -> AppContext:
         """The context of one call, by the agent of that name; its stores stay open."""
         return self._server.call(name or self.agent_name, self.session)
 
@@ -74,7 +74,7 @@ class ClientSession:
 
     def require_agent(self) -> str:
         """The name of the agent, which must be at work; else InvalidValue says what to do."""
-        found: Agent | None = self.here().read(Area.WORK, self._find_agent)
+        found: Agent | None = self.get_context().read(Area.WORK, self._find_agent)
         if found is not None and found.status not in _GONE:
             return found.name
         if self.environment_name:
@@ -102,7 +102,7 @@ class ClientSession:
             )
         name = given or self.environment_name
         if name is None:
-            name = self.here().read(
+            name = self.get_context().read(
                 Area.WORK, introduction.free_name, self.agent_name, self.session
             )
         return name

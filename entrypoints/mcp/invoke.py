@@ -39,21 +39,21 @@ def call(
             values["provider"] = client.provider
         return _introduce(tool, client, values)
     name = client.require_agent() if tool.needs_agent else None
-    here = client.here(name)
-    here.identity.is_verified = name is not None
+    app = client.get_context(name)
+    app.identity.is_verified = name is not None
     if name is not None and not tool.read_only and tool.name not in _CHECK_HALTS:
-        here.note = note_if_unknown(here.halts(), name)
+        app.note = note_if_unknown(app.halts(), name)
     if tool.agent_parameter:
         values[tool.agent_parameter] = name
     wait = values.get("wait")
     if wait is not None and wait > LONGEST_WAIT:
         raise InvalidValue("wait", "is at most 10m; call again to wait for longer")
-    here.should_stop, here.pause = gone.is_set, gone.wait
-    return to_output(tool, _call_handler(tool, here, values))
+    app.should_stop, app.pause = gone.is_set, gone.wait
+    return to_output(tool, _call_handler(tool, app, values))
 
 
-def _call_handler(tool: Tool, here: AppContext, values: Mapping[str, Any]) -> Any:
-    return code_of(operation_of(tool).code)(here, **_arguments(tool, values))
+def _call_handler(tool: Tool, app: AppContext, values: Mapping[str, Any]) -> Any:
+    return code_of(operation_of(tool).code)(app, **_arguments(tool, values))
 
 
 def _arguments(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _introduce(tool: Tool, client: ClientSession, values: dict[str, Any]) -> dic
     name = client.choose_name(values["name"])
     # The agent's process is this one: it ends when the client does.
     values |= {"name": name, "session": client.session, "pid": os.getpid()}
-    agent = crew_commands.introduce(client.here(name), **_arguments(tool, values))
+    agent = crew_commands.introduce(client.get_context(name), **_arguments(tool, values))
     client.names = [*(each for each in client.names if each != name), name]
     return to_output(tool, agent)
 
@@ -76,10 +76,10 @@ def stop_agents(client: ClientSession) -> None:
 
     An agent that the environment names was registered by another program, which stops it.
     """
-    here = client.here()
+    app = client.get_context()
     for name in client.names:
         if name != client.environment_name:
-            here.run(Area.WORK, _stop, name, client.session)
+            app.run(Area.WORK, _stop, name, client.session)
 
 
 def _stop(uow: UnitOfWork, name: str, session: str) -> None:

@@ -11,15 +11,15 @@ from herdbook.services.plan import dependencies
 
 def board(client: ClientSession) -> Any:
     """The plan by state, with the agents that hold tasks."""
-    return boards.board(client.here(), initiative=None, watch=False)
+    return boards.board(client.get_context(), initiative=None, watch=False)
 
 
 def task(client: ClientSession, named: str) -> dict[str, Any]:
     """One task, by its id or a prefix of it, with its dependencies."""
-    here = client.here()
-    row = crud_handlers.show(here, id=named, entity="tasks")
+    app = client.get_context()
+    row = crud_handlers.show(app, id=named, entity="tasks")
 
     def question(uow: UnitOfWork) -> Any:
         return dependencies.task_dependencies(uow, row.id)
 
-    return {"task": row, "waits_for": here.read(None, question)}
+    return {"task": row, "waits_for": app.read(None, question)}

@@ -13,7 +13,7 @@ from herdbook.services import crud
 
 
 def call(
-    here: AppContext,
+    app: AppContext,
     *,
     use_case: str,
     area: str,
@@ -29,21 +29,21 @@ def call(
     code = code_of(use_case)
 
     def inside(uow: UnitOfWork) -> Any:
-        return code(uow, **resolve_arguments(here, uow, refers, arguments))
+        return code(uow, **resolve_arguments(app, uow, refers, arguments))
 
-    transact = here.run if writes else here.read
+    transact = app.run if writes else app.read
     return transact(Area(area), inside)
 
 
 def resolve_arguments(
-    here: AppContext, uow: UnitOfWork, refers: Mapping[str, str], arguments: Mapping[str, Any]
+    app: AppContext, uow: UnitOfWork, refers: Mapping[str, str], arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The arguments with whole ids, without those that are None."""
     found = {}
     for name, value in arguments.items():
         target = refers.get(name, "")
         if target == ACTING:
-            found[name] = agent_id(here, uow, value)
+            found[name] = agent_id(app, uow, value)
         elif target and value is not None:
             found[name] = _resolve_ids(uow, target, value)
         elif value is not None:
@@ -62,11 +62,11 @@ ACTING = "acting agent"
 """In place of a kind of rows: an agent, by default the acting one."""
 
 
-def agent_id(here: AppContext, uow: UnitOfWork, named: str | None) -> str:
+def agent_id(app: AppContext, uow: UnitOfWork, named: str | None) -> str:
     """The id of the named agent, else of the acting one; InvalidValue if there is none."""
     if named is not None:
         return crud.key_of(uow, DICTIONARY.kinds["agents"], named)
-    agent = here.identity.agent(uow)
+    agent = app.identity.agent(uow)
     if agent is None:
         reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
         raise InvalidValue("agent", reason)

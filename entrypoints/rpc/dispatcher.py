@@ -108,11 +108,11 @@ class Dispatcher:
         if self._is_shut:
             raise RpcError(INVALID_REQUEST, "this server was told to shut down")
         if ticket.method is not None:
-            here = self._server.call()
+            app = self._server.call()
             if ticket.stop is None:
-                return ticket.method(here, params)
-            here.should_stop, here.pause = ticket.stop.is_set, ticket.stop.wait
-            answer = ticket.method(here, params)
+                return ticket.method(app, params)
+            app.should_stop, app.pause = ticket.stop.is_set, ticket.stop.wait
+            answer = ticket.method(app, params)
             if answer is None:
                 ticket.refuse_cancelled()
             return answer
@@ -176,11 +176,11 @@ class Dispatcher:
         """Flush the spool into the record if that is due."""
         from herdbook.entrypoints.hooks import spool_flush  # noqa: PLC0415
 
-        here = self._server.call()
+        app = self._server.call()
         try:
-            spool_flush.flush_if_due(here)
+            spool_flush.flush_if_due(app)
         except (HerdbookError, OSError) as error:
-            here.warn(f"{error}. What the hooks left is safe and waits in the spool")
+            app.warn(f"{error}. What the hooks left is safe and waits in the spool")
 
 
 class AcceptedMessage:

@@ -98,10 +98,10 @@ class Method:
             raise invalid_params(problems)
         return arguments_of(self.operation, self._all, values)
 
-    def __call__(self, here: AppContext, params: Any) -> Any:
+    def __call__(self, app: AppContext, params: Any) -> Any:
         """Call the handler; returns the answer as it goes into JSON."""
         arguments = self.arguments(params)
-        answer = self._code(here, **arguments)
+        answer = self._code(app, **arguments)
         if isinstance(answer, Iterator):
             answer = list(islice(answer, arguments.get("limit") or MOST_ANSWERS))
         return _to_json(answer)

@@ -40,8 +40,8 @@ class Subscription(TypedDict):
 class Subscriptions:
     """The subscriptions of a client, each with its own thread."""
 
-    def __init__(self, here: Callable[[], AppContext], writer: MessageWriter) -> None:
-        self._here = here
+    def __init__(self, get_context: Callable[[], AppContext], writer: MessageWriter) -> None:
+        self._get_context = get_context
         self._writer = writer
         self._numbers = count(1)
         self._mutex = threading.Lock()
@@ -49,7 +49,7 @@ class Subscriptions:
 
     def subscribe(self, since: int | None) -> Subscription:
         """Subscribe to the entries after a number, or from now on."""
-        last = _last_seq(self._here())
+        last = _last_seq(self._get_context())
         follower = _Follower(f"journal-{next(self._numbers)}", last if since is None else since)
         with self._mutex:
             if len(self._running) >= MOST:
@@ -100,7 +100,7 @@ class Subscriptions:
     def _send_pages(self, follower: "_Follower") -> None:
         pause, is_slow = SHORTEST, False
         while not (follower.stop.is_set() or self._writer.gone):
-            page, last = _next_page(self._here(), follower.since)
+            page, last = _next_page(self._get_context(), follower.since)
             if is_slow and last - follower.since > follower.allowed:
                 self._end(follower, None)
                 return
@@ -138,17 +138,17 @@ class _Follower:
         self.thread: threading.Thread | None = None
 
 
-def _last_seq(here: AppContext) -> int:
+def _last_seq(app: AppContext) -> int:
     def question(uow: "UnitOfWork") -> int:
         return uow.journal.last()
 
-    return here.read(Area.WORK, question)
+    return app.read(Area.WORK, question)
 
 
-def _next_page(here: AppContext, since: int) -> "tuple[list[JournalEntry], int]":
+def _next_page(app: AppContext, since: int) -> "tuple[list[JournalEntry], int]":
     """A page of the entries after a number, and the number of the last entry."""
 
     def question(uow: "UnitOfWork") -> "tuple[list[JournalEntry], int]":
         return uow.journal.since(since, limit=PAGE), uow.journal.last()
 
-    return here.read(Area.WORK, question)
+    return app.read(Area.WORK, question)

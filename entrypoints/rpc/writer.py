@@ -3,10 +3,10 @@
 The contract for the language server, or any other part inside the server:
 
 - On `initialize` the server imports `herdbook.entrypoints.lsp.server` and makes
-  `LanguageServer(here, writer)` with a `MessageWriter`. `here` is an `AppContext` whose stores stay
-  open: use `here.read` and `here.run` as any command does, from any thread. Its git facts and
-  settings are from that moment; `writer.here()` gives a context with the current ones, and costs
-  next to nothing.
+  `LanguageServer(app, writer)` with a `MessageWriter`. `app` is an `AppContext` whose stores stay
+  open: use `app.read` and `app.run` as any command does, from any thread. Its git facts and
+  settings are from that moment; `writer.get_context()` gives a context with the current ones, and
+  costs next to nothing.
 - `writer.notify(method, params)` sends a notification; None stands for no parameters. It may be
   called from any thread. It waits while the client reads nothing, and does nothing once the client
   is gone (`writer.gone`).
@@ -45,8 +45,8 @@ class MessageWriter:
     `gone` tells whether the client has stopped reading.
     """
 
-    def __init__(self, descriptor: int, here: "Callable[[], AppContext]") -> None:
-        self.here = here
+    def __init__(self, descriptor: int, get_context: "Callable[[], AppContext]") -> None:
+        self.get_context = get_context
         self.headers = False
         self._descriptor = descriptor
         self._writing = threading.Lock()

@@ -74,7 +74,7 @@ def _recompute(uow: "UnitOfWork") -> dict[tuple[str, str], Any]:
     """What the projections should be, computed from their sources."""
     expected: dict[tuple[str, str], Any] = {}
     queues = ReadinessProjection(uow, {})
-    tasks = [task for task in _all_rows(uow, TASKS) if not task.finished]
+    tasks = [task for task in _all_rows(uow, TASKS) if not task.is_finished]
     rows = queues.current_rows([task.id for task in tasks])
     for key, row in queues.recount_rows(tasks, rows).items():
         if row is not None:

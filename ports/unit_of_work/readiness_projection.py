@@ -81,7 +81,7 @@ class ReadinessProjection:
                 self.recount[after.id] = None
                 self._collect_parent(after)
                 continue
-            if before.finished != after.finished:
+            if before.is_finished != after.is_finished:
                 finishing.append(after.id)
             if _blocking_state(before) != _blocking_state(after):
                 self.recount[after.id] = None
@@ -140,7 +140,7 @@ class ReadinessProjection:
         found = self.uow.get(TASKS, wanted)
         tasks: dict[str, Task] = {}
         for key, task in zip(wanted, found, strict=True):
-            if task is None or task.finished:
+            if task is None or task.is_finished:
                 self.gone.append(key)
             else:
                 tasks[key] = task
@@ -256,7 +256,7 @@ class ReadinessProjection:
 def _blocking_state(task: Task) -> tuple[Any, ...]:
     """What of a task decides its own blockers and its parent's."""
     blocked = task.status is TaskStatus.BLOCKED
-    return task.finished, blocked, task.phase_id, task.initiative_id, task.parent_task_id
+    return task.is_finished, blocked, task.phase_id, task.initiative_id, task.parent_task_id
 
 
 def _gate_rules(initiative: Initiative) -> tuple[Any, ...]:

@@ -54,5 +54,5 @@ def worktree_occupants(uow: UnitOfWork, worktree_id: str) -> WorktreeOccupants:
     tasks = []
     if agents:
         held = find(TASKS, {"assignee_id": any_of([agent.id for agent in agents])})
-        tasks = [task for task in uow.tasks.select(held) if not task.finished]
+        tasks = [task for task in uow.tasks.select(held) if not task.is_finished]
     return WorktreeOccupants(tuple(agents), tuple(tasks))

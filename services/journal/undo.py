@@ -214,5 +214,5 @@ def _keep_begun(uow: UnitOfWork, change_set: ChangeSet, phases: Iterable[str]) -
         if begun is phase:
             continue
         left = uow.tasks.select_all(find(TASKS, {"phase_id": phase.id}, limit=PAGE))
-        if any(not task.finished and task.created_at > change_set.created_at for task in left):
+        if any(not task.is_finished and task.created_at > change_set.created_at for task in left):
             uow.phases.save(begun)

@@ -109,7 +109,7 @@ def _initiative_part(
     more = uow.count(query._replace(limit=None)) - len(phases)
     own = loose.get(initiative.id, {})
     sizes = [dealer.size(phase.id) for phase in phases]
-    left = _unfinished(own)
+    left = _tasks_left(own)
     unfinished = sum(total - done for total, done in sizes) + len(left)
     path: list[Task] | None = None
     if not more and unfinished <= budget:
@@ -142,7 +142,7 @@ def _part_without_initiative(
 ) -> BoardInitiative:
     """The part of the board for tasks without an initiative."""
     own = loose[None]
-    unfinished = _unfinished(own)
+    unfinished = _tasks_left(own)
     fits = len(unfinished) <= budget
     path = schedule.longest_chain(dealer.uow, unfinished) if fits else None
     lanes = dealer.of_tasks(own, (), [task.id for task in path or ()])
@@ -153,7 +153,7 @@ def _unfinished_in(uow: UnitOfWork, phase_id: str) -> list[Task]:
     return uow.select(find(TASKS, {"phase_id": phase_id, "status": any_of(_LEFT)}))
 
 
-def _unfinished(tasks: dict[BoardState, list[Task]]) -> list[Task]:
+def _tasks_left(tasks: dict[BoardState, list[Task]]) -> list[Task]:
     return [task for state in tasks for task in tasks[state] if state is not BoardState.COMPLETED]
 
 

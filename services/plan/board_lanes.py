@@ -225,7 +225,7 @@ class LaneBuilder:
             key: [
                 Blocker("task", each.id, each.name, each.status)
                 for each in _by_urgency(tasks.values())
-                if not each.finished
+                if not each.is_finished
             ]
             for key, tasks in before.items()
         }
@@ -240,7 +240,7 @@ def _last_finished(uow: UnitOfWork) -> list[Task]:
         if entry.entity == TASKS.name and (entry.after or {}).get("status") == TaskStatus.COMPLETED
     ]
     found = uow.get(TASKS, list(dict.fromkeys(keys)))
-    return [task for task in found if task is not None and task.finished]
+    return [task for task in found if task is not None and task.is_finished]
 
 
 def _is_in_phase(task: Task, phase_id: str) -> bool:

@@ -64,7 +64,7 @@ Lanes = dict[BoardState, BoardLane]
 
 def state_of(task: Task, opening: Opening | None) -> BoardState:
     """The state of a task on the board."""
-    if task.finished:
+    if task.is_finished:
         return BoardState.COMPLETED
     if opening is not None and opening.state is OpeningState.HELD:
         return BoardState.HELD

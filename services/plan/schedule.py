@@ -110,7 +110,7 @@ def _graph_of(uow: UnitOfWork, inside: Iterable[Task], *, finished: bool = False
             rank=task.priority.rank,
             order=task.order,
             created_at=task.created_at,
-            finished=task.finished,
+            finished=task.is_finished,
         )
         for task in tasks.values()
     ]

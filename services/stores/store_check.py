@@ -138,7 +138,7 @@ class _SpaceCheck:
             (OPERATIONS.name, _find_unfinished_copy),
             *((kind.name, partial(self._rows, kind=kind)) for kind in kinds),
             (JOURNAL.name, self._journal),
-            ("derived rows", self._derived),
+            ("derived rows", self._projections),
         ]
 
     def _engine(self, session: Session) -> Iterator[IntegrityFinding]:
@@ -158,7 +158,7 @@ class _SpaceCheck:
     def _journal(self, session: Session) -> Iterator[IntegrityFinding]:
         yield from examine_journal(session, self.store.dictionary, self._advance)
 
-    def _derived(self, session: Session) -> Iterator[IntegrityFinding]:
+    def _projections(self, session: Session) -> Iterator[IntegrityFinding]:
         options: dict[str, Any] = {"write": False, "experience": self.experience}
         uow = UnitOfWork(session, self.store, self.space, **options)
         for actual, wanted in find_differences(uow):

@@ -248,7 +248,7 @@ def _agrees(uow: UnitOfWork) -> None:
             "depends_on": [tasks[e.depends_on_task_id] for e in edges if e.task_id == task.id],
             "children": [each for each in tasks.values() if each.parent_task_id == task.id],
         }
-        if not task.finished:
+        if not task.is_finished:
             counted[task.id] = count_blockers(task, **facts)
         if is_ready(task, **facts, lease_until=leases.get(task.id), now=uow.now):
             ready.add(task.id)

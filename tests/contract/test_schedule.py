@@ -50,7 +50,7 @@ class Slow:
             for edge in uow.select(find(PHASE_DEPENDENCIES))
         }
         self.counting = {
-            key: task for key, task in self.tasks.items() if finished or not task.finished
+            key: task for key, task in self.tasks.items() if finished or not task.is_finished
         }
         self.finished = finished
 

@@ -216,7 +216,7 @@ class Plan:
     def open_in(self, phase_id: str) -> set[str]:
         """The ids of the unfinished tasks in a phase."""
         tasks = self.tasks.values()
-        return {each.id for each in tasks if each.phase_id == phase_id and not each.finished}
+        return {each.id for each in tasks if each.phase_id == phase_id and not each.is_finished}
 
 
 def _recount_phase(before: Plan, after: Plan, phase: Phase) -> PhaseStatus:

@@ -35,21 +35,21 @@ class RecallAnswer(NamedTuple):
     unjudged: tuple[recalling.Hit, ...]
 
 
-def recall(here: AppContext, *, text: str, project: str | None, limit: int) -> RecallAnswer:
+def recall(app: AppContext, *, text: str, project: str | None, limit: int) -> RecallAnswer:
     """Find earlier work similar to a task: successes, mistakes, and work that nobody judged."""
-    names = (project,) if project is not None else names_of(here)
-    spool_flush.flush_if_any(here)
-    found = here.read(
+    names = (project,) if project is not None else names_of(app)
+    spool_flush.flush_if_any(app)
+    found = app.read(
         Area.RECORD, recalling.recall, text, project=names[0], also=names[1:], limit=limit
     )
     return RecallAnswer(text, names[0], *found)
 
 
-def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
+def advise(app: AppContext, *, goal: str | None) -> dict[str, Any]:
     """Rank the setups for the next project, or for a folder or a language."""
-    target = _resolve_goal(here, goal)
-    spool_flush.flush_if_any(here)
-    found = here.read(
+    target = _resolve_goal(app, goal)
+    spool_flush.flush_if_any(app)
+    found = app.read(
         Area.RECORD,
         advising.advise,
         project=target.names[0] if target.names else None,
@@ -69,31 +69,31 @@ def advise(here: AppContext, *, goal: str | None) -> dict[str, Any]:
     }
 
 
-def names_of(here: AppContext) -> tuple[str, ...]:
+def names_of(app: AppContext) -> tuple[str, ...]:
     """The names under which the record may know the project of a folder, most reliable first."""
-    paths = here.workspace.paths
-    folders = [paths.repository, paths.worktree, str(here.workspace.folder.resolve())]
+    paths = app.workspace.paths
+    folders = [paths.repository, paths.worktree, str(app.workspace.folder.resolve())]
     return tuple(
-        dict.fromkeys(text_of(each) for each in (here.workspace.repository_id, *folders) if each)
+        dict.fromkeys(text_of(each) for each in (app.workspace.repository_id, *folders) if each)
     )
 
 
-def _resolve_goal(here: AppContext, text: str | None) -> AdviceTarget:
+def _resolve_goal(app: AppContext, text: str | None) -> AdviceTarget:
     if text is None:
         return AdviceTarget()
     # A language takes precedence over a folder of the same name; `./go` is always the folder.
     language = find_language(text)
     if language is not None:
-        spoken = _language(here)
+        spoken = _language(app)
         return AdviceTarget(
-            (), language, {} if spoken is None else dict.fromkeys(names_of(here), spoken)
+            (), language, {} if spoken is None else dict.fromkeys(names_of(app), spoken)
         )
     try:
-        path = (here.workspace.folder / text).resolve(strict=True)
+        path = (app.workspace.folder / text).resolve(strict=True)
         there = AppContext.at(
             path if path.is_dir() else path.parent,
-            here.workspace.variables,
-            here.workspace.arguments,
+            app.workspace.variables,
+            app.workspace.arguments,
         )
         return AdviceTarget(names_of(there), _language(there))
     except (OSError, ValueError) as error:
@@ -104,10 +104,10 @@ def _resolve_goal(here: AppContext, text: str | None) -> AdviceTarget:
         raise InvalidValue("for", reason) from error
 
 
-def _language(here: AppContext) -> str | None:
+def _language(app: AppContext) -> str | None:
     """The main language of a folder, by its tracked files if it is in a repository."""
-    if here.workspace.facts is None or here.workspace.facts.top_level is None:
-        return main_language(text_of(each.name) for each in here.workspace.folder.iterdir())
+    if app.workspace.facts is None or app.workspace.facts.top_level is None:
+        return main_language(text_of(each.name) for each in app.workspace.folder.iterdir())
     from herdbook.adapters.git import folder_for_git  # noqa: PLC0415
     from herdbook.adapters.git.git_process import (  # noqa: PLC0415
         ask_git,
@@ -115,18 +115,18 @@ def _language(here: AppContext) -> str | None:
         without_repository_variables,
     )
 
-    folder = here.workspace.folder.resolve()
-    below = ["--", str(folder)] if folder.is_relative_to(here.workspace.facts.top_level) else []
+    folder = app.workspace.folder.resolve()
+    below = ["--", str(folder)] if folder.is_relative_to(app.workspace.facts.top_level) else []
     command = [
         "--literal-pathspecs",
         "-C",
-        folder_for_git(here.workspace.facts),
+        folder_for_git(app.workspace.facts),
         "ls-files",
         "-z",
         *below,
     ]
     status, listed, complaint = ask_git(
-        command, without_repository_variables(here.workspace.variables)
+        command, without_repository_variables(app.workspace.variables)
     )
     if status:
         raise_complaint("for", status, complaint)

@@ -26,7 +26,7 @@ SHOWN = 100
 
 
 def register(
-    here: AppContext,
+    app: AppContext,
     *,
     name: str | None,
     provider: str,
@@ -40,25 +40,25 @@ def register(
     process: dict[str, Any] = {}
     if pid is not None:
         process = {
-            "host": here.workspace.host,
+            "host": app.workspace.host,
             "pid": pid,
             "process_started_at": process_start(pid),
         }
-    return here.run(
+    return app.run(
         Area.WORK,
         agent_lifecycle.register,
         name,
         provider=provider,
         model=model,
         mode=mode,
-        session_id=session or here.identity.session,
+        session_id=session or app.identity.session,
         prompt=prompt,
         **process,
     )
 
 
 def introduce(
-    here: AppContext,
+    app: AppContext,
     *,
     name: str,
     provider: str,
@@ -69,33 +69,33 @@ def introduce(
     prompt: str | None,
 ) -> Agent:
     """Register an agent unless it is halted; one whose process is gone may register again."""
-    halts = here.halts()
+    halts = app.halts()
     # Asked before the transaction, so that nobody waits for it while another store is read.
     note_if_unknown(halts, name)
-    return here.run(
+    return app.run(
         Area.WORK,
         introduction.introduce,
         name,
         halts=halts,
-        host=here.workspace.host,
+        host=app.workspace.host,
         started_at_of=process_start,
         provider=provider,
         model=model,
         mode=mode,
-        session_id=session or here.identity.session,
+        session_id=session or app.identity.session,
         prompt=prompt,
         pid=pid,
     )
 
 
-def find_crashed(here: AppContext) -> list[Agent]:
+def find_crashed(app: AppContext) -> list[Agent]:
     """Mark agents of this host whose processes are gone as crashed, and release their tasks."""
-    return here.run(Area.WORK, agent_lifecycle.find_crashed, here.workspace.host, process_start)
+    return app.run(Area.WORK, agent_lifecycle.find_crashed, app.workspace.host, process_start)
 
 
-def waiting(here: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
+def waiting(app: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
     """The agents that wait for a person, each with its questions and its task."""
-    found = here.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
+    found = app.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
     return [
         {
             **row_to_data(each.agent),
@@ -108,18 +108,18 @@ def waiting(here: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
 
 
 def log(
-    here: AppContext, *, agent: str, follow: bool, after: str | None, limit: int | None
+    app: AppContext, *, agent: str, follow: bool, after: str | None, limit: int | None
 ) -> Iterator[LogChunk]:
     """An agent's log, chunk by chunk; also of a removed agent, by its whole id."""
-    agent_id = here.read(Area.WORK, _known_id, agent)
+    agent_id = app.read(Area.WORK, _known_id, agent)
     if follow:
-        with here.open(Area.WORK) as store:
-            chunks = watch.follow_log(store, here.workspace.space(Area.WORK), agent_id, after)
+        with app.open(Area.WORK) as store:
+            chunks = watch.follow_log(store, app.workspace.space(Area.WORK), agent_id, after)
             yield from islice(chunks, limit)
         return
     while limit is None or limit > 0:
         size = min(PAGE, limit or PAGE)
-        page = here.read(Area.WORK, logs.read, agent_id, limit=size, after=after)
+        page = app.read(Area.WORK, logs.read, agent_id, limit=size, after=after)
         yield from page
         if len(page) < size:
             return
@@ -134,16 +134,16 @@ def _known_id(uow: UnitOfWork, text: str) -> str:
 
 
 def journal(
-    here: AppContext, *, since: int | None, follow: bool, limit: int | None
+    app: AppContext, *, since: int | None, follow: bool, limit: int | None
 ) -> Iterator[JournalEntry]:
     """The journal after a number, or its last page: up to its end or `limit`, or followed."""
-    place = here.workspace.locate(Area.WORK)
-    if not follow and not here.workspace.store_exists(place):
+    place = app.workspace.locate(Area.WORK)
+    if not follow and not app.workspace.store_exists(place):
         return
     if not follow and limit is None:
         limit = SHOWN
-    with here.open(Area.WORK, create=follow) as store:
-        space = here.workspace.space(Area.WORK)
+    with app.open(Area.WORK, create=follow) as store:
+        space = app.workspace.space(Area.WORK)
         if since is None:
             last = read(store, space, lambda uow: uow.journal.last())
             since = max(0, last - (SHOWN if limit is None else limit))
@@ -153,18 +153,16 @@ def journal(
         yield from islice(entries, limit)
 
 
-def since(here: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
+def since(app: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
     """A page of the journal, after a number."""
     if limit < 1:
         raise InvalidValue("limit", f"must be 1 or more, is {limit}")
-    found: list[JournalEntry] = here.read(
-        Area.WORK, lambda uow: uow.journal.since(seq, limit=limit)
-    )
+    found: list[JournalEntry] = app.read(Area.WORK, lambda uow: uow.journal.since(seq, limit=limit))
     return found
 
 
-def follow(here: AppContext, *, since: int | None) -> Iterator[JournalEntry]:
+def follow(app: AppContext, *, since: int | None) -> Iterator[JournalEntry]:
     """Follow the journal from now on, or from a number on."""
     if since is None:
-        since = here.read(Area.WORK, lambda uow: uow.journal.last())
-    return journal(here, since=since, follow=True, limit=None)
+        since = app.read(Area.WORK, lambda uow: uow.journal.last())
+    return journal(app, since=since, follow=True, limit=None)

@@ -21,29 +21,29 @@ POLL_INTERVAL = 0.5
 
 
 def board(
-    here: AppContext, *, initiative: str | None, watch: bool
+    app: AppContext, *, initiative: str | None, watch: bool
 ) -> dict[str, Any] | Iterator[dict[str, Any]]:
     """The plan by state; with `watch`, now and again after every change."""
     if watch:
-        return _watch(here, initiative)
-    answer: dict[str, Any] = here.read(Area.WORK, _board, initiative)
+        return _watch(app, initiative)
+    answer: dict[str, Any] = app.read(Area.WORK, _board, initiative)
     return answer
 
 
-def _watch(here: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
+def _watch(app: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
     import gc  # noqa: PLC0415
     import time  # noqa: PLC0415
 
     from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
 
     gc.enable()  # unlike other commands, this one keeps running
-    place, space = here.workspace.locate(Area.WORK), here.workspace.space(Area.WORK)
-    if not here.workspace.store_exists(place):
-        yield here.read(Area.WORK, _board, initiative)
-        while not here.workspace.store_exists(place):
+    place, space = app.workspace.locate(Area.WORK), app.workspace.space(Area.WORK)
+    if not app.workspace.store_exists(place):
+        yield app.read(Area.WORK, _board, initiative)
+        while not app.workspace.store_exists(place):
             time.sleep(POLL_INTERVAL)
     seen = None
-    with here.open(Area.WORK) as store:
+    with app.open(Area.WORK) as store:
         while True:
             if seen != read(store, space, boards.last_change):
                 answer = read(store, space, _board, initiative)
@@ -130,18 +130,18 @@ def _card_data(card: Card, marked: frozenset[str], now: datetime) -> dict[str, A
 
 
 def plan(
-    here: AppContext, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
+    app: AppContext, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
 ) -> dict[str, Any]:
     """The unfinished tasks in waves, with their dependencies; also as Mermaid or DOT on request."""
     if mermaid and dot:
         raise InvalidValue("dot", "cannot be combined with mermaid")
-    answer: dict[str, Any] = here.read(Area.WORK, _plan, initiative, phase)
+    answer: dict[str, Any] = app.read(Area.WORK, _plan, initiative, phase)
     if mermaid or dot:
         from herdbook.entrypoints.operations.board import graph_documents  # noqa: PLC0415
 
         answer["text"] = (graph_documents.mermaid if mermaid else graph_documents.dot)(answer)
         if mermaid and not graph_documents.fits_mermaid(answer["text"]):
-            here.warn(
+            app.warn(
                 "this chart has more arrows or text than Mermaid draws by default; "
                 "name one initiative or one phase, or use --dot"
             )

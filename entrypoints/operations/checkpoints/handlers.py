@@ -24,9 +24,9 @@ from herdbook.services.checkpoints import threads as checkpoints_threads
 AREA = Area.CHECKPOINTS
 
 
-def threads(here: AppContext, *, limit: int, after: str | None) -> list[dict[str, Any]]:
+def threads(app: AppContext, *, limit: int, after: str | None) -> list[dict[str, Any]]:
     """A page of the threads of this worktree, newest first."""
-    found = here.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
+    found = app.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
     return [
         {
             "thread_id": thread.thread_id,
@@ -40,10 +40,10 @@ def threads(here: AppContext, *, limit: int, after: str | None) -> list[dict[str
 
 
 def list_(
-    here: AppContext, *, thread: str, namespace: str | None, limit: int, after: str | None
+    app: AppContext, *, thread: str, namespace: str | None, limit: int, after: str | None
 ) -> list[dict[str, Any]]:
     """A page of a thread's checkpoints, newest first."""
-    found = here.read(
+    found = app.read(
         AREA,
         checkpoints_threads.list_checkpoints,
         thread,
@@ -71,7 +71,7 @@ def _summary(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
 
 
 def show(
-    here: AppContext,
+    app: AppContext,
     *,
     thread: str,
     checkpoint: str | None,
@@ -79,7 +79,7 @@ def show(
     channel: str | None,
 ) -> dict[str, Any]:
     """A checkpoint with its values as plain data, and the config that resumes a graph from it."""
-    bundle = here.read(
+    bundle = app.read(
         AREA, checkpoints_threads.show_checkpoint, thread, checkpoint, namespace=namespace
     )
     values = bundle.values
@@ -120,7 +120,7 @@ def _value_data(value: TaggedBytes) -> dict[str, Any]:
 
 
 def diff(
-    here: AppContext,
+    app: AppContext,
     *,
     thread: str,
     checkpoint: str | None,
@@ -129,7 +129,7 @@ def diff(
     limit: int,
 ) -> dict[str, Any]:
     """The differences between two checkpoints, by channel and path."""
-    before, after = here.read(
+    before, after = app.read(
         AREA,
         checkpoints_threads.compare_checkpoints,
         thread,
@@ -197,37 +197,37 @@ def _first_differences(found: Any, limit: int) -> dict[str, Any]:
     }
 
 
-def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
+def copy(app: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy a thread to another one."""
-    here.read(AREA, checkpoints_threads.require_threads, [source])  # before a store is created
-    done = here.run(AREA, checkpoints_threads.copy, source, target)
+    app.read(AREA, checkpoints_threads.require_threads, [source])  # before a store is created
+    done = app.run(AREA, checkpoints_threads.copy, source, target)
     return {"source": source, "target": target, **done._asdict()}
 
 
-def prune(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
+def prune(app: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
     """Keep only the newest checkpoint of each namespace of some threads."""
-    return _free_space(here, checkpoints_threads.prune, threads, preview=preview)
+    return _free_space(app, checkpoints_threads.prune, threads, preview=preview)
 
 
-def rm(here: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
+def rm(app: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
     """Remove threads with everything in them."""
-    return _free_space(here, checkpoints_threads.remove, threads, preview=preview)
+    return _free_space(app, checkpoints_threads.remove, threads, preview=preview)
 
 
 def _free_space(
-    here: AppContext,
+    app: AppContext,
     use_case: Callable[[UnitOfWork, Sequence[str]], list[checkpoints_threads.FreedSpace]],
     names: Sequence[str],
     *,
     preview: bool,
 ) -> dict[str, Any]:
     """Prune or remove threads; a preview does it in a transaction that is rolled back."""
-    here.read(AREA, checkpoints_threads.require_threads, names)
+    app.read(AREA, checkpoints_threads.require_threads, names)
     if preview:
-        with here.open(AREA) as store, unit_of_work(store, here.workspace.space(AREA)) as uow:
+        with app.open(AREA) as store, unit_of_work(store, app.workspace.space(AREA)) as uow:
             freed = use_case(uow, names)
     else:
-        freed = here.run(AREA, use_case, names)
+        freed = app.run(AREA, use_case, names)
     total = ThreadSizes(
         *(sum(numbers) for numbers in zip(*(each.freed for each in freed), strict=True))
     )

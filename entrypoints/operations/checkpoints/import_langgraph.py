@@ -9,18 +9,18 @@ from herdbook.entrypoints.context import AppContext
 from herdbook.services.checkpoints.import_foreign import import_checkpoints
 
 
-def read(here: AppContext, *, file: str) -> dict[str, Any]:
+def read(app: AppContext, *, file: str) -> dict[str, Any]:
     """Add the missing checkpoints of a database to this worktree's; the database is only read."""
-    database = here.workspace.folder / Path(file).expanduser()
+    database = app.workspace.folder / Path(file).expanduser()
     area = Area.CHECKPOINTS
-    with open_database(database) as source, here.open(area, create=True) as store:
+    with open_database(database) as source, app.open(area, create=True) as store:
         taken = import_checkpoints(
-            source, store, here.workspace.space(area), actor=here.actor, progress=here.progress
+            source, store, app.workspace.space(area), actor=app.actor, progress=app.progress
         )
         return {
             "source": str(database),
             "target": store.url,
-            "space": here.workspace.space(area),
+            "space": app.workspace.space(area),
             "threads": len(taken.threads),
             **taken.counted._asdict(),
             "writes_left_out": source.left_out,

@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def ask(
-    here: AppContext,
+    app: AppContext,
     *,
     question: str,
     to: str,
@@ -31,35 +31,35 @@ def ask(
     def inside(uow: UnitOfWork) -> Conversation:
         return messaging.ask(
             uow,
-            agent_id(here, uow, agent),
+            agent_id(app, uow, agent),
             crud.key_of(uow, AGENTS, to),
             question,
             task_id=crud.key_of(uow, TASKS, task) if task else None,
         )
 
-    conversation = here.run(Area.WORK, inside)
+    conversation = app.run(Area.WORK, inside)
     if wait is not None:
-        answered = _wait_for(here, wait, messaging.find_answer, conversation.id)
+        answered = _wait_for(app, wait, messaging.find_answer, conversation.id)
         return answered or conversation
     return conversation
 
 
-def listen(here: AppContext, *, agent: str | None, wait: timedelta | None) -> Conversation | None:
+def listen(app: AppContext, *, agent: str | None, wait: timedelta | None) -> Conversation | None:
     """The oldest unanswered question to an agent; with `wait`, the next one that comes."""
-    own = here.read(Area.WORK, lambda uow: agent_id(here, uow, agent))
-    return _wait_for(here, wait or timedelta(0), messaging.listen, own)
+    own = app.read(Area.WORK, lambda uow: agent_id(app, uow, agent))
+    return _wait_for(app, wait or timedelta(0), messaging.listen, own)
 
 
 def _wait_for(
-    here: AppContext, wait: timedelta, question: Callable[..., R | None], key: str
+    app: AppContext, wait: timedelta, question: Callable[..., R | None], key: str
 ) -> R | None:
     end = time.monotonic() + wait.total_seconds()
-    with here.open(Area.WORK) as store:
+    with app.open(Area.WORK) as store:
         return watch.wait_until(
             store,
-            here.workspace.space(Area.WORK),
+            app.workspace.space(Area.WORK),
             question,
             key,
-            stop=lambda: here.should_stop() or time.monotonic() >= end,
-            sleep=here.pause,
+            stop=lambda: app.should_stop() or time.monotonic() >= end,
+            sleep=app.pause,
         )

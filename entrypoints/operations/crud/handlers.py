@@ -9,28 +9,28 @@ from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.services import crud
 
 
-def add(here: AppContext, *, entity: str, values: Mapping[str, Any]) -> Any:
+def add(app: AppContext, *, entity: str, values: Mapping[str, Any]) -> Any:
     """Add a row."""
     kind = DICTIONARY.kinds[entity]
-    return here.run(kind.area, crud.add, kind, values)
+    return app.run(kind.area, crud.add, kind, values)
 
 
 def list_(
-    here: AppContext, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
+    app: AppContext, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
 ) -> list[Any]:
     """List rows, a page at a time."""
     kind = DICTIONARY.kinds[entity]
-    return here.read(kind.area, crud.list_rows, kind, values, limit=limit, after=after)
+    return app.read(kind.area, crud.list_rows, kind, values, limit=limit, after=after)
 
 
-def show(here: AppContext, *, id: str, entity: str) -> Any:  # noqa: A002 - the parameter's name
+def show(app: AppContext, *, id: str, entity: str) -> Any:  # noqa: A002 - the parameter's name
     """Show one row."""
     kind = DICTIONARY.kinds[entity]
-    return here.read(kind.area, crud.find_row, kind, id)
+    return app.read(kind.area, crud.find_row, kind, id)
 
 
 def set_(
-    here: AppContext,
+    app: AppContext,
     *,
     id: str,  # noqa: A002 - the parameter's name
     clear: str | None,
@@ -42,13 +42,13 @@ def set_(
     emptied = dict.fromkeys(_fields(kind, clear))
     if not values and not emptied:
         raise InvalidValue("set", "says nothing to change; name a field, as in --name")
-    return here.run(kind.area, crud.change, kind, id, {**values, **emptied})
+    return app.run(kind.area, crud.change, kind, id, {**values, **emptied})
 
 
-def rm(here: AppContext, *, ids: Sequence[str], entity: str) -> list[Any]:
+def rm(app: AppContext, *, ids: Sequence[str], entity: str) -> list[Any]:
     """Remove rows and what goes with them; returns the removed rows."""
     kind = DICTIONARY.kinds[entity]
-    return here.run(kind.area, crud.remove, kind, ids)
+    return app.run(kind.area, crud.remove, kind, ids)
 
 
 def _fields(kind: Any, clear: str | None) -> list[str]:

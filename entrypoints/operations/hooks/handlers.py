@@ -13,35 +13,35 @@ from herdbook.entrypoints.hooks.file_changes import ChangePlan, apply_plan, unif
 
 
 def install(
-    here: AppContext, *, target: str, project: bool, user: bool, preview: bool
+    app: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     """Install the hook in a coding agent or git; on a terminal, after showing the difference."""
-    return _change_hooks(here, target, project=project, user=user, preview=preview, uninstall=False)
+    return _change_hooks(app, target, project=project, user=user, preview=preview, uninstall=False)
 
 
 def uninstall(
-    here: AppContext, *, target: str, project: bool, user: bool, preview: bool
+    app: AppContext, *, target: str, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     """Uninstall the hook."""
-    return _change_hooks(here, target, project=project, user=user, preview=preview, uninstall=True)
+    return _change_hooks(app, target, project=project, user=user, preview=preview, uninstall=True)
 
 
-def spool(here: AppContext, *, event: str | None) -> dict[str, Any]:
+def spool(app: AppContext, *, event: str | None) -> dict[str, Any]:
     """Spool one event; `main` does this itself, before any import, if the event is named."""
     if event is None:
         raise InvalidValue("event", "name the event, and pass its data on standard input")
-    del here
+    del app
     hook.main([event])
     return {}
 
 
 def _change_hooks(
-    here: AppContext, target: str, *, project: bool, user: bool, preview: bool, uninstall: bool
+    app: AppContext, target: str, *, project: bool, user: bool, preview: bool, uninstall: bool
 ) -> dict[str, Any]:
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
     return confirm_and_apply(
-        target, _plan(here, target, user=user, uninstall=uninstall), preview=preview
+        target, _plan(app, target, user=user, uninstall=uninstall), preview=preview
     )
 
 
@@ -64,27 +64,27 @@ def confirm_and_apply(target: str, plan: ChangePlan, *, preview: bool) -> dict[s
     }
 
 
-def _plan(here: AppContext, target: str, *, user: bool, uninstall: bool) -> ChangePlan:
+def _plan(app: AppContext, target: str, *, user: bool, uninstall: bool) -> ChangePlan:
     if target == "git":
         if user:
             raise InvalidValue("user", "git's hooks belong to a repository: leave --user out")
         change = git_hooks.uninstall if uninstall else git_hooks.install
-        return change(Path(here.workspace.folder), here.workspace.variables)
-    root = here.workspace.facts.top_level if here.workspace.facts else None
+        return change(Path(app.workspace.folder), app.workspace.variables)
+    root = app.workspace.facts.top_level if app.workspace.facts else None
     there = hosts.settings_file(
-        target, Path(root or here.workspace.folder), here.workspace.variables, user=user
+        target, Path(root or app.workspace.folder), app.workspace.variables, user=user
     )
     if uninstall:
         return hosts.uninstall(target, there)
     plan = hosts.install(target, there)
-    if there.private and not user and root and _is_seen_by_git(here, root, there.path):
+    if there.private and not user and root and _is_seen_by_git(app, root, there.path):
         plan.notes.append("git does not ignore this file; it names paths of this machine only")
     return plan
 
 
-def _is_seen_by_git(here: AppContext, root: str, path: Path) -> bool:
+def _is_seen_by_git(app: AppContext, root: str, path: Path) -> bool:
     words = ["-C", root, "check-ignore", "--quiet", "--", str(path)]
-    return ask_git(words, without_repository_variables(here.workspace.variables))[0] == 1
+    return ask_git(words, without_repository_variables(app.workspace.variables))[0] == 1
 
 
 def _confirm(shown: list[str]) -> bool:

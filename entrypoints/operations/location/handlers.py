@@ -13,20 +13,20 @@ from herdbook.domain.location.settings import DEFAULT, DEFAULTS, KEYS, effective
 from herdbook.entrypoints.context import AppContext
 
 
-def where(here: AppContext) -> dict[str, Any]:
+def where(app: AppContext) -> dict[str, Any]:
     """The location of each area, and the rule that decided it; creates nothing."""
     return {
-        "repository_id": here.workspace.repository_id,
-        "worktree_id": here.workspace.worktree_id,
-        "branch": here.workspace.facts.branch if here.workspace.facts else None,
-        "doubt": here.workspace.repository_problem,
-        "areas": {str(area): _area(here, area) for area in Area},
+        "repository_id": app.workspace.repository_id,
+        "worktree_id": app.workspace.worktree_id,
+        "branch": app.workspace.facts.branch if app.workspace.facts else None,
+        "doubt": app.workspace.repository_problem,
+        "areas": {str(area): _area(app, area) for area in Area},
     }
 
 
-def _area(here: AppContext, area: Area) -> dict[str, Any]:
-    place = here.workspace.locate(area)
-    sight = here.workspace.probe(place)
+def _area(app: AppContext, area: Area) -> dict[str, Any]:
+    place = app.workspace.locate(area)
+    sight = app.workspace.probe(place)
     notes = list(place.notes)
     if place.backend_by is not None:
         notes.append(f"its engine was chosen by {place.backend_by}")
@@ -39,16 +39,16 @@ def _area(here: AppContext, area: Area) -> dict[str, Any]:
         "exists": sight.exists,
         "bytes": sight.bytes,
         "schema_version": sight.schema_version,
-        "space": here.workspace.space(area),
+        "space": app.workspace.space(area),
         "notes": notes,
     }
 
 
-def config(here: AppContext) -> dict[str, Any]:
+def config(app: AppContext) -> dict[str, Any]:
     """The effective value of every setting, and where it is set."""
     answer = {}
     for key in KEYS:
-        found = effective_setting(here.workspace.layers, key)
+        found = effective_setting(app.workspace.layers, key)
         value = DEFAULTS.get(key) if found is None else found.value
         answer[key] = {
             "value": shown_url(value) if isinstance(value, str) and is_url(value) else value,
@@ -58,25 +58,25 @@ def config(here: AppContext) -> dict[str, Any]:
     return answer
 
 
-def trust(here: AppContext, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:
+def trust(app: AppContext, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:
     """Trust the repository's settings file with its present content, or a store.
 
     `new` accepts that a store is gone on purpose: an empty one may take its place. Raises
     InvalidValue for an agent, because only a person may trust.
     """
     for name in ("HERDBOOK_AGENT", "HERDBOOK_SESSION"):
-        if here.workspace.variables.get(name):
+        if app.workspace.variables.get(name):
             raise InvalidValue("trust", f"is for a person to give, and {name} is set: ask yours")
     if store is not None:
-        return _trust_store(here, here.workspace.locate_named(store), new=new, revoke=revoke)
+        return _trust_store(app, app.workspace.locate_named(store), new=new, revoke=revoke)
     if new:
         raise InvalidValue("new", "name the store that is gone")
-    file, facts = here.workspace.settings_file, here.workspace.facts
+    file, facts = app.workspace.settings_file, app.workspace.facts
     if file is None or facts is None:
         raise NotFound("settings file", "herdbook.toml or [tool.herdbook] of a repository")
     settings = {
         key: shown_url(each.value) if is_url(str(each.value)) else each.value
-        for layer in here.workspace.layers
+        for layer in app.workspace.layers
         for key, each in layer.items()
         if each.of_repository
     }
@@ -85,12 +85,12 @@ def trust(here: AppContext, *, store: str | None, new: bool, revoke: bool) -> di
 
 
 def _trust_store(
-    here: AppContext, place: StoreLocation, *, new: bool, revoke: bool
+    app: AppContext, place: StoreLocation, *, new: bool, revoke: bool
 ) -> dict[str, Any]:
     if new:
-        if here.workspace.probe(place).exists:
+        if app.workspace.probe(place).exists:
             raise InvalidValue("new", f"there is a store at {shown_url(place.url)}")
-        here.workspace.forget_use(place)
+        app.workspace.forget_use(place)
     elif not is_in_files(place.url):
         raise InvalidValue("store", "only stores in files are trusted; a server says who may enter")
     else:

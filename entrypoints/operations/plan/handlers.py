@@ -29,7 +29,7 @@ class ClaimAnswer(TypedDict):
 
 
 def claim(
-    here: AppContext,
+    app: AppContext,
     *,
     agent: str | None,
     initiative: str | None,
@@ -39,16 +39,16 @@ def claim(
     """Claim the most urgent ready task for an agent; NotFound, which says why, if none is ready."""
     from herdbook.services.agents.halts import note_if_unknown  # noqa: PLC0415 - others need none
 
-    halts = here.halts()
+    halts = app.halts()
     # Asked before the transaction: nobody waits for it while another store is read.
-    note_if_unknown(halts, agent_name(here, agent))
+    note_if_unknown(halts, agent_name(app, agent))
 
     def take(uow: UnitOfWork) -> Claim | str:
         initiative_id = crud.key_of(uow, INITIATIVES, initiative) if initiative else None
         phase_id = crud.key_of(uow, PHASES, phase) if phase else None
         claimed = claims.claim(
             uow,
-            agent_id(here, uow, agent),
+            agent_id(app, uow, agent),
             halts=halts,
             initiative_id=initiative_id,
             phase_id=phase_id,
@@ -61,7 +61,7 @@ def claim(
         # Returned, not raised: this transaction may have blocked tasks taken over too often.
         return describe_wait(uow, initiative_id=initiative_id, phase_id=phase_id)
 
-    claimed = here.run(Area.WORK, take)
+    claimed = app.run(Area.WORK, take)
     if isinstance(claimed, str):
         raise NotFound("task", "", claimed)
     return {
@@ -72,37 +72,37 @@ def claim(
     }
 
 
-def agent_name(here: AppContext, agent: str | None) -> str:
+def agent_name(app: AppContext, agent: str | None) -> str:
     """The name of an agent, which is its key in the record."""
-    known = here.identity.agent_name
-    if known is not None and here.identity.is_verified and agent in (None, known):
+    known = app.identity.agent_name
+    if known is not None and app.identity.is_verified and agent in (None, known):
         return known
-    name: str = here.read(Area.WORK, lambda uow: uow.agents.get(agent_id(here, uow, agent)).name)
+    name: str = app.read(Area.WORK, lambda uow: uow.agents.get(agent_id(app, uow, agent)).name)
     return name
 
 
-def heartbeat(here: AppContext, *, task: str | None, fence: int | None, ttl: timedelta) -> Opening:
+def heartbeat(app: AppContext, *, task: str | None, fence: int | None, ttl: timedelta) -> Opening:
     """Renew the lease of a claimed task."""
-    return _write_claimed(here, task, fence, claims.heartbeat, ttl=ttl)
+    return _write_claimed(app, task, fence, claims.heartbeat, ttl=ttl)
 
 
-def complete(here: AppContext, *, task: str | None, fence: int | None, summary: str | None) -> Task:
+def complete(app: AppContext, *, task: str | None, fence: int | None, summary: str | None) -> Task:
     """Complete a claimed task, or approve one under review."""
-    return _write_claimed(here, task, fence, claims.complete, summary=summary)
+    return _write_claimed(app, task, fence, claims.complete, summary=summary)
 
 
-def fail(here: AppContext, *, task: str | None, fence: int | None) -> Task:
+def fail(app: AppContext, *, task: str | None, fence: int | None) -> Task:
     """Return a claimed task as failed, which counts as an attempt."""
-    return _write_claimed(here, task, fence, claims.fail)
+    return _write_claimed(app, task, fence, claims.fail)
 
 
-def release(here: AppContext, *, task: str | None, fence: int | None) -> Task:
+def release(app: AppContext, *, task: str | None, fence: int | None) -> Task:
     """Return a claimed task without an attempt."""
-    return _write_claimed(here, task, fence, claims.release)
+    return _write_claimed(app, task, fence, claims.release)
 
 
 def _write_claimed(
-    here: AppContext, task: str | None, fence: int | None, use_case: Callable[..., R], **more: Any
+    app: AppContext, task: str | None, fence: int | None, use_case: Callable[..., R], **more: Any
 ) -> R:
     """Call a use case on a task, by default on the only one that the acting agent holds.
 
@@ -111,13 +111,13 @@ def _write_claimed(
 
     def inside(uow: UnitOfWork) -> R:
         if task is None:
-            row = claims.own_task(uow, agent_id(here, uow, None))
+            row = claims.own_task(uow, agent_id(app, uow, None))
         else:
             row = crud.find_row(uow, TASKS, task)
         if fence is not None:
             return use_case(uow, row.id, fence, **more)
-        agent = here.identity.agent(uow)
+        agent = app.identity.agent(uow)
         own = claims.own_fence(uow, row.id, None if agent is None else agent.id)
         return use_case(uow, row.id, own, **more)
 
-    return here.run(Area.WORK, inside)
+    return app.run(Area.WORK, inside)

@@ -20,20 +20,20 @@ WRITERS = {"markdown": write_markdown, "lines": write_json_lines}
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".jsonl": "lines", ".ndjson": "lines"}
 
 
-def read(here: AppContext, *, file: str, format: str | None) -> ImportReport:  # noqa: A002 - the option's name
+def read(app: AppContext, *, file: str, format: str | None) -> ImportReport:  # noqa: A002 - the option's name
     """Create or update the plan from a file, completely or not at all."""
-    text = read_input_bytes() if file == STANDARD_INPUT else _content(here.workspace.folder / file)
+    text = read_input_bytes() if file == STANDARD_INPUT else _content(app.workspace.folder / file)
     plan = READERS[format or _format(file, text)](text)
-    return here.run(Area.WORK, import_plan, plan)
+    return app.run(Area.WORK, import_plan, plan)
 
 
-def write(here: AppContext, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name
+def write(app: AppContext, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name
     """The whole plan, or one initiative of it, as text that can be edited and imported again."""
 
     def export(uow: UnitOfWork) -> Any:
         return export_plan(uow, crud.key_of(uow, INITIATIVES, initiative) if initiative else None)
 
-    return {"format": format, "text": WRITERS[format](here.read(Area.WORK, export))}
+    return {"format": format, "text": WRITERS[format](app.read(Area.WORK, export))}
 
 
 def _content(path: Path) -> bytes:

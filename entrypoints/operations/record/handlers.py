@@ -26,7 +26,7 @@ LAST_LINES = 5
 
 
 def grade(
-    here: AppContext,
+    app: AppContext,
     *,
     agent: str,
     commit: str,
@@ -37,7 +37,7 @@ def grade(
     user_note: str | None,
 ) -> grading.GradeResult:
     """Grade an agent's commit; on a terminal, missing grades and notes are asked for."""
-    revision = _revision(here, commit)
+    revision = _revision(app, commit)
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     if asks and (self is None or user is None):
         self = _prompt("the agent's own grade", self, grade=True)
@@ -45,12 +45,12 @@ def grade(
         if self is not None and user is not None:
             self_note = _prompt("the agent's note", self_note)
             user_note = _prompt("your note", user_note)
-    spool_flush.flush_if_due(here)
-    return here.run(
+    spool_flush.flush_if_due(app)
+    return app.run(
         Area.RECORD,
         grading.grade,
         agent,
-        _project(here),
+        _project(app),
         revision.commit_hash,
         agent_grade=None if self is None else Grade.parse(self),
         user_grade=None if user is None else Grade.parse(user),
@@ -60,32 +60,32 @@ def grade(
     )
 
 
-def bug(here: AppContext, *, agent: str, note: str | None) -> Standing:
+def bug(app: AppContext, *, agent: str, note: str | None) -> Standing:
     """Record a bug against an agent at once, and mark it as halted if that halts it."""
-    spool_flush.flush_if_due(here)
-    standing = here.run(
-        Area.RECORD, grading.report_bug, agent, note, project=here.workspace.repository_id
+    spool_flush.flush_if_due(app)
+    standing = app.run(
+        Area.RECORD, grading.report_bug, agent, note, project=app.workspace.repository_id
     )
-    spool_flush.mark_halted(here, _sessions_waiting(here))
+    spool_flush.mark_halted(app, _sessions_waiting(app))
     return standing
 
 
-def reinstate(here: AppContext, *, agent: str, skill_points: int) -> Standing:
+def reinstate(app: AppContext, *, agent: str, skill_points: int) -> Standing:
     """Reinstate a halted agent."""
-    spool_flush.flush_if_due(here)
-    standing = here.run(Area.RECORD, grading.reinstate, agent, skill_points)
-    spool_flush.mark_halted(here, _sessions_waiting(here))
+    spool_flush.flush_if_due(app)
+    standing = app.run(Area.RECORD, grading.reinstate, agent, skill_points)
+    spool_flush.mark_halted(app, _sessions_waiting(app))
     return standing
 
 
-def standing(here: AppContext, *, agent: str | None) -> list[Standing]:
+def standing(app: AppContext, *, agent: str | None) -> list[Standing]:
     """The standings of agents, including spooled events."""
-    events = spool_flush.buffered(here)
-    return here.read(Area.RECORD, record_ingest.standings_with, events, agent)
+    events = spool_flush.read_waiting(app)
+    return app.read(Area.RECORD, record_ingest.standings_with, events, agent)
 
 
 def add_activity(
-    here: AppContext,
+    app: AppContext,
     *,
     task: str,
     agent: str | None,
@@ -94,67 +94,67 @@ def add_activity(
     decisions: str | None,
 ) -> Activity:
     """Record an activity of an agent, by default of the acting agent."""
-    spool_flush.flush_if_due(here)
-    return here.run(
+    spool_flush.flush_if_due(app)
+    return app.run(
         Area.RECORD,
         grading.add_activity,
-        agent or _acting_agent_name(here),
+        agent or _acting_agent_name(app),
         task,
         actions=actions or "",
         outcome=outcome or "",
         decisions=decisions or "",
-        project=here.workspace.repository_id,
+        project=app.workspace.repository_id,
     )
 
 
 def list_activities(
-    here: AppContext, *, agent: str | None, limit: int, after: str | None
+    app: AppContext, *, agent: str | None, limit: int, after: str | None
 ) -> list[Activity]:
     """Activities of agents, newest first."""
-    return here.read(Area.RECORD, grading.activities, agent, limit, after=after)
+    return app.read(Area.RECORD, grading.activities, agent, limit, after=after)
 
 
 def list_retrospectives(
-    here: AppContext, *, agent: str | None, limit: int, after: str | None
+    app: AppContext, *, agent: str | None, limit: int, after: str | None
 ) -> list[Retrospective]:
     """Retrospectives of commits, newest first."""
-    return here.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
+    return app.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
 
 
-def flush(here: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
+def flush(app: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
     """Write the spooled events into the record, and the exports if the settings ask for them.
 
     With `gently`, a store that cannot be written is a warning: the events stay in the spool.
     """
-    _ignore_broken_repository(here)
-    if if_due and not spool_flush.is_due(here):
+    _ignore_broken_repository(app)
+    if if_due and not spool_flush.is_due(app):
         return {**spool_flush.as_answer(spool_flush.EMPTY), "exported": []}
     try:
-        report, places = spool_flush.flush(here)
-        written = [str(path) for path in _export(here, here)]
-        for folder in places - {here.workspace.paths.worktree}:
-            written += [str(path) for path in _export_folder(here, folder)]
+        report, places = spool_flush.flush(app)
+        written = [str(path) for path in _export(app, app)]
+        for folder in places - {app.workspace.paths.worktree}:
+            written += [str(path) for path in _export_folder(app, folder)]
     except HerdbookError as error:
         if not gently:
             raise
-        here.warn(f"{error}. What the hooks left is safe and waits in the spool")
+        app.warn(f"{error}. What the hooks left is safe and waits in the spool")
         return {**spool_flush.as_answer(spool_flush.EMPTY), "exported": [], "failed": str(error)}
     return {**spool_flush.as_answer(report), "exported": sorted(set(written))}
 
 
-def doctor(here: AppContext) -> dict[str, Any]:
+def doctor(app: AppContext) -> dict[str, Any]:
     """The state of the installation: spool, rejected events, record, halted agents, clocks."""
-    _ignore_broken_repository(here)
+    _ignore_broken_repository(app)
     waiting = spool.backlog()
-    place = here.workspace.locate(Area.RECORD)
+    place = app.workspace.locate(Area.RECORD)
     reason = None
     halted: list[str] = []
     try:
-        halted = here.read(Area.RECORD, _halted_agents)
+        halted = app.read(Area.RECORD, _halted_agents)
     except HerdbookError as error:
         reason = str(error)
     failure = flush_notes.last_failure()
-    ahead = _clocks_ahead(here)
+    ahead = _clocks_ahead(app)
     unplaced = flush_notes.list_unlocated()
     return {
         "ok": reason is None and failure is None and not ahead and not unplaced,
@@ -171,33 +171,33 @@ def doctor(here: AppContext) -> dict[str, Any]:
             {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
         ],
         "halted": halted,
-        "enforce_halt": here.workspace.setting("enforce_halt"),
+        "enforce_halt": app.workspace.setting("enforce_halt"),
         "merged": [{**each._asdict(), "told": str(each)} for each in tracker_automerge.outcomes()],
         "log": _log(),
         "clocks_ahead": ahead,
     }
 
 
-def _clocks_ahead(here: AppContext) -> list[dict[str, Any]]:
+def _clocks_ahead(app: AppContext) -> list[dict[str, Any]]:
     """The spaces whose journal has a time that this machine's clock has not reached."""
     found = []
     for area in (Area.WORK, Area.RECORD):
         try:
-            head, now = here.read(area, lambda uow: (uow.session.head, uow.now))
+            head, now = app.read(area, lambda uow: (uow.session.head, uow.now))
         except HerdbookError:
             continue  # reported elsewhere
         if head is not None and is_ahead(head.clock, now):
             seconds = (head.clock.wall - now).total_seconds()
-            found.append({"space": here.workspace.space(area), "seconds": seconds})
+            found.append({"space": app.workspace.space(area), "seconds": seconds})
     return found
 
 
-def _ignore_broken_repository(here: AppContext) -> None:
+def _ignore_broken_repository(app: AppContext) -> None:
     """Disregard a repository that git cannot read: the spool does not depend on it."""
     try:
-        _ = here.workspace.facts
+        _ = app.workspace.facts
     except HerdbookError as error:
-        here.workspace.disregard_repository(str(error))
+        app.workspace.disregard_repository(str(error))
 
 
 def _halted_agents(uow: UnitOfWork) -> list[str]:
@@ -212,7 +212,7 @@ def _log() -> list[str]:
     return text.splitlines()[-LAST_LINES:]
 
 
-def _export(here: AppContext, there: AppContext) -> list[Path]:
+def _export(app: AppContext, there: AppContext) -> list[Path]:
     """Export the record of a worktree's project into it, if its settings ask for that.
 
     Returns the files that changed.
@@ -220,34 +220,32 @@ def _export(here: AppContext, there: AppContext) -> list[Path]:
     project, root = there.workspace.repository_id, there.workspace.paths.worktree
     if project is None or root is None or not there.workspace.setting("exports"):
         return []
-    return export_files.write(
-        Path(root), here.read(Area.RECORD, export_files.read_project, project)
-    )
+    return export_files.write(Path(root), app.read(Area.RECORD, export_files.read_project, project))
 
 
-def _export_folder(here: AppContext, folder: str) -> list[Path]:
+def _export_folder(app: AppContext, folder: str) -> list[Path]:
     """Write the exports of another folder's worktree; an error there is a warning."""
     try:
         return _export(
-            here,
-            AppContext.at(Path(folder), without_repository_variables(here.workspace.variables)),
+            app,
+            AppContext.at(Path(folder), without_repository_variables(app.workspace.variables)),
         )
     except FAILURES as error:
-        here.warn(f"{text_of(folder)} gets no exports: {error}")
+        app.warn(f"{text_of(folder)} gets no exports: {error}")
         return []
 
 
-def _sessions_waiting(here: AppContext) -> list[tuple[str, str]]:
+def _sessions_waiting(app: AppContext) -> list[tuple[str, str]]:
     def question(uow: UnitOfWork) -> dict[str, str]:
-        return record_ingest.sessions(uow, spool_flush.buffered(here))
+        return record_ingest.sessions(uow, spool_flush.read_waiting(app))
 
-    return list(here.read(Area.RECORD, question).items())
+    return list(app.read(Area.RECORD, question).items())
 
 
-def _acting_agent_name(here: AppContext) -> str:
-    agent = here.read(Area.WORK, here.identity.agent)
+def _acting_agent_name(app: AppContext) -> str:
+    agent = app.read(Area.WORK, app.identity.agent)
     if agent is None:
-        named = here.identity.agent_name
+        named = app.identity.agent_name
         if not named:
             reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
             raise InvalidValue("agent", reason)
@@ -255,20 +253,20 @@ def _acting_agent_name(here: AppContext) -> str:
     return agent.name
 
 
-def _project(here: AppContext) -> str:
-    if here.workspace.repository_id is None:
+def _project(app: AppContext) -> str:
+    if app.workspace.repository_id is None:
         raise InvalidValue("commit", "is to be graded inside its repository, and this is none")
-    return here.workspace.repository_id
+    return app.workspace.repository_id
 
 
-def _revision(here: AppContext, commit: str) -> history.Revision:
-    _project(here)
+def _revision(app: AppContext, commit: str) -> history.Revision:
+    _project(app)
     folder = (
-        str(here.workspace.folder)
-        if here.workspace.facts is None
-        else folder_for_git(here.workspace.facts)
+        str(app.workspace.folder)
+        if app.workspace.facts is None
+        else folder_for_git(app.workspace.facts)
     )
-    found = history.find_revision(folder, commit, here.workspace.variables)
+    found = history.find_revision(folder, commit, app.workspace.variables)
     if found is None:
         raise InvalidValue("commit", f"{commit!r} is not a commit of this repository")
     return found

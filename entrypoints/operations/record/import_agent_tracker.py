@@ -16,15 +16,15 @@ from herdbook.services.agent_tracker.fields import project_of
 from herdbook.services.agent_tracker.import_records import import_tracker
 
 
-def read(here: AppContext, *, file: str, words: str | None = None) -> dict[str, Any]:
+def read(app: AppContext, *, file: str, words: str | None = None) -> dict[str, Any]:
     """Add the missing entries of a database to the record; the database is only read."""
-    database = here.workspace.folder / Path(file).expanduser()
-    named = None if words is None else here.workspace.folder / Path(words).expanduser()
-    tracker, projects = read_database(here, database, named)
-    report = here.run(Area.RECORD, import_tracker, tracker, projects)
+    database = app.workspace.folder / Path(file).expanduser()
+    named = None if words is None else app.workspace.folder / Path(words).expanduser()
+    tracker, projects = read_database(app, database, named)
+    report = app.run(Area.RECORD, import_tracker, tracker, projects)
     return {
         "source": str(database),
-        "target": shown_url(here.workspace.locate(Area.RECORD).url),
+        "target": shown_url(app.workspace.locate(Area.RECORD).url),
         "added": report.added,
         "kept": report.kept,
         "failed": [asdict(each) for each in report.failed],
@@ -33,20 +33,20 @@ def read(here: AppContext, *, file: str, words: str | None = None) -> dict[str, 
 
 
 def read_database(
-    here: AppContext, database: Path, words: Path | None = None
+    app: AppContext, database: Path, words: Path | None = None
 ) -> tuple[TrackerContents, dict[str, str]]:
     """The contents of a database, and the repositories of its projects."""
     if words is None:
-        dictionary = locate.find_word_list(database, Path.home(), here.workspace.variables)
+        dictionary = locate.find_word_list(database, Path.home(), app.workspace.variables)
     else:
         dictionary = locate.read_word_list(words)
     tracker = reader.read(database, dictionary)
-    return tracker, _projects(here, tracker)
+    return tracker, _projects(app, tracker)
 
 
-def _projects(here: AppContext, tracker: TrackerContents) -> dict[str, str]:
+def _projects(app: AppContext, tracker: TrackerContents) -> dict[str, str]:
     """The repository of each project path that still exists."""
-    variables = without_repository_variables(here.workspace.variables)
+    variables = without_repository_variables(app.workspace.variables)
     found = {}
     for path in {_path(record) for record in tracker.records}:
         try:
@@ -54,7 +54,7 @@ def _projects(here: AppContext, tracker: TrackerContents) -> dict[str, str]:
                 repository = AppContext.at(Path(path), variables).workspace.repository_id
                 found[path] = repository or path
         except (HerdbookError, OSError, ValueError) as error:
-            here.warn(f"{path} goes by its path: {error}")
+            app.warn(f"{path} goes by its path: {error}")
     return found
 
 

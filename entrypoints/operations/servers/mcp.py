@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def mcp(
-    here: AppContext,
+    app: AppContext,
     *,
     action: str | None,
     target: str | None,
@@ -25,7 +25,7 @@ def mcp(
     if action is not None:
         if target is None:
             raise InvalidValue("target", "say for which coding agent: claude-code, codex, cursor")
-        return _change_client(here, action, target, project=project, user=user, preview=preview)
+        return _change_client(app, action, target, project=project, user=user, preview=preview)
     if project or user or preview:
         raise InvalidValue("action", "--project, --user and --preview go with install or uninstall")
     if sys.stdin.isatty():
@@ -34,11 +34,11 @@ def mcp(
             "`herdbook mcp install claude-code` tells one of it"
         )
         raise InvalidValue("mcp", reason)
-    _serve(here)
+    _serve(app)
     return {}
 
 
-def _serve(here: AppContext) -> None:
+def _serve(app: AppContext) -> None:
     """Serve until the client closes the pipe; only protocol messages go to standard output."""
     import gc  # noqa: PLC0415
 
@@ -49,8 +49,8 @@ def _serve(here: AppContext) -> None:
         from herdbook.entrypoints.cli.help_text import version  # noqa: PLC0415
         from herdbook.entrypoints.mcp.client_session import ClientSession  # noqa: PLC0415
 
-        caller = ClientSession(here, here.warn)
-        _handle_signals(here, caller)
+        caller = ClientSession(app, app.warn)
+        _handle_signals(app, caller)
         served = _server(caller, version().removeprefix("herdbook "))
         sys.stdout.flush()
         # The SDK takes over the pipe as soon as it runs, and redirects what others print.
@@ -59,11 +59,11 @@ def _serve(here: AppContext) -> None:
     finally:
         _redirect_output()
         os.close(wire)
-    _record_end(here, caller)
+    _record_end(app, caller)
     caller.close()
 
 
-def _handle_signals(here: AppContext, caller: "ClientSession") -> None:
+def _handle_signals(app: AppContext, caller: "ClientSession") -> None:
     """Record the end of the agents also if a signal ends the server.
 
     A thread that waits for the next line of a pipe cannot be woken, so the process exits at once.
@@ -72,7 +72,7 @@ def _handle_signals(here: AppContext, caller: "ClientSession") -> None:
     import threading  # noqa: PLC0415
 
     def record_and_exit(number: int) -> None:
-        _record_end(here, caller)
+        _record_end(app, caller)
         os._exit(128 + number)
 
     def on_signal(number: int, _: object) -> None:
@@ -99,26 +99,26 @@ def _server(caller: "ClientSession", version: str) -> Any:
     return create_server(caller, version)
 
 
-def _record_end(here: AppContext, caller: "ClientSession") -> None:
+def _record_end(app: AppContext, caller: "ClientSession") -> None:
     from herdbook.entrypoints.mcp.invoke import stop_agents  # noqa: PLC0415
 
     try:
         stop_agents(caller)
     except HerdbookError as error:
-        here.warn(f"it could not be written down that {', '.join(caller.names)} ended: {error}")
+        app.warn(f"it could not be written down that {', '.join(caller.names)} ended: {error}")
 
 
 def _change_client(
-    here: AppContext, action: str, target: str, *, project: bool, user: bool, preview: bool
+    app: AppContext, action: str, target: str, *, project: bool, user: bool, preview: bool
 ) -> dict[str, Any]:
     from herdbook.entrypoints.mcp import clients  # noqa: PLC0415
     from herdbook.entrypoints.operations.hooks.handlers import confirm_and_apply  # noqa: PLC0415
 
     if project and user:
         raise InvalidValue("user", "either --project or --user, not both")
-    root = here.workspace.facts.top_level if here.workspace.facts else None
+    root = app.workspace.facts.top_level if app.workspace.facts else None
     there = clients.settings_file(
-        target, Path(root or here.workspace.folder), here.workspace.variables, user=user
+        target, Path(root or app.workspace.folder), app.workspace.variables, user=user
     )
     plan = (clients.install if action == "install" else clients.uninstall)(target, there)
     return confirm_and_apply(target, plan, preview=preview)

@@ -16,7 +16,7 @@ from herdbook.entrypoints.rpc.writer import MessageWriter
 from herdbook.entrypoints.server_context import ServerContext
 
 
-def serve(here: AppContext) -> NoReturn:
+def serve(app: AppContext) -> NoReturn:
     """Serve the program at the other end of standard input and output until it ends the session.
 
     Then everything is answered, written and closed, and the process exits at once: a regular
@@ -26,11 +26,11 @@ def serve(here: AppContext) -> NoReturn:
     gc.enable()  # unlike other commands, this one keeps running
     gc.freeze()
     server = server_at(
-        here.workspace.folder,
-        here.workspace.variables,
+        app.workspace.folder,
+        app.workspace.variables,
         incoming,
         outgoing,
-        here.workspace.arguments,
+        app.workspace.arguments,
     )
     code = server.run()
     sys.stderr.flush()

@@ -10,10 +10,10 @@ from herdbook.entrypoints.cli.tabular import number_duplicates, to_json_value
 from herdbook.entrypoints.context import AppContext
 
 
-def sql(here: AppContext, *, query: str, area: str, format: str, limit: int) -> dict[str, Any]:  # noqa: A002 - the option's name
+def sql(app: AppContext, *, query: str, area: str, format: str, limit: int) -> dict[str, Any]:  # noqa: A002 - the option's name
     """Run one read-only query over the store of an area."""
     text = sys.stdin.read() if query == "-" else query
-    answer = ask(_url(here, area), text, limit=limit, patience=here.workspace.setting("patience"))
+    answer = ask(_url(app, area), text, limit=limit, patience=app.workspace.setting("patience"))
     return {
         "columns": number_duplicates(answer.columns),
         "rows": [[to_json_value(each) for each in row] for row in answer.rows],
@@ -22,15 +22,15 @@ def sql(here: AppContext, *, query: str, area: str, format: str, limit: int) -> 
     }
 
 
-def shell(here: AppContext, *, area: str, write: bool) -> dict[str, Any]:
+def shell(app: AppContext, *, area: str, write: bool) -> dict[str, Any]:
     """Run the SQL shell of an area's store on the terminal until it exits."""
-    code = prompt.shell(_url(here, area), write=write, patience=here.workspace.setting("patience"))
+    code = prompt.shell(_url(app, area), write=write, patience=app.workspace.setting("patience"))
     return {"exit_code": code, "ok": code == 0}
 
 
-def _url(here: AppContext, area: str) -> str:
-    place = here.workspace.locate(Area(area))
+def _url(app: AppContext, area: str) -> str:
+    place = app.workspace.locate(Area(area))
     for note in place.notes:
-        here.warn(note)
-    here.workspace.store_exists(place)  # raises if it must not be opened: engines open any file
+        app.warn(note)
+    app.workspace.store_exists(place)  # raises if it must not be opened: engines open any file
     return place.url

@@ -65,25 +65,25 @@ class StatusAnswer(TypedDict):
     notes: list[str]
 
 
-def status(here: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
+def status(app: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
     """Which agent works on what in every worktree, since when, and what it waits for."""
-    place, space = here.workspace.locate(Area.WORK), here.workspace.space(Area.WORK)
+    place, space = app.workspace.locate(Area.WORK), app.workspace.space(Area.WORK)
     for note in place.notes:
-        here.warn(note)
+        app.warn(note)
     spaces = []
-    if not here.workspace.store_exists(place):
+    if not app.workspace.store_exists(place):
         if worktree is not None:
-            _matching_ids(here, worktree, ())
+            _matching_ids(app, worktree, ())
         spaces.append(_empty_space(place, space))
     else:
-        with here.stores.open_at(place) as store:
-            spaces.append(_space(here, store, space, worktree))
+        with app.stores.open_at(place) as store:
+            spaces.append(_space(app, store, space, worktree))
             if all:
                 others = [each for each in store.spaces() if each.startswith("work/")]
-                spaces += [_space(here, store, each, None) for each in others if each != space]
+                spaces += [_space(app, store, each, None) for each in others if each != space]
     if all:
-        spaces += _other_spaces(here, {(each["url"], each["space"]) for each in spaces})
-    return {"spaces": spaces, "notes": list(here.workspace.overrides)}
+        spaces += _other_spaces(app, {(each["url"], each["space"]) for each in spaces})
+    return {"spaces": spaces, "notes": list(app.workspace.overrides)}
 
 
 def _empty_space(place: StoreLocation, space: str) -> SpaceAnswer:
@@ -98,20 +98,20 @@ def _empty_space(place: StoreLocation, space: str) -> SpaceAnswer:
     }
 
 
-def _other_spaces(here: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
+def _other_spaces(app: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
     """The other spaces this user has written to; one that cannot be read is a warning."""
     found = []
     for url, space in known_stores.list_uses():
         if (url, space) in seen or not space.startswith(f"{Area.WORK}/"):
             continue
         try:
-            place = here.workspace.locate_named(url)
+            place = app.workspace.locate_named(url)
             if not _is_own(place):
                 continue
-            with here.stores.open_at(place) as store:
-                found.append(_space(here, store, space, None))
+            with app.stores.open_at(place) as store:
+                found.append(_space(app, store, space, None))
         except HerdbookError as error:
-            here.warn(str(error))
+            app.warn(str(error))
     return found
 
 
@@ -122,12 +122,12 @@ def _is_own(place: StoreLocation) -> bool:
     return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
 
 
-def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> SpaceAnswer:
+def _space(app: AppContext, store: Store, space: str, worktree: str | None) -> SpaceAnswer:
     found: Status = read(store, space, status_of)
     worktrees = {each.id: each for each in found.worktrees}
     rows: tuple[StatusRow, ...] = found.rows
     if worktree is not None:
-        wanted = _matching_ids(here, worktree, found.worktrees)
+        wanted = _matching_ids(app, worktree, found.worktrees)
         rows = tuple(row for row in rows if row.worktree_id in wanted)
     return {
         "space": space,
@@ -149,28 +149,28 @@ def _space(here: AppContext, store: Store, space: str, worktree: str | None) -> 
     }
 
 
-def _matching_ids(here: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
+def _matching_ids(app: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
     """The ids of the worktrees with this id, path or branch; NotFound if there is none."""
-    path = _real_path(here, asked)
+    path = _real_path(app, asked)
     found = {
         each.id
         for each in worktrees
         if asked in (each.id, each.branch) or each.path in (asked, path)
     }
-    own = here.workspace.worktree_id
-    if own is not None and here.workspace.facts is not None:
-        top = text_of(here.workspace.facts.top_level or "")
-        if asked in (own, here.workspace.facts.branch, top) or path == top:
+    own = app.workspace.worktree_id
+    if own is not None and app.workspace.facts is not None:
+        top = text_of(app.workspace.facts.top_level or "")
+        if asked in (own, app.workspace.facts.branch, top) or path == top:
             found.add(own)
     if not found:
         raise NotFound("worktree", asked)
     return found
 
 
-def _real_path(here: AppContext, asked: str) -> str | None:
+def _real_path(app: AppContext, asked: str) -> str | None:
     """The absolute path of a text; None if it cannot be a path."""
     try:
-        return text_of(os.path.realpath(here.workspace.folder / asked))
+        return text_of(os.path.realpath(app.workspace.folder / asked))
     except ValueError:  # a NUL, or half a character
         return None
 

@@ -12,31 +12,31 @@ from herdbook.entrypoints.context import AppContext
 from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
 
-def copy(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
+def copy(app: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy a store with its journal; raises CopyDiffers if both are not equal in the end."""
-    to = _writable_location(here, target)
+    to = _writable_location(app, target)
     with (
-        here.stores.open_at(here.workspace.locate_named(source)) as one,
-        here.stores.open_at(to, create=True) as other,
+        app.stores.open_at(app.workspace.locate_named(source)) as one,
+        app.stores.open_at(to, create=True) as other,
     ):
-        report = copy_spaces.copy(one, other, progress=here.progress)
+        report = copy_spaces.copy(one, other, progress=app.progress)
         spaces = [asdict(each) for each in report.spaces]
         return {"source": one.url, "target": other.url, "spaces": spaces}
 
 
-def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
+def merge(app: AppContext, *, source: str, target: str) -> dict[str, Any]:
     """Copy missing rows from one store into another; rows that are there are not changed."""
-    to = _writable_location(here, target)
+    to = _writable_location(app, target)
     with (
-        here.stores.open_at(here.workspace.locate_named(source)) as one,
-        here.stores.open_at(to, create=True) as other,
+        app.stores.open_at(app.workspace.locate_named(source)) as one,
+        app.stores.open_at(to, create=True) as other,
     ):
         report = merge_spaces.merge(
             one,
             other,
-            actor=here.actor,
-            experience=here.workspace.experience,
-            progress=here.progress,
+            actor=app.actor,
+            experience=app.workspace.experience,
+            progress=app.progress,
         )
         return {
             "source": one.url,
@@ -48,29 +48,27 @@ def merge(here: AppContext, *, source: str, target: str) -> dict[str, Any]:
         }
 
 
-def check(here: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]:
+def check(app: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]:
     """Verify the integrity of the stores; `repair` first rebuilds derived rows and lookups."""
     areas = [Area(area)] if area is not None else list(Area)
     stores = []
     for url, place in {
-        here.workspace.locate(each).url: here.workspace.locate(each) for each in areas
+        app.workspace.locate(each).url: app.workspace.locate(each) for each in areas
     }.items():
-        if not here.workspace.store_exists(place):
+        if not app.workspace.store_exists(place):
             stores.append({"url": shown_url(url), "exists": False, "repaired": None, "flaws": []})
         else:
-            stores.append(_check_store(here, place, repair=repair))
+            stores.append(_check_store(app, place, repair=repair))
     return {"stores": stores, "ok": not any(each["flaws"] for each in stores)}
 
 
-def _check_store(here: AppContext, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
-    with here.stores.open_at(place, verify=True) as store:
+def _check_store(app: AppContext, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
+    with app.stores.open_at(place, verify=True) as store:
         repaired = None
         if repair:
-            rebuilt = store_check.repair(store, experience=here.workspace.experience)
+            rebuilt = store_check.repair(store, experience=app.workspace.experience)
             repaired = {"derived": rebuilt.derived, "lookups": rebuilt.lookups}
-        flaws = store_check.check(
-            store, experience=here.workspace.experience, progress=here.progress
-        )
+        flaws = store_check.check(store, experience=app.workspace.experience, progress=app.progress)
         return {
             "url": store.url,
             "exists": True,
@@ -79,8 +77,8 @@ def _check_store(here: AppContext, place: StoreLocation, *, repair: bool) -> dic
         }
 
 
-def _writable_location(here: AppContext, value: str) -> StoreLocation:
-    place = here.workspace.locate_named(value)
+def _writable_location(app: AppContext, value: str) -> StoreLocation:
+    place = app.workspace.locate_named(value)
     if place.scheme == "memory":
         raise InvalidValue("target", "a store in memory would be gone with this command")
     return place

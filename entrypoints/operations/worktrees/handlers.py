@@ -29,30 +29,30 @@ ARCHIVE = "archive"
 
 
 def add(
-    here: AppContext, *, name: str, branch: str | None, base: str | None, path: str | None
+    app: AppContext, *, name: str, branch: str | None, base: str | None, path: str | None
 ) -> dict[str, Any]:
     """Create a git worktree, link the repository's stores into it and record it."""
-    facts = _facts(here)
+    facts = _facts(app)
     if not _NAME.fullmatch(name):
         raise InvalidValue("name", "must be one word that can be a folder's name")
-    folder = here.workspace.folder / path if path else _parent_folder(here) / name
-    with here.open(Area.WORK, create=True) as store:
-        space = here.workspace.space(Area.WORK)
+    folder = app.workspace.folder / path if path else _parent_folder(app) / name
+    with app.open(Area.WORK, create=True) as store:
+        space = app.workspace.space(Area.WORK)
         known = read(store, space, worktree_changes.known_ids)
         made = worktree_changes.add(
             git, git_worktrees, facts, folder, branch=branch or name, base=base, known=known
         )
-        workspace = here.workspace
+        workspace = app.workspace
         there = AppContext.at(
             Path(made.top_level or folder), workspace.variables, workspace.arguments
         )
         links = _link_stores(there)
 
         def see_both(uow: UnitOfWork) -> None:
-            for each in (here, there):
+            for each in (app, there):
                 each.record_worktree(uow)
 
-        run(store, space, see_both, actor=here.actor)
+        run(store, space, see_both, actor=app.actor)
     return {
         "worktree_id": there.workspace.worktree_id,
         "path": text_of(there.workspace.folder),
@@ -61,10 +61,10 @@ def add(
     }
 
 
-def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
+def list_(app: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
     """List the worktrees of git; with `all`, also removed ones that have a history."""
-    there = git_worktrees.list_worktrees(_facts(here))
-    rows = [_worktree_data(here, each) for each in there if not each.is_bare]
+    there = git_worktrees.list_worktrees(_facts(app))
+    rows = [_worktree_data(app, each) for each in there if not each.is_bare]
     if all:
         known = {row["worktree_id"] for row in rows}
         rows += [
@@ -75,26 +75,26 @@ def list_(here: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the
                 "is_main": each.is_main,
                 "state": "gone",
             }
-            for each in _read_work(here, lambda uow: uow.worktrees.page()) or []
+            for each in _read_work(app, lambda uow: uow.worktrees.page()) or []
             if each.id not in known
         ]
     return {"worktrees": rows}
 
 
-def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
+def remove(app: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
     """Remove a worktree; its history is kept, and its own stores are archived first."""
-    facts = _facts(here)
-    asked = str((here.workspace.folder / worktree).resolve())
+    facts = _facts(app)
+    asked = str((app.workspace.folder / worktree).resolve())
     chosen = worktree_changes.choose(git_worktrees.list_worktrees(facts), worktree, asked)
-    within = _occupants(here, chosen.worktree_id)
-    there = AppContext.at(Path(chosen.path), here.workspace.variables, here.workspace.arguments)
+    within = _occupants(app, chosen.worktree_id)
+    there = AppContext.at(Path(chosen.path), app.workspace.variables, app.workspace.arguments)
     archived = worktree_changes.remove(
         git_worktrees,
         facts,
         chosen,
         within,
-        lambda: _archive(here, there, chosen.worktree_id or ""),
-        cwd=here.workspace.folder.resolve(),
+        lambda: _archive(app, there, chosen.worktree_id or ""),
+        cwd=app.workspace.folder.resolve(),
         display_path=text_of(chosen.path),
         force=force,
     )
@@ -104,30 +104,30 @@ def remove(here: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
     }
 
 
-def prune(here: AppContext) -> dict[str, Any]:
+def prune(app: AppContext) -> dict[str, Any]:
     """Remove git's entries of worktrees whose folders are gone; returns who was in them."""
-    facts = _facts(here)
+    facts = _facts(app)
     before = {each.path: each for each in git_worktrees.list_worktrees(facts)}
     pruned = []
     for path in git_worktrees.prune(facts):
         known = before.get(path)
         identity = known.worktree_id if known else None
         branch = known.branch if known else None
-        pruned.append(_removal_data(identity, path, branch, _occupants(here, identity)))
+        pruned.append(_removal_data(identity, path, branch, _occupants(app, identity)))
     return {"pruned": pruned}
 
 
-def _facts(here: AppContext) -> GitFacts:
-    if here.workspace.facts is None:
-        if here.workspace.repository_problem is not None:
-            raise InvalidValue("repository", here.workspace.repository_problem)
-        raise NotFound("git repository", text_of(here.workspace.folder.resolve()))
-    return here.workspace.facts
+def _facts(app: AppContext) -> GitFacts:
+    if app.workspace.facts is None:
+        if app.workspace.repository_problem is not None:
+            raise InvalidValue("repository", app.workspace.repository_problem)
+        raise NotFound("git repository", text_of(app.workspace.folder.resolve()))
+    return app.workspace.facts
 
 
-def _parent_folder(here: AppContext) -> Path:
+def _parent_folder(app: AppContext) -> Path:
     """The folder beside the repository for its worktrees."""
-    root = Path(here.workspace.paths.repository or here.workspace.folder)
+    root = Path(app.workspace.paths.repository or app.workspace.folder)
     if root.name in (".git", ".bare"):
         return root.parent
     return root.with_name(f"{root.name.removesuffix('.git')}.worktrees")
@@ -148,8 +148,8 @@ def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
     return links
 
 
-def _worktree_data(here: AppContext, each: GitWorktree) -> dict[str, Any]:
-    state = "here" if each.path == here.workspace.paths.worktree else "there"
+def _worktree_data(app: AppContext, each: GitWorktree) -> dict[str, Any]:
+    state = "here" if each.path == app.workspace.paths.worktree else "there"
     if each.locked is not None:
         state = "locked"
     if each.prunable is not None:
@@ -163,23 +163,23 @@ def _worktree_data(here: AppContext, each: GitWorktree) -> dict[str, Any]:
     }
 
 
-def _read_work(here: AppContext, question: Any) -> Any:
+def _read_work(app: AppContext, question: Any) -> Any:
     """The result of a query to the work store; None if there is no store yet."""
-    place = here.workspace.locate(Area.WORK)
-    if not here.workspace.store_exists(place):
+    place = app.workspace.locate(Area.WORK)
+    if not app.workspace.store_exists(place):
         return None
-    with here.stores.open_at(place) as store:
-        return read(store, here.workspace.space(Area.WORK), question)
+    with app.stores.open_at(place) as store:
+        return read(store, app.workspace.space(Area.WORK), question)
 
 
-def _occupants(here: AppContext, identity: str | None) -> WorktreeOccupants:
+def _occupants(app: AppContext, identity: str | None) -> WorktreeOccupants:
     if identity is None:
         return WorktreeOccupants((), ())
-    found = _read_work(here, lambda uow: worktrees.worktree_occupants(uow, identity))
+    found = _read_work(app, lambda uow: worktrees.worktree_occupants(uow, identity))
     return found if found is not None else WorktreeOccupants((), ())
 
 
-def _archive(here: AppContext, there: AppContext, identity: str) -> list[dict[str, Any]]:
+def _archive(app: AppContext, there: AppContext, identity: str) -> list[dict[str, Any]]:
     """Archive the stores of a worktree; returns where each is from now on.
 
     Stores in its folder are copied to a place outside it; those below the git directory stay there.
@@ -195,19 +195,19 @@ def _archive(here: AppContext, there: AppContext, identity: str) -> list[dict[st
             if place.scope is Scope.WORKTREE:
                 archived.append({"area": area, "url": place.url, "rows": None})
             continue
-        target = _archive_place(here, place, identity)
+        target = _archive_place(app, place, identity)
         with (
             there.stores.open_at(place) as source,
-            here.stores.open_at(target, create=True) as kept,
+            app.stores.open_at(target, create=True) as kept,
         ):
-            report = copy(source, kept, progress=here.progress)
+            report = copy(source, kept, progress=app.progress)
         rows = sum(space.rows for space in report.spaces)
         archived.append({"area": area, "url": target.url, "rows": rows})
     return archived
 
 
-def _archive_place(here: AppContext, place: StoreLocation, identity: str) -> StoreLocation:
-    root = here.workspace.paths.state or here.workspace.paths.data
+def _archive_place(app: AppContext, place: StoreLocation, identity: str) -> StoreLocation:
+    root = app.workspace.paths.state or app.workspace.paths.data
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     name = f"{place.area}-{identity}-{stamp}.{place.scheme}"
     path = Path(root, ARCHIVE, name)

@@ -26,7 +26,7 @@ def leave(*words: str, given: bytes = b"{}") -> None:
     read = hook.CappedInput()
     for start in range(0, len(given), 1 << 16):
         read.add(given[start : start + (1 << 16)])
-    hook.append(str(spool.folder()), hook.line(list(words), read.kept()))
+    hook.append(str(spool.folder()), hook.line(list(words), read.spool_text()))
 
 
 def write(name: str, data: bytes) -> Path:
@@ -102,14 +102,14 @@ def test_a_line_written_just_before_its_file_goes_is_kept(monkeypatch: pytest.Mo
     taken = spool.take_batch()
     (path,) = spool.folder().glob("taken-*.jsonl")
     early = [os.open(path, os.O_WRONLY | os.O_APPEND)]
-    unlink, opened = Path.unlink, hook._opened
+    unlink, opened = Path.unlink, hook._open_file
 
     def late(self: Path, *, missing_ok: bool = False) -> None:
         if self == path:
             leave("SessionEnd")
         unlink(self, missing_ok=missing_ok)
 
-    monkeypatch.setattr(hook, "_opened", lambda *where: early.pop() if early else opened(*where))
+    monkeypatch.setattr(hook, "_open_file", lambda *where: early.pop() if early else opened(*where))
     monkeypatch.setattr(Path, "unlink", late)
     taken.confirm()
     assert early == []

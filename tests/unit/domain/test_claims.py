@@ -338,7 +338,7 @@ class HandToHand(RuleBasedStateMachine):
     @invariant()
     def the_task_has_one_row(self) -> None:
         """An unfinished task is waiting or open; a finished one is neither."""
-        assert (self.row is None) is (self.task.finished and self.task.fence > 0)
+        assert (self.row is None) is (self.task.is_finished and self.task.fence > 0)
 
 
 def test_a_task_passed_from_hand_to_hand_never_has_two_valid_fences() -> None:

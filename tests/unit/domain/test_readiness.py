@@ -103,7 +103,7 @@ def test_every_unfinished_task_has_one_row(
     """An unfinished task is waiting or open and a finished one neither, whatever was before."""
     blocked_by = count_blockers(task, gate_open=gate_open, depends_on=depends_on, children=children)
     row = queue_row(task, phase, blocked_by, before)
-    assert (row is None) is task.finished
+    assert (row is None) is task.is_finished
     if row is not None:
         assert row.task_id == task.id
         assert row.blockers == blocked_by
@@ -220,7 +220,7 @@ def test_what_is_taken_away_never_blocks(
     before = count_blockers(task, gate_open=True, depends_on=depends_on, children=children)
     after = count_blockers(task, gate_open=True, depends_on=kept, children=children)
     gone = [each for each in depends_on if not any(each is other for other in kept)]
-    assert before - after == sum(not each.finished for each in gone)
+    assert before - after == sum(not each.is_finished for each in gone)
 
 
 @given(tasks, others, others)

@@ -36,18 +36,18 @@ def repository(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
     return root
 
 
-def phase_of(here: AppContext, **more: Any) -> Phase:
+def phase_of(app: AppContext, **more: Any) -> Phase:
     """A phase of a new initiative."""
 
     def add(uow: UnitOfWork) -> Phase:
         goal = uow.initiatives.add(Initiative(name="login", branch=more.pop("branch", None)))
         return uow.phases.add(Phase(initiative_id=goal.id, name="schema", **more))
 
-    return here.run(Area.WORK, add)
+    return app.run(Area.WORK, add)
 
 
 def add_comment(
-    here: AppContext,
+    app: AppContext,
     phase: Phase,
     line: int,
     body: str = "why?",
@@ -56,7 +56,7 @@ def add_comment(
     kind: LineType = LineType.ADDED,
 ) -> ReviewComment:
     """A comment on a line of the file."""
-    return here.run(
+    return app.run(
         Area.WORK,
         reviews.comment,
         phase.id,
@@ -77,9 +77,9 @@ class Editor:
         self.asked: list[str] = []
         self._news = threading.Condition()
         self._versions: dict[str, int] = {}
-        self.language = LanguageServer(self.here(), self)
+        self.language = LanguageServer(self.get_context(), self)
 
-    def here(self) -> AppContext:
+    def get_context(self) -> AppContext:
         """What is known of the folder now."""
         return AppContext.at(self.folder, self.variables)
 

@@ -17,42 +17,42 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "agent-tracker"
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AppContext:
+def app(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AppContext:
     settle(monkeypatch, tmp_path / "home")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return AppContext.at(tmp_path, dict(os.environ))
 
 
-def _ask(here: AppContext) -> list[Any]:
-    return here.read(Area.RECORD, lambda uow: uow.standings.page())
+def _ask(app: AppContext) -> list[Any]:
+    return app.read(Area.RECORD, lambda uow: uow.standings.page())
 
 
-def test_a_file_is_imported_once(here: AppContext) -> None:
+def test_a_file_is_imported_once(app: AppContext) -> None:
     """The second time all is kept, and what could not come is told both times."""
-    first = read(here, file=str(FIXTURES / "tracker.lmdb"))
-    again = read(here, file=str(FIXTURES / "tracker.lmdb"))
+    first = read(app, file=str(FIXTURES / "tracker.lmdb"))
+    again = read(app, file=str(FIXTURES / "tracker.lmdb"))
     assert (first["added"] > 400, again["added"], first["ok"]) == (True, 0, False)
     assert [each["key"] for each in again["failed"]] == [each["key"] for each in first["failed"]]
-    assert sorted(each.agent for each in _ask(here)) == ["brisk-otter", "grey-heron"]
+    assert sorted(each.agent for each in _ask(app)) == ["brisk-otter", "grey-heron"]
 
 
-def test_a_word_list_can_be_named(here: AppContext) -> None:
+def test_a_word_list_can_be_named(app: AppContext) -> None:
     """Long values come with it that did not come without."""
     source = str(FIXTURES / "dictionary.lmdb")
-    assert len(read(here, file=source)["failed"]) == 2
-    found = read(here, file=source, words=str(FIXTURES / "words.txt"))
+    assert len(read(app, file=source)["failed"]) == 2
+    found = read(app, file=source, words=str(FIXTURES / "words.txt"))
     assert (found["added"], found["ok"]) == (2, True)
 
 
-def test_a_file_that_cannot_be_read_changes_nothing(here: AppContext, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_changes_nothing(app: AppContext, tmp_path: Path) -> None:
     """No store is made for it."""
     (tmp_path / "broken").write_bytes(b"nothing of the kind")
     with pytest.raises(InvalidValue):
-        read(here, file="broken")
+        read(app, file="broken")
     assert not (tmp_path / "data").exists()
 
 
-def test_projects_go_by_their_repositories(here: AppContext, tmp_path: Path) -> None:
+def test_projects_go_by_their_repositories(app: AppContext, tmp_path: Path) -> None:
     """Where the path still leads to one; a hook's own repository is not taken for it."""
     shop, plain = tmp_path / "shop", tmp_path / "plain"
     plain.mkdir()
@@ -63,11 +63,11 @@ def test_projects_go_by_their_repositories(here: AppContext, tmp_path: Path) -> 
         tuple(TrackerRecord(TrackedKind.COMMIT, "x", {"project_path": path}) for path in paths)
     )
     inside = AppContext.at(
-        tmp_path, {**here.workspace.variables, "GIT_DIR": str(tmp_path / "elsewhere")}
+        tmp_path, {**app.workspace.variables, "GIT_DIR": str(tmp_path / "elsewhere")}
     )
     found = _projects(inside, tracker)
     assert found == {
-        str(shop): AppContext.at(shop, here.workspace.variables).workspace.repository_id,
+        str(shop): AppContext.at(shop, app.workspace.variables).workspace.repository_id,
         str(plain): str(plain),
     }
     assert found[str(shop)] != str(shop)

@@ -66,15 +66,15 @@ def test_a_program_is_told_the_difference_it_made(root: Path) -> None:
     """In an answer that goes into JSON, and on a screen that shows no control characters."""
     (root / ".codex").mkdir()
     (root / ".codex" / "hooks.json").write_text('{"a": "\x1b[31m"}')
-    here = AppContext.at(root, os.environ)
-    answer = install(here, target="codex", project=False, user=False, preview=False)
+    app = AppContext.at(root, os.environ)
+    answer = install(app, target="codex", project=False, user=False, preview=False)
     assert json.loads(json.dumps(answer)) == answer
     text = changes(answer)
     assert "\x1b" not in text
     assert "+++ " in text
     assert f"changed {root}/.codex/hooks.json" in text
     assert "note: Codex skips" in text
-    again = install(here, target="codex", project=False, user=False, preview=False)
+    again = install(app, target="codex", project=False, user=False, preview=False)
     assert changes(again).startswith("nothing to change")
 
 
@@ -85,6 +85,6 @@ def test_a_file_with_paths_that_git_would_commit_is_told(root: Path, ignored: bo
     assert git is not None
     subprocess.run([git, "init", "--quiet", str(root)], check=True)
     (root / ".gitignore").write_text("settings.local.json\n" if ignored else "\n")
-    here = AppContext.at(root, os.environ)
-    answer = install(here, target="claude-code", project=True, user=False, preview=True)
+    app = AppContext.at(root, os.environ)
+    answer = install(app, target="claude-code", project=True, user=False, preview=True)
     assert bool(answer["notes"]) is not ignored

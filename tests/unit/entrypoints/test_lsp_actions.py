@@ -35,17 +35,17 @@ def _run(editor: Editor, action: dict[str, Any], *more: Any) -> Any:
     return editor.run(command["command"], *command["arguments"], *more)
 
 
-def _agent(here: AppContext, name: str = "brisk-otter") -> Agent:
-    agent = Agent(name=name, status="running", worktree_id=here.workspace.worktree_id)
-    return here.run(Area.WORK, lambda uow: uow.agents.add(agent))
+def _agent(app: AppContext, name: str = "brisk-otter") -> Agent:
+    agent = Agent(name=name, status="running", worktree_id=app.workspace.worktree_id)
+    return app.run(Area.WORK, lambda uow: uow.agents.add(agent))
 
 
 def test_a_comment_is_resolved_and_taken_up_again(editor: Editor, root: Path) -> None:
     """Resolved it is not shown, and at its line it can be taken up; others are not touched."""
-    here = editor.here()
-    phase = phase_of(here)
-    first = add_comment(here, phase, 2)
-    add_comment(here, phase, 3, "other")
+    app = editor.get_context()
+    phase = phase_of(app)
+    first = add_comment(app, phase, 2)
+    add_comment(app, phase, 3, "other")
     editor.begin()
     uri = editor.open(root / "a.py")
     shown = editor.sees(uri, "you: why?", "you: other")
@@ -62,8 +62,8 @@ def test_a_comment_is_resolved_and_taken_up_again(editor: Editor, root: Path) ->
 
 def test_what_a_command_changes_is_shown_before_its_answer(editor: Editor, root: Path) -> None:
     """Some editors leave what comes right behind an answer until something else comes."""
-    here = editor.here()
-    first = add_comment(here, phase_of(here), 2)
+    app = editor.get_context()
+    first = add_comment(app, phase_of(app), 2)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.sees(uri, "you: why?")
@@ -81,8 +81,8 @@ def test_a_refusal_is_shown_where_the_editor_would_hide_it(
     editor: Editor, name: str, is_told: bool
 ) -> None:
     """In the words of its error, and once in editors that show errors themselves."""
-    here = editor.here()
-    first = add_comment(here, phase_of(here), 2)
+    app = editor.get_context()
+    first = add_comment(app, phase_of(app), 2)
     editor.begin(clientInfo={"name": name})
     sentences = []
     for command, argument in (("herdbook.reply", first.id), ("herdbook.resolve", "rev_nothing")):
@@ -98,8 +98,8 @@ def test_a_refusal_is_shown_where_the_editor_would_hide_it(
 
 def test_actions_follow_the_text(editor: Editor, root: Path) -> None:
     """They are offered where the comment stands now, and only for the kinds that are asked for."""
-    here = editor.here()
-    add_comment(here, phase_of(here), 2)
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 2)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.type(uri, {"text": "zero\n" + (root / "a.py").read_text()})
@@ -114,10 +114,10 @@ def test_a_reply_is_written_by_whoever_acts_here(
     editor: Editor, root: Path, acting: bool, author: str
 ) -> None:
     """By the agent at work in the worktree, else by you; a text is needed."""
-    here = editor.here()
-    add_comment(here, phase_of(here), 2)
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 2)
     if acting:
-        _agent(here)
+        _agent(app)
     editor.begin()
     uri = editor.open(root / "a.py")
     _, reply = editor.actions(uri, 1)
@@ -129,9 +129,9 @@ def test_a_reply_is_written_by_whoever_acts_here(
 
 def test_a_task_is_claimed_and_completed(editor: Editor) -> None:
     """By the agent that acts here, or by one that is named, as the command line does it."""
-    here = editor.here()
-    agent = _agent(here)
-    here.run(Area.WORK, lambda uow: uow.tasks.add_all([Task(name="parse"), Task(name="print")]))
+    app = editor.get_context()
+    agent = _agent(app)
+    app.run(Area.WORK, lambda uow: uow.tasks.add_all([Task(name="parse"), Task(name="print")]))
     editor.begin()
     held = editor.run("herdbook.claim")
     assert held["task"]["assignee_id"] == agent.id
@@ -149,15 +149,15 @@ def test_a_commit_is_graded(editor: Editor) -> None:
     editor.begin()
     grades = {"agent": "brisk-otter", "commit": "HEAD", "self": "good", "user": "excellence"}
     editor.run("herdbook.grade", grades)
-    here = editor.here()
-    (retrospective,) = here.read(Area.RECORD, lambda uow: uow.retrospectives.page())
+    app = editor.get_context()
+    (retrospective,) = app.read(Area.RECORD, lambda uow: uow.retrospectives.page())
     assert (retrospective.agent, retrospective.user_grade) == ("brisk-otter", 5)
 
 
 def test_proposals_and_agents_are_dismissed(editor: Editor) -> None:
     """Which of the two is meant is told by the id, or by the name of the parameter."""
-    here = editor.here()
-    phase = phase_of(here)
+    app = editor.get_context()
+    phase = phase_of(app)
 
     def add(uow: UnitOfWork) -> tuple[Agent, Proposal]:
         agent = uow.agents.add(Agent(name="moth", status="crashed"))
@@ -165,7 +165,7 @@ def test_proposals_and_agents_are_dismissed(editor: Editor) -> None:
         of = {"agent_id": agent.id, "initiative_id": phase.initiative_id}
         return agent, uow.proposals.add(Proposal(**row, **of))
 
-    agent, proposal = here.run(Area.WORK, add)
+    agent, proposal = app.run(Area.WORK, add)
     editor.begin()
     answer = editor.run("herdbook.dismiss", proposal.id)
     assert answer["status"] == ProposalStatus.DISMISSED
@@ -195,19 +195,19 @@ def test_a_command_that_cannot_be_done_is_refused(
 
 def test_what_another_process_does_to_comments_is_shown_at_once(editor: Editor, root: Path) -> None:
     """By the journal: a comment that is made, replied to, resolved, taken up again, removed."""
-    here = AppContext.at(root, editor.variables)
-    phase = phase_of(here)
+    app = AppContext.at(root, editor.variables)
+    phase = phase_of(app)
     editor.begin()
     uri = editor.open(root / "a.py")
-    first = add_comment(here, phase, 2)
+    first = add_comment(app, phase, 2)
     editor.sees(uri, "you: why?")
-    here.run(Area.WORK, reviews.reply, first.id, "because")
+    app.run(Area.WORK, reviews.reply, first.id, "because")
     editor.sees(uri, "you: why?\nyou: because")
-    here.run(Area.WORK, reviews.resolve, first.id)
+    app.run(Area.WORK, reviews.resolve, first.id)
     editor.sees(uri)
-    here.run(Area.WORK, reviews.unresolve, first.id)
+    app.run(Area.WORK, reviews.unresolve, first.id)
     editor.sees(uri, "you: why?\nyou: because")
-    here.run(Area.WORK, lambda uow: uow.review_comments.remove(first.id))
+    app.run(Area.WORK, lambda uow: uow.review_comments.remove(first.id))
     editor.sees(uri)
 
 
@@ -216,8 +216,8 @@ def test_a_store_that_comes_later_is_found(editor: Editor, root: Path) -> None:
     editor.begin()
     uri = editor.open(root / "a.py")
     assert editor.lines(uri) == []
-    here = AppContext.at(root, editor.variables)
-    add_comment(here, phase_of(here), 2)
+    app = AppContext.at(root, editor.variables)
+    add_comment(app, phase_of(app), 2)
     editor.sees(uri, "you: why?")
 
 
@@ -225,8 +225,8 @@ def test_a_store_in_trouble_is_told_of_once_and_does_not_end_the_server(
     editor: Editor, root: Path
 ) -> None:
     """When it is whole again, what it holds is shown."""
-    here = AppContext.at(root, editor.variables)
-    add_comment(here, phase_of(here), 2)
+    app = AppContext.at(root, editor.variables)
+    add_comment(app, phase_of(app), 2)
     store = root / ".git" / "herdbook" / "work.lmdb"
     whole = root / ".git" / "herdbook" / "kept"
     shutil.move(store, whole)
@@ -247,8 +247,8 @@ def test_no_thread_is_left_when_the_editor_goes(root: Path) -> None:
     """Neither one that follows nor one that asks git, in whatever state it is left."""
     before = set(threading.enumerate())
     with Editor(root) as editor:
-        here = editor.here()
-        add_comment(here, phase_of(here), 2)
+        app = editor.get_context()
+        add_comment(app, phase_of(app), 2)
         editor.begin()
         uri = editor.open(root / "a.py")
         editor.ask("textDocument/codeLens", uri)

@@ -34,9 +34,9 @@ def editor(root: Path) -> Iterator[Editor]:
 
 def test_a_comment_stands_at_its_line_with_its_replies(editor: Editor, root: Path) -> None:
     """Its range is what the line says, and its code is the comment's id."""
-    here = editor.here()
-    first = add_comment(here, phase_of(here), 2)
-    here.run(Area.WORK, reviews.reply, first.id, "because", author="brisk-otter")
+    app = editor.get_context()
+    first = add_comment(app, phase_of(app), 2)
+    app.run(Area.WORK, reviews.reply, first.id, "because", author="brisk-otter")
     editor.begin()
     uri = editor.open(root / "a.py")
     (shown,) = editor.sees(uri, "you: why?\nbrisk-otter: because")
@@ -47,10 +47,10 @@ def test_a_comment_stands_at_its_line_with_its_replies(editor: Editor, root: Pat
 
 def test_files_that_are_not_open_are_shown_as_well(editor: Editor, root: Path) -> None:
     """Lines behind the end of the file are its last line, and a file that is gone keeps them."""
-    here = editor.here()
-    phase = phase_of(here)
-    add_comment(here, phase, 99)
-    add_comment(here, phase, 7, "gone", path="b.py")
+    app = editor.get_context()
+    phase = phase_of(app)
+    add_comment(app, phase, 99)
+    add_comment(app, phase, 7, "gone", path="b.py")
     editor.begin()
     (last,) = editor.sees((root / "a.py").as_uri(), "you: why?")
     (gone,) = editor.sees((root / "b.py").as_uri(), "you: gone")
@@ -64,11 +64,11 @@ def test_nothing_outside_the_worktree_is_read_or_shown(
     """Neither by a name that leads out nor by a link that does."""
     (tmp_path / "secret").write_text("s3cr3t\n")
     (root / "link").symlink_to(tmp_path / "secret")
-    here = editor.here()
-    phase = phase_of(here)
+    app = editor.get_context()
+    phase = phase_of(app)
     for path in ("../secret", str(tmp_path / "secret"), "link", "a/../../secret", "x\ty", "."):
-        add_comment(here, phase, 1, path=path)
-    add_comment(here, phase, 1, "seen")
+        add_comment(app, phase, 1, path=path)
+    add_comment(app, phase, 1, "seen")
     editor.begin()
     editor.sees((root / "a.py").as_uri(), "you: seen")
     shown = {params["uri"] for name, params in editor.told if name.endswith("publishDiagnostics")}
@@ -77,9 +77,9 @@ def test_nothing_outside_the_worktree_is_read_or_shown(
 
 def test_only_comments_on_the_branchs_initiative_are_shown(editor: Editor, root: Path) -> None:
     """Another branch that is checked out later brings its own comments."""
-    here = editor.here()
-    add_comment(here, phase_of(here, branch="main"), 1, "of main")
-    add_comment(here, phase_of(here, branch="side"), 2, "of side")
+    app = editor.get_context()
+    add_comment(app, phase_of(app, branch="main"), 1, "of main")
+    add_comment(app, phase_of(app, branch="side"), 2, "of side")
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.sees(uri, "you: of main")
@@ -90,10 +90,10 @@ def test_only_comments_on_the_branchs_initiative_are_shown(editor: Editor, root:
 
 def test_comments_move_with_their_lines(editor: Editor, root: Path) -> None:
     """A question right behind a change sees it, and so is the editor told again."""
-    here = editor.here()
-    phase = phase_of(here)
-    add_comment(here, phase, 2, "two")
-    add_comment(here, phase, 4, "four")
+    app = editor.get_context()
+    phase = phase_of(app)
+    add_comment(app, phase, 2, "two")
+    add_comment(app, phase, 4, "four")
     editor.begin()
     uri = editor.open(root / "a.py")
     assert editor.lines(uri) == [1, 3]
@@ -109,8 +109,8 @@ def test_a_comment_on_a_removed_line_stands_at_the_next_one_and_says_so(
     editor: Editor, root: Path
 ) -> None:
     """It comes back when the removal is taken back."""
-    here = editor.here()
-    add_comment(here, phase_of(here), 2)
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 2)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.sees(uri, "you: why?")
@@ -123,8 +123,8 @@ def test_a_comment_on_a_removed_line_stands_at_the_next_one_and_says_so(
 
 def test_a_whole_new_text_keeps_comments_at_their_lines(editor: Editor, root: Path) -> None:
     """Also where the editor sends no range."""
-    here = editor.here()
-    add_comment(here, phase_of(here), 4)
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 4)
     editor.begin()
     uri = editor.open(root / "a.py")
     assert editor.lines(uri) == [3]
@@ -140,9 +140,9 @@ def test_a_comment_on_the_old_side_is_found_by_the_phases_base(editor: Editor, r
     """Its line is counted in the file as it was before the phase."""
     base = git(root, "rev-parse", "HEAD").strip()
     (root / "a.py").write_text("zero\none\nthree\nfour\nfive\n")
-    here = editor.here()
-    phase = phase_of(here, merge_base=base)
-    add_comment(here, phase, 2, "needed", kind=LineType.REMOVED)
+    app = editor.get_context()
+    phase = phase_of(app, merge_base=base)
+    add_comment(app, phase, 2, "needed", kind=LineType.REMOVED)
     editor.begin()
     uri = editor.open(root / "a.py")
     (shown,) = editor.sees(uri, f"you: needed\n({ON_REMOVED_LINE})")
@@ -151,8 +151,8 @@ def test_a_comment_on_the_old_side_is_found_by_the_phases_base(editor: Editor, r
 
 def test_what_was_typed_before_a_file_was_closed_still_counts(editor: Editor, root: Path) -> None:
     """Opened again, and while it is closed, a comment stands where its line does."""
-    here = editor.here()
-    add_comment(here, phase_of(here), 2)
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 2)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.sees(uri, "you: why?")
@@ -170,12 +170,12 @@ def test_a_comment_that_comes_while_somebody_types_is_counted_in_the_saved_text(
     editor: Editor, root: Path
 ) -> None:
     """Whoever made it has not seen what was not saved."""
-    here = editor.here()
-    phase = phase_of(here)
+    app = editor.get_context()
+    phase = phase_of(app)
     editor.begin()
     uri = editor.open(root / "a.py")
     editor.type(uri, change((0, 0), (0, 0), "zero\n"))
-    add_comment(here, phase, 2)
+    add_comment(app, phase, 2)
     (shown,) = editor.sees(uri, "you: why?")
     assert shown["range"]["start"]["line"] == 2
 
@@ -192,8 +192,8 @@ def test_places_are_counted_as_agreed(
     editor: Editor, root: Path, offered: tuple[str, ...], chosen: str, ends: tuple[int, int]
 ) -> None:
     """In UTF-8 where the editor offers it, else in UTF-16; both ways, and with CRLF."""
-    here = editor.here()
-    add_comment(here, phase_of(here), 1)
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 1)
     answer = editor.begin(*offered)
     assert answer["capabilities"]["positionEncoding"] == chosen
     uri = editor.open(root / "a.py", "  🐄é\r\nb")
@@ -225,8 +225,8 @@ def test_what_makes_no_sense_is_logged_and_harms_nothing(
     editor: Editor, root: Path, notice: tuple[str, Any]
 ) -> None:
     """The server goes on as before."""
-    here = editor.here()
-    add_comment(here, phase_of(here), 1)
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 1)
     editor.begin()
     before = len(editor.logged())
     editor.language.handle_notification(*notice)
@@ -255,9 +255,9 @@ def test_an_editor_in_another_worktree_sees_that_one(
     """Its own initiative, from the store that all worktrees share."""
     side = tmp_path / "side"
     git(root, "worktree", "add", "--quiet", "-b", "side", side)
-    here = editor.here()
-    add_comment(here, phase_of(here, branch="main"), 1, "of main")
-    add_comment(here, phase_of(here, branch="side"), 2, "of side")
+    app = editor.get_context()
+    add_comment(app, phase_of(app, branch="main"), 1, "of main")
+    add_comment(app, phase_of(app, branch="side"), 2, "of side")
     folders = [{"uri": each.as_uri(), "name": each.name} for each in (side, root)]
     editor.begin(workspaceFolders=folders)
     editor.sees(editor.open(side / "a.py"), "you: of side")
@@ -268,8 +268,8 @@ def test_folders_come_and_go(editor: Editor, root: Path, tmp_path: Path) -> None
     """Comments on one that comes are shown, and no longer when it goes."""
     side = tmp_path / "side"
     git(root, "worktree", "add", "--quiet", "-b", "side", side)
-    here = editor.here()
-    add_comment(here, phase_of(here, branch="side"), 2, "of side")
+    app = editor.get_context()
+    add_comment(app, phase_of(app, branch="side"), 2, "of side")
     editor.begin()
     uri, folder = (side / "a.py").as_uri(), {"uri": side.as_uri(), "name": "side"}
     folders = "workspace/didChangeWorkspaceFolders"
@@ -296,9 +296,9 @@ def test_without_a_repository_and_a_store_an_editor_is_told_nothing(
 
 def test_two_initiatives_without_a_branch_show_nothing(editor: Editor, root: Path) -> None:
     """Nobody could say which of them is meant."""
-    here = editor.here()
-    add_comment(here, phase_of(here), 1)
-    other = here.run(Area.WORK, lambda uow: uow.initiatives.add(Initiative(name="other")))
-    here.run(Area.WORK, lambda uow: uow.phases.add(Phase(initiative_id=other.id, name="p")))
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 1)
+    other = app.run(Area.WORK, lambda uow: uow.initiatives.add(Initiative(name="other")))
+    app.run(Area.WORK, lambda uow: uow.phases.add(Phase(initiative_id=other.id, name="p")))
     editor.begin()
     assert editor.lines(editor.open(root / "a.py")) == []

@@ -27,9 +27,9 @@ def test_a_worktree_is_shown_until_its_last_folder_goes(
     inner = root / "src"
     inner.mkdir()
     with Editor(root) as editor:
-        here = editor.here()
-        phase = phase_of(here)
-        add_comment(here, phase, 2, "first")
+        app = editor.get_context()
+        phase = phase_of(app)
+        add_comment(app, phase, 2, "first")
         if later:
             editor.begin(workspaceFolders=[_folder(root)])
             editor.language.handle_notification(FOLDERS, _event(added=(inner,)))
@@ -38,11 +38,11 @@ def test_a_worktree_is_shown_until_its_last_folder_goes(
         uri = editor.open(root / "a.py")
         editor.sees(uri, "you: first")
         editor.language.handle_notification(FOLDERS, _event(removed=(root,)))
-        add_comment(here, phase, 3, "second")
+        add_comment(app, phase, 3, "second")
         editor.sees(uri, "you: first", "you: second")
         editor.language.handle_notification(FOLDERS, _event(added=(root,)))
         editor.language.handle_notification(FOLDERS, _event(removed=(inner, tmp_path)))
-        add_comment(here, phase, 4, "third")
+        add_comment(app, phase, 4, "third")
         editor.sees(uri, "you: first", "you: second", "you: third")
         editor.language.handle_notification(FOLDERS, _event(removed=(root,)))
         editor.waits(lambda: editor.shown(uri) == [])

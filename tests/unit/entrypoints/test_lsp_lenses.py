@@ -99,8 +99,8 @@ def test_a_branch_is_compared_with_the_one_of_its_initiative(editor: Editor, roo
     side = root.with_name("side")
     git(root, "worktree", "add", "--quiet", "-b", "side", side, "login")
     _commits(side, "mine.py")
-    here = editor.here()
-    goal = here.run(
+    app = editor.get_context()
+    goal = app.run(
         Area.WORK, lambda uow: uow.initiatives.add(Initiative(name="login", branch="login"))
     )
     _agent(side, editor.variables, "brisk-otter", initiative_id=goal.id)
@@ -156,7 +156,7 @@ def test_a_look_that_was_begun_before_a_save_does_not_answer_for_it(
         return told
 
     monkeypatch.setattr(lenses.changes, "uncommitted_paths", slowly)
-    slow = lenses.Lenses(editor.here, go_on.set)
+    slow = lenses.Lenses(editor.get_context, go_on.set)
     try:
         assert slow.lenses_for("a.py", timeout=0.0) == []
         begun.wait(LONG)
@@ -175,8 +175,8 @@ def test_an_editor_that_cannot_refresh_is_not_asked_to(editor: Editor, root: Pat
     """It said nothing of it, so it may not know it."""
     editor.begin(capabilities={})
     _agent(root, editor.variables, "brisk-otter")
-    here = editor.here()
-    add_comment(here, phase_of(here), 1)
+    app = editor.get_context()
+    add_comment(app, phase_of(app), 1)
     editor.sees((root / "a.py").as_uri(), "you: why?")
     (root / "a.py").write_text("changed")
     assert _titles(editor, root / "a.py") == ["brisk-otter (running)"]
@@ -200,7 +200,7 @@ def test_a_slow_git_is_not_waited_for(editor: Editor, root: Path) -> None:
     _agent(root, editor.variables, "brisk-otter")
     (root / "a.py").write_text("changed")
     editor.begin()
-    late = lenses.Lenses(editor.here, lambda: editor.notify("late", None))
+    late = lenses.Lenses(editor.get_context, lambda: editor.notify("late", None))
     try:
         assert late.lenses_for("a.py", timeout=0.0) == []
         editor.waits(lambda: ("late", None) in editor.told)

@@ -35,8 +35,8 @@ def test_nonsense_harms_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     """Notifications never raise, requests raise what a client is told, and nothing is a defect."""
     root = repository(monkeypatch, tmp_path)
     with Editor(root) as editor:
-        here = editor.here()
-        add_comment(here, phase_of(here), 2)
+        app = editor.get_context()
+        add_comment(app, phase_of(app), 2)
         editor.begin()
         uri = editor.open(root / "a.py")
 
@@ -72,10 +72,10 @@ def test_any_edit_keeps_every_comment_inside_the_text(
     """Whatever is typed, as many comments are shown as there are, each at a line that there is."""
     root = repository(monkeypatch, tmp_path)
     with Editor(root) as editor:
-        here = editor.here()
-        phase = phase_of(here)
+        app = editor.get_context()
+        phase = phase_of(app)
         for line in (1, 2, 5):
-            add_comment(here, phase, line)
+            add_comment(app, phase, line)
         editor.begin()
         uri = editor.open(root / "a.py")
 

@@ -46,22 +46,22 @@ def test_what_is_no_folder_here_is_no_root(uri: str) -> None:
 
 def test_the_first_root_that_is_a_folder_counts(tmp_path: Path) -> None:
     """And without any, the folder it was started in."""
-    here = caller()
-    assert not here.has_folder
-    here.set_roots(["https://example.com/", tmp_path.as_uri(), "file:///"])
-    assert here.folder == tmp_path
-    here.forget_roots()
-    assert not here.has_folder
-    here.set_roots([])
-    assert here.folder == Path()
+    app = caller()
+    assert not app.has_folder
+    app.set_roots(["https://example.com/", tmp_path.as_uri(), "file:///"])
+    assert app.folder == tmp_path
+    app.forget_roots()
+    assert not app.has_folder
+    app.set_roots([])
+    assert app.folder == Path()
 
 
 def test_whoever_said_where_is_asked_for_no_roots(tmp_path: Path) -> None:
     """Neither at the start nor when they change."""
-    here = caller(tmp_path)
-    assert here.has_folder
-    here.forget_roots()
-    assert here.has_folder
+    app = caller(tmp_path)
+    assert app.has_folder
+    app.forget_roots()
+    assert app.has_folder
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_the_session_is_the_one_that_the_environment_names(
     variables: dict[str, str], session: str
 ) -> None:
     """So that the hooks of that session tell of the same agent."""
-    assert caller(**variables).here().identity.session == session
+    assert caller(**variables).get_context().identity.session == session
 
 
 def test_a_session_that_nobody_named_is_one_of_its_own() -> None:
@@ -88,11 +88,11 @@ def test_a_session_that_nobody_named_is_one_of_its_own() -> None:
 def test_it_acts_as_whom_it_was_last_introduced_as() -> None:
     """Unless the environment says who it is."""
     free, pinned = caller(), caller(HERDBOOK_AGENT="newt")
-    assert free.here().identity.agent_name is None
+    assert free.get_context().identity.agent_name is None
     for each in (free, pinned):
         each.names = ["otter", "lynx"]
-    assert free.here().identity.agent_name == "lynx"
-    assert pinned.here().identity.agent_name == "newt"
+    assert free.get_context().identity.agent_name == "lynx"
+    assert pinned.get_context().identity.agent_name == "newt"
 
 
 def test_an_agent_that_the_environment_names_takes_no_other_name() -> None:

@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def here(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppContext:
+def app(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AppContext:
     """That repository as Herdbook sees it, with a record of its own."""
     home = tmp_path / "home"
     home.mkdir()
@@ -76,19 +76,19 @@ def models(answer: dict[str, Any]) -> list[str]:
     return [each["model"] for each in answer["setups"]]
 
 
-def test_advice_of_an_empty_record_says_so(here: AppContext) -> None:
+def test_advice_of_an_empty_record_says_so(app: AppContext) -> None:
     """Where there is no record yet, none is made, and the words are plain."""
-    answer = to_data(commands.advise(here, goal=None))
+    answer = to_data(commands.advise(app, goal=None))
     assert (answer["setups"], answer["verdict"]) == ([], "too_little_data")
     assert screens.advise(answer) == (
         "by all projects\nnot enough data: the record holds no work of any setup yet"
     )
 
 
-def test_advice_is_told_with_numbers_and_quotes(here: AppContext) -> None:
+def test_advice_is_told_with_numbers_and_quotes(app: AppContext) -> None:
     """The verdict, a row for each setup, the words on it in one line, and how to read it."""
-    here.run(Area.RECORD, fill, "lib", {"fine": Grade.EXCELLENCE, "poor": Grade.BAD})
-    answer = to_data(commands.advise(here, goal=None))
+    app.run(Area.RECORD, fill, "lib", {"fine": Grade.EXCELLENCE, "poor": Grade.BAD})
+    answer = to_data(commands.advise(app, goal=None))
     assert (answer["verdict"], models(answer)) == ("better", ["fine", "poor"])
     assert [each["is_leader"] for each in answer["setups"]] == [True, False]
     assert answer["setups"][0]["bug_rate"]["estimate"] == 0
@@ -105,43 +105,41 @@ def test_advice_is_told_with_numbers_and_quotes(here: AppContext) -> None:
     assert lines[-1] == answer["explanation"]
 
 
-def test_advice_for_a_folder_is_from_its_project(here: AppContext) -> None:
+def test_advice_for_a_folder_is_from_its_project(app: AppContext) -> None:
     """A folder or a file of it names the project, whose files tell its language."""
-    assert here.workspace.repository_id is not None
-    here.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
-    answer = to_data(commands.advise(here, goal="src"))
+    assert app.workspace.repository_id is not None
+    app.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
+    answer = to_data(commands.advise(app, goal="src"))
     assert models(answer) == ["b", "a"]
     assert [each.partition(":")[0] for each in answer["passed_over"]] == [
-        f"project {here.workspace.repository_id}",
+        f"project {app.workspace.repository_id}",
         "projects in rust",
     ]
     assert "\nnot by projects in rust: not enough data" in screens.advise(answer)
     ours = {"c": Grade.EXCELLENCE, "d": Grade.BAD}
-    here.run(Area.RECORD, fill, here.workspace.repository_id, ours)
+    app.run(Area.RECORD, fill, app.workspace.repository_id, ours)
     for asked in (".", "src", "src/main.rs"):
-        answer = to_data(commands.advise(here, goal=asked))
+        answer = to_data(commands.advise(app, goal=asked))
         assert (models(answer), answer["passed_over"]) == (["c", "d"], [])
 
 
-def test_advice_for_a_language_counts_this_project_by_its_files(here: AppContext) -> None:
+def test_advice_for_a_language_counts_this_project_by_its_files(app: AppContext) -> None:
     """Its record need not speak of the language."""
-    assert here.workspace.repository_id is not None
-    here.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
-    here.run(
-        Area.RECORD, fill, here.workspace.repository_id, {"c": Grade.EXCELLENCE, "d": Grade.BAD}
-    )
-    answer = to_data(commands.advise(here, goal="Rust"))
+    assert app.workspace.repository_id is not None
+    app.run(Area.RECORD, fill, "lib", {"a": Grade.BAD, "b": Grade.EXCELLENCE})
+    app.run(Area.RECORD, fill, app.workspace.repository_id, {"c": Grade.EXCELLENCE, "d": Grade.BAD})
+    answer = to_data(commands.advise(app, goal="Rust"))
     assert (models(answer), answer["scope"]) == (["c", "d"], "projects in rust")
 
 
 def test_advice_for_a_folder_outside_any_repository_goes_by_its_files(
-    here: AppContext, tmp_path: Path
+    app: AppContext, tmp_path: Path
 ) -> None:
     """The names of what lies in it tell the language."""
     other = tmp_path / "other"
     other.mkdir()
     (other / "main.zig").touch()
-    answer = to_data(commands.advise(here, goal=str(other)))
+    answer = to_data(commands.advise(app, goal=str(other)))
     assert [each.partition(":")[0] for each in answer["passed_over"]] == [
         f"project {other.resolve()}",
         "projects in zig",
@@ -149,24 +147,24 @@ def test_advice_for_a_folder_outside_any_repository_goes_by_its_files(
 
 
 @pytest.mark.parametrize("asked", ["cobol", "~nobody", "x" * 5_000, "a\0b"])
-def test_advice_for_nothing_known_is_refused(here: AppContext, asked: str) -> None:
+def test_advice_for_nothing_known_is_refused(app: AppContext, asked: str) -> None:
     """What is neither a folder nor a language is named, with the languages there are."""
     with pytest.raises(InvalidValue, match="is no folder that can be read here.*python") as refusal:
-        commands.advise(here, goal=asked)
+        commands.advise(app, goal=asked)
     assert repr(asked) in str(refusal.value)
 
 
-def test_prior_art_is_shown_apart_with_its_reasons(here: AppContext) -> None:
+def test_prior_art_is_shown_apart_with_its_reasons(app: AppContext) -> None:
     """This project first, each with its score, its terms and its text, in lines of their own."""
-    here.run(Area.RECORD, fill, "lib", {"a": Grade.EXCELLENCE}, 1)
-    here.run(
-        Area.RECORD, fill, here.workspace.repository_id, {"b": Grade.EXCELLENCE, "c": Grade.BAD}, 1
+    app.run(Area.RECORD, fill, "lib", {"a": Grade.EXCELLENCE}, 1)
+    app.run(
+        Area.RECORD, fill, app.workspace.repository_id, {"b": Grade.EXCELLENCE, "c": Grade.BAD}, 1
     )
     at = START + timedelta(days=1)
     done = Activity(agent="d", task="Matters", actions="", outcome="", decisions="", at=at)
-    here.run(Area.RECORD, lambda uow: uow.activities.add(done))
-    answer = to_data(commands.recall(here, text="what matters", project=None, limit=5))
-    assert answer["project"] == here.workspace.repository_id
+    app.run(Area.RECORD, lambda uow: uow.activities.add(done))
+    answer = to_data(commands.recall(app, text="what matters", project=None, limit=5))
+    assert answer["project"] == app.workspace.repository_id
     assert [each["agent"] for each in answer["good"]] == ["b", "a"]
     assert [each["agent"] for each in answer["mistakes"]] == ["c"]
     assert [each["agent"] for each in answer["unjudged"]] == ["d"]
@@ -185,15 +183,15 @@ def test_prior_art_is_shown_apart_with_its_reasons(here: AppContext) -> None:
     assert lines[-1] == "searched 7 entries of the record"
 
 
-def test_another_project_can_be_put_first(here: AppContext) -> None:
+def test_another_project_can_be_put_first(app: AppContext) -> None:
     """By the name the record knows it by."""
-    here.run(Area.RECORD, fill, "lib", {"a": Grade.EXCELLENCE}, 1)
-    here.run(Area.RECORD, fill, here.workspace.repository_id, {"b": Grade.EXCELLENCE}, 1)
-    answer = to_data(commands.recall(here, text="matter", project="lib", limit=5))
+    app.run(Area.RECORD, fill, "lib", {"a": Grade.EXCELLENCE}, 1)
+    app.run(Area.RECORD, fill, app.workspace.repository_id, {"b": Grade.EXCELLENCE}, 1)
+    answer = to_data(commands.recall(app, text="matter", project="lib", limit=5))
     assert [each["agent"] for each in answer["good"]] == ["a", "b"]
 
 
-def test_nothing_similar_is_said_in_words(here: AppContext) -> None:
+def test_nothing_similar_is_said_in_words(app: AppContext) -> None:
     """With how much was searched."""
-    answer = to_data(commands.recall(here, text="matter", project=None, limit=5))
+    answer = to_data(commands.recall(app, text="matter", project=None, limit=5))
     assert screens.recall(answer) == "nothing resembles it among 0 entries of the record"

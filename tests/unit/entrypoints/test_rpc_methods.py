@@ -144,12 +144,12 @@ def test_a_worktree_that_nobody_can_mean_is_not_found(
     """Also one that no path can say, as any other name that leads nowhere."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "loop").symlink_to("loop")
-    here = AppContext.at(tmp_path, {"USER": "somebody"})
+    app = AppContext.at(tmp_path, {"USER": "somebody"})
     with pytest.raises(NotFound) as caught:
-        methods()["status"](here, {"worktree": named})
+        methods()["status"](app, {"worktree": named})
     assert (caught.value.entity, caught.value.key) == ("worktree", named)
     with pytest.raises(NotFound):
-        status(here, worktree=f"{named}\0", all=False)
+        status(app, worktree=f"{named}\0", all=False)
     encode(error_response(1, to_rpc_error(caught.value)))
 
 

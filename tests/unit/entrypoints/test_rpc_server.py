@@ -120,15 +120,15 @@ def test_many_may_wait_and_one_is_too_many(herd: Client, monkeypatch: pytest.Mon
 class LanguageServer:
     """A stand-in for the language server."""
 
-    def __init__(self, here: AppContext, outlet: MessageWriter) -> None:
-        self.here = here
+    def __init__(self, app: AppContext, outlet: MessageWriter) -> None:
+        self.app = app
         self.outlet = outlet
         self.seen: list[Any] = []
         self.methods = {
             "initialize": lambda _: {"capabilities": {}},
             "test/seen": lambda _: list(self.seen),
             "test/ask": lambda params: outlet.request("client/add", params).result(SECONDS),
-            "test/lose": lambda _: self.here.read(Area.WORK, crud.find_row, TASKS, "nothing"),
+            "test/lose": lambda _: self.app.read(Area.WORK, crud.find_row, TASKS, "nothing"),
             "test/forget": self._forget,
         }
         made.append(self)
@@ -227,16 +227,16 @@ def test_what_changes_around_a_server_is_seen(folder: Path) -> None:
     config.write_text('record = "first.lmdb"\n')
     assert server_context.call().workspace.locate(Area.RECORD).url.endswith("first.lmdb")
     config.write_text('record = "other.lmdb"\n')
-    here = server_context.call()
-    assert here.workspace.locate(Area.RECORD).url.endswith("other.lmdb")
-    with here.open(Area.RECORD, create=True) as one, here.open(Area.RECORD) as same:
+    app = server_context.call()
+    assert app.workspace.locate(Area.RECORD).url.endswith("other.lmdb")
+    with app.open(Area.RECORD, create=True) as one, app.open(Area.RECORD) as same:
         assert one is same
     store = folder.parent / "home" / "other.lmdb"
     moved = store.with_name("moved.lmdb")
     store.rename(moved)
     with pytest.raises(StoreGone), server_context.call().open(Area.RECORD, create=True):
         pass
-    here.workspace.forget_use(here.workspace.locate(Area.RECORD))
+    app.workspace.forget_use(app.workspace.locate(Area.RECORD))
     with server_context.call().open(Area.RECORD, create=True) as another:
         assert another.uuid != one.uuid
     server_context.close()

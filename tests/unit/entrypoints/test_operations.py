@@ -26,7 +26,7 @@ each_operation = for_each("operation", OPERATIONS, ids=lambda each: each.name)
 def test_the_code_takes_the_parameters_that_the_table_lists(operation: Operation) -> None:
     """By name, behind the place, and nothing else."""
     first, *rest = inspect.signature(code_of(operation.code)).parameters.values()
-    assert first.name == "here"
+    assert first.name == "app"
     assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in rest)
     if not operation.use_case:
         wanted = [each.name for each in operation.parameters]

@@ -70,8 +70,11 @@ class DataFileGuard:
             raise StoreUnavailable(self._place, f"{_GONE}. Open it again")
 
     def is_replaced(self) -> bool:
-        """Whether the file that was opened is no longer the one in the folder."""
-        return not self._file.is_in_place()
+        """Whether the file that was opened is no longer the one in the folder.
+
+        Any thread may ask, also while another one opens the folder and watches no file yet.
+        """
+        return self._file.identity is not None and not self._file.is_in_place()
 
     def verify_if_unknown(self, patience: float) -> None:
         """Before a file is opened: verify its pages unless they are known to be whole.

@@ -38,7 +38,8 @@ class WatchedFile:
         self._descriptor, self.identity = descriptor, identity
         link = f"{_LINKS}/{descriptor}"
         try:
-            self._link, self._target = link, os.readlink(link)  # noqa: PTH115 - pathlib is slow
+            # The link last: another thread may compare it with the target at once.
+            self._target, self._link = os.readlink(link), link  # noqa: PTH115 - pathlib is slow
         except OSError:
             self._link = ""
         return True

@@ -1,13 +1,14 @@
 """One environment per folder: open for reading until the first write, and shared by threads."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import lmdb
 import pytest
 
 from herdbook.adapters import open_store
+from herdbook.adapters.lmdb.data_file_guard import DataFileGuard
 from herdbook.adapters.lmdb.files import WRITER_LOCK
 from herdbook.adapters.lmdb.store import LmdbStore
 from herdbook.domain.errors import StoreBusy
@@ -127,3 +128,25 @@ def test_a_use_case_that_changes_nothing_leaves_the_files_own_counter_alone(
     with open_store(url) as store:
         add(store, "another")
     assert committed() > before
+
+
+def test_a_store_is_not_taken_for_another_while_a_thread_opens_it(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second thread comes when LMDB has the file open and nobody watches it yet."""
+    remember = DataFileGuard.remember_file
+    with ThreadPoolExecutor(1) as pool:
+        visits: list[Future[Store]] = []
+
+        def meet(guard: DataFileGuard) -> None:
+            monkeypatch.setattr(DataFileGuard, "remember_file", remember)
+            visits.append(pool.submit(open_store, url, create=False))
+            threading.Event().wait(0.2)  # it waits for this thread, or it has gone wrong by now
+            remember(guard)
+
+        monkeypatch.setattr(DataFileGuard, "remember_file", meet)
+        with open_store(url, create=False) as store:
+            assert names_in(store) == ["before"]
+            (visit,) = visits
+            with visit.result(LIMIT) as other:
+                assert names_in(other) == ["before"]

@@ -54,7 +54,7 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
 
 def _register_store(folder: Path, variables: Mapping[str, str]) -> None:
     """Let the store that the demo made in its own home count as made by this user."""
-    place = AppContext.at(folder / "repository", variables).workspace.locate(Area.WORK)
+    place = AppContext.at(folder / "app", variables).workspace.locate(Area.WORK)
     identity = known_stores.identity_of(place.scheme, path_of(place.url))
     if identity is not None:
         known_stores.add_own(identity, place.url)
@@ -62,7 +62,7 @@ def _register_store(folder: Path, variables: Mapping[str, str]) -> None:
 
 def make_repository(folder: Path) -> dict[str, Path]:
     """Make a repository with a commit and two more worktrees; their folders by their branches."""
-    repository = folder / "repository"
+    repository = folder / "app"
     git(folder, "init", "--quiet", f"--initial-branch={MAIN}", str(repository))
     (repository / "README.md").write_text("An repository that people sign in to.\n")
     git(repository, "add", "README.md")

@@ -6,10 +6,12 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.cli.run_command import main
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp.client_session import ClientSession
@@ -139,6 +141,30 @@ def test_a_server_that_is_warm_opens_nothing(
         assert (counts.opened, counts.counts["reads"], counts.counts["commits"]) == ([], 1, 0)
     finally:
         server.close()
+
+
+def test_no_method_opens_a_store_of_a_warm_server_again(
+    person: Callable[..., None], counts: Counts, app: Path
+) -> None:
+    """Whatever can be called without parameters, also if it is refused."""
+    person("agent", "add", "otter")
+    person("activity", "add", "looked around", "--agent", "otter")
+    server = ServerContext(app, {**os.environ, "HERDBOOK_AGENT": "otter"})
+    opened: dict[str, list[str]] = {}
+    try:
+        methods()["task.add"](server.call(), {"name": "an idea"})
+        for name, method in methods().items():
+            if any(each.required for each in method.parameters):
+                continue
+            for _ in range(2):
+                counts.reset()
+                with suppress(HerdbookError):
+                    method(server.call(), {})
+            if counts.opened:
+                opened[name] = list(counts.opened)
+    finally:
+        server.close()
+    assert opened == {}
 
 
 def test_tools_of_a_warm_server_open_nothing(

@@ -105,8 +105,7 @@ class CallStores:
 class Identity:
     """Who acts in a workspace: a person, and the agent of a name or of a session.
 
-    Without either it is the only agent that runs in the worktree. The agent is looked up once per
-    unit of work.
+    Without either, the person alone. The agent is looked up once per unit of work.
     """
 
     def __init__(
@@ -128,9 +127,7 @@ class Identity:
 
         from herdbook.services.agents import agent_lifecycle  # noqa: PLC0415
 
-        agent = agent_lifecycle.find_acting_agent(
-            uow, self.agent_name, self.session, self._workspace.worktree_id
-        )
+        agent = agent_lifecycle.find_acting_agent(uow, self.agent_name, self.session)
         self._agent_read = ref(uow), agent
         return agent
 

@@ -1,11 +1,10 @@
-"""Identities of repositories, worktrees and the acting agent, computed from facts about git.
+"""Identities of repositories and worktrees, computed from facts about git.
 
 Computed ids are pinned by the first writer, so that a first commit or a new remote does not orphan
 rows stored under them. No credential in a remote's URL ever reaches an id.
 """
 
 import re
-from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -106,16 +105,6 @@ def normalise_origin(url: str) -> str:
     if match := _SCP.fullmatch(url):
         return _join_host_path(match[1], match[2])
     return _normalise_local_path(url)
-
-
-def acting_agent(
-    agent_variable: str | None, session_agent: str | None, running_here: Sequence[str]
-) -> str | None:
-    """The agent that acts: the named one, the session's, the only one running here, or None."""
-    for named in (agent_variable, session_agent):
-        if named and named.strip():
-            return named.strip()
-    return running_here[0] if len(set(running_here)) == 1 else None
 
 
 def _normalise_network_url(scheme: str, rest: str) -> str:

@@ -70,10 +70,10 @@
   (interactive "sAgent: ")
   (herdbook-execute "claim" :agent agent))
 
-(defun herdbook-complete (task summary)
-  "Complete a TASK with a SUMMARY."
-  (interactive "sTask: \nsWhat came of it: ")
-  (herdbook-execute "complete" :task task :summary summary))
+(defun herdbook-complete (agent task summary)
+  "Complete a TASK that AGENT holds, with a SUMMARY."
+  (interactive "sAgent: \nsTask: \nsWhat came of it: ")
+  (herdbook-execute "complete" :agent agent :task task :summary summary))
 
 (defun herdbook-grade (agent commit grade)
   "Grade a COMMIT of AGENT with a GRADE."

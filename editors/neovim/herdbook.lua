@@ -150,7 +150,8 @@ end
 local QUESTIONS = {
   claim = { { name = "agent", prompt = "agent (empty: the one that acts here)" } },
   complete = {
-    { name = "task", prompt = "task (empty: the one that is held here)" },
+    { name = "agent", prompt = "agent (empty: the one that acts here)" },
+    { name = "task", prompt = "task (empty: the one that it holds)" },
     { name = "summary", prompt = "what came of it" },
   },
   grade = {

@@ -47,10 +47,11 @@ const QUESTIONS = {
     agent: await chosen(client, "agent.list", {}, "name", "which agent?"),
   }),
   "herdbook.complete": async (client) => {
-    const held = { status: "in_progress" };
+    const agent = await chosen(client, "agent.list", {}, "name", "which agent?");
+    const held = { assignee: agent, status: "in_progress" };
     const task = await chosen(client, "task.list", held, "name", "which task?");
     const summary = await typed("what came of it");
-    return summary ? { task, summary } : { task };
+    return summary ? { agent, task, summary } : { agent, task };
   },
   "herdbook.grade": async (client) => ({
     agent: await chosen(client, "agent.list", {}, "name", "whose commit?", "name"),

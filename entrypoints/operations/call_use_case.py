@@ -7,7 +7,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.model import code_of
-from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.dictionary import AGENTS, DICTIONARY
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 
@@ -63,11 +63,23 @@ ACTING = "acting agent"
 
 
 def agent_id(app: AppContext, uow: UnitOfWork, named: str | None) -> str:
-    """The id of the named agent, else of the acting one; InvalidValue if there is none."""
-    if named is not None:
-        return crud.key_of(uow, DICTIONARY.kinds["agents"], named)
-    agent = app.identity.agent(uow)
-    if agent is None:
+    """The id of the acting agent, which `find_agent_id` finds; InvalidValue if there is none."""
+    found = find_agent_id(app, uow, named)
+    if found is None:
         reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
         raise InvalidValue("agent", reason)
-    return str(agent.id)
+    return found
+
+
+def find_agent_id(app: AppContext, uow: UnitOfWork, named: str | None) -> str | None:
+    """The id of the acting agent: the one that the call names, else the one of its context.
+
+    The journal names the same agent. None if a person acts. Raises NotFound for an agent that is
+    named and not there.
+    """
+    if named is None:
+        known = app.identity.agent(uow)
+        return None if known is None else known.id
+    agent = crud.find_row(uow, AGENTS, named)
+    uow.act_as(agent.name)
+    return agent.id

@@ -42,10 +42,6 @@ class Agents(Repository[Agent]):
         """Agents in this status, oldest first."""
         return self.select(find(self.kind, {"status": status}, limit=limit, after=after))
 
-    def of_worktree(self, worktree_id: str, status: AgentStatus) -> list[Agent]:
-        """The agents of a worktree in this status."""
-        return self.select(find(self.kind, {"worktree_id": worktree_id, "status": status}))
-
     def waiting_with_context(self) -> list[AgentInContext]:
         """Agents that wait for a person, each with its task, phase and initiative.
 

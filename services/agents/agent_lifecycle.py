@@ -8,7 +8,6 @@ from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentMode, Agen
 from herdbook.domain.agents.names import propose_name
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists
-from herdbook.domain.location.identity import acting_agent
 from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import MAX_RETRIES
 from herdbook.domain.plan.model import TaskStatus
@@ -154,29 +153,20 @@ def find_crashed(
 
 
 def find_acting_agent(
-    uow: UnitOfWork,
-    variable: str | None = None,
-    session_id: str | None = None,
-    worktree_id: str | None = None,
+    uow: UnitOfWork, named: str | None = None, session_id: str | None = None
 ) -> Agent | None:
-    """The acting agent: the one HERDBOOK_AGENT names, else the session's, else the only one here.
+    """The acting agent: the one that is named, by name or id, else the one of the session.
 
-    "The only one here" is the only running agent of the worktree. Returns None for a name that no
-    agent has: the next rule is not tried then.
+    None if there is neither, and for a name that no agent has: a person acts then. An agent that
+    merely works in the same worktree never acts for somebody who did not name it.
     """
-    name = acting_agent(variable, None, ())
-    if name is None:
-        # Only now: a worktree may have a hundred agents, and every call would read them.
-        session = _agent_of_session(uow, session_id)
-        if session is not None:
-            return session
-        running = AgentStatus.RUNNING
-        here = [] if worktree_id is None else uow.agents.of_worktree(worktree_id, running)
-        return here[0] if len(here) == 1 else None
-    named = uow.agents.by_name(name)
-    if named is None and name.startswith(f"{AGENTS.prefix}_"):
+    name = (named or "").strip()
+    if not name:
+        return _agent_of_session(uow, session_id)
+    agent = uow.agents.by_name(name)
+    if agent is None and name.startswith(f"{AGENTS.prefix}_"):
         return uow.agents.find(name)
-    return named
+    return agent
 
 
 def _process_fields(

@@ -194,45 +194,40 @@ def test_an_agent_that_is_not_there_is_named(begin: Begin, use_case: Callable[..
 
 
 def test_the_variable_names_who_acts(begin: Begin) -> None:
-    """By name or by id, before the session and the worktree; a name nobody has is nobody."""
+    """By name or by id, before the session; a name nobody has is nobody."""
     with begin() as uow:
         named = agent_lifecycle.register(uow, "brave-otter", worktree_id="there")
         agent_lifecycle.register(uow, "quiet-heron", session_id="s-1", worktree_id="here")
         uow.commit()
     with begin(write=False) as uow:
-        assert agent_lifecycle.find_acting_agent(uow, " brave-otter ", "s-1", "here") == named
-        assert agent_lifecycle.find_acting_agent(uow, named.id, "s-1", "here") == named
-        assert agent_lifecycle.find_acting_agent(uow, "nobody-here", "s-1", "here") is None
-        assert agent_lifecycle.find_acting_agent(uow, "agt_missing", "s-1", "here") is None
+        assert agent_lifecycle.find_acting_agent(uow, " brave-otter ", "s-1") == named
+        assert agent_lifecycle.find_acting_agent(uow, named.id, "s-1") == named
+        assert agent_lifecycle.find_acting_agent(uow, "nobody-here", "s-1") is None
+        assert agent_lifecycle.find_acting_agent(uow, "agt_missing", "s-1") is None
 
 
 def test_the_session_tells_who_acts_where_no_variable_does(begin: Begin) -> None:
-    """Its only agent, or the only one of several at work; the worktree decides between more."""
+    """Its only agent, or the only one of several at work; between more it is nobody."""
     with begin() as uow:
-        first = agent_lifecycle.register(uow, "a", session_id="s-1", worktree_id="there")
-        here = agent_lifecycle.register(uow, "b", session_id="s-2", worktree_id="here")
+        first = agent_lifecycle.register(uow, "a", session_id="s-1")
+        agent_lifecycle.register(uow, "b", session_id="s-2")
         uow.commit()
     with begin(write=False) as uow:
-        assert agent_lifecycle.find_acting_agent(uow, "  ", "s-1", "here") == first
-    second = do(begin, agent_lifecycle.register, "c", session_id="s-1", worktree_id="there")
+        assert agent_lifecycle.find_acting_agent(uow, "  ", "s-1") == first
+        assert agent_lifecycle.find_acting_agent(uow, None, "s-unknown") is None
+    second = do(begin, agent_lifecycle.register, "c", session_id="s-1")
     with begin(write=False) as uow:
-        assert agent_lifecycle.find_acting_agent(uow, None, "s-1", "here") == here
+        assert agent_lifecycle.find_acting_agent(uow, None, "s-1") is None
     do(begin, agent_lifecycle.stop, first.id)
     with begin(write=False) as uow:
-        assert agent_lifecycle.find_acting_agent(uow, None, "s-1", "here") == second
+        assert agent_lifecycle.find_acting_agent(uow, None, "s-1") == second
 
 
-def test_the_only_running_agent_of_a_worktree_acts_there(begin: Begin) -> None:
-    """Between several, or outside any worktree, it is nobody in particular."""
-    first = do(begin, agent_lifecycle.register, worktree_id="here")
-    do(begin, agent_lifecycle.register, worktree_id="there")
-    with begin(write=False) as uow:
-        assert agent_lifecycle.find_acting_agent(uow, None, "s-unknown", "here") == first
-        assert agent_lifecycle.find_acting_agent(uow, worktree_id="elsewhere") is None
+def test_nobody_acts_because_it_is_alone_in_a_worktree(begin: Begin) -> None:
+    """What a person does there is the person's, however few agents are at work."""
+    with begin() as uow:
+        agent_lifecycle.register(uow, "a", session_id="s-1", worktree_id="here")
+        uow.commit()
+    with begin(write=False, actor=Actor(person="ann", worktree="here")) as uow:
         assert agent_lifecycle.find_acting_agent(uow) is None
-    second = do(begin, agent_lifecycle.register, worktree_id="here")
-    with begin(write=False) as uow:
-        assert agent_lifecycle.find_acting_agent(uow, worktree_id="here") is None
-    do(begin, agent_lifecycle.stop, first.id)
-    with begin(write=False) as uow:
-        assert agent_lifecycle.find_acting_agent(uow, worktree_id="here") == second
+        assert agent_lifecycle.find_acting_agent(uow, "", None) is None

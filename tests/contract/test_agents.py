@@ -62,18 +62,6 @@ def test_agents_by_status_are_those_in_it_oldest_first(begin: Begin) -> None:
         assert uow.agents.by_status(AgentStatus.CRASHED) == []
 
 
-def test_agents_of_a_worktree_are_those_in_a_status_there(begin: Begin) -> None:
-    """Both the worktree and the status count."""
-    running, idle = AgentStatus.RUNNING, AgentStatus.IDLE
-    plan = [("here", running), ("here", idle), ("there", running), (None, running)]
-    with begin() as uow:
-        agents = [make(uow, AGENTS, worktree_id=w, status=s) for w, s in plan]
-        uow.commit()
-    with begin(write=False) as uow:
-        assert uow.agents.of_worktree("here", running) == agents[:1]
-        assert uow.agents.of_worktree("here", AgentStatus.STOPPED) == []
-
-
 def _waiting(uow: UnitOfWork, name: str, **at: str | None) -> Agent:
     return uow.agents.add(Agent(name=name, status=WAITING, **at))
 

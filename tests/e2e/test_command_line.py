@@ -177,7 +177,7 @@ def test_what_is_typed_all_day_waits_for_no_cattrs(person: Person, app: Path) ->
         ["ready"],
         ["claim", "--agent", "otter", "--json"],
         ["status", "--json"],
-        ["done", "--json"],
+        ["done", "--agent", "otter", "--json"],
         ["hook", "PostToolUse"],
     ):
         assert "cattrs" not in loaded(person, app, *words), words

@@ -181,16 +181,17 @@ def test_claim_and_done_as_the_agent_that_acts(person: Person, app: Path) -> Non
 
 def test_done_without_an_id_is_about_the_task_that_is_held(person: Person, app: Path) -> None:
     """As long as there is one alone."""
+    me = {"HERDBOOK_AGENT": "otter"}
     person.runs(app, "agent", "add", "otter")
     for name in ("one", "two"):
         person.runs(app, "task", "add", name)
-    assert person.tries(app, "done").returncode == 3
-    person.runs(app, "claim")
-    assert person.asks(app, "done")["status"] == "completed"
-    person.runs(app, "claim")
+    assert person.tries(app, "done", **me).returncode == 3
+    person.runs(app, "claim", **me)
+    assert person.asks(app, "done", **me)["status"] == "completed"
+    person.runs(app, "claim", **me)
     person.runs(app, "task", "add", "three")
-    person.runs(app, "claim")
-    told = person.tries(app, "done")
+    person.runs(app, "claim", **me)
+    told = person.tries(app, "done", **me)
     assert told.returncode == 2
     assert "must be named" in told.stderr
 
@@ -237,7 +238,7 @@ def test_a_log_is_added_to_and_printed(person: Person, app: Path) -> None:
     """Of an agent, piece by piece; `herdbook log` is short for it."""
     person.runs(app, "agent", "add", "otter")
     for text in ("one", "two\nlines \x1b[31m"):
-        person.runs(app, "log", "add", text)
+        person.runs(app, "log", "add", text, "--agent", "otter")
     assert person.runs(app, "log", "otter") == "one\ntwo\nlines \\x1b[31m\n"
     lines = person.runs(app, "log", "list", "otter", "--json", "--limit", "1").splitlines()
     assert [json.loads(line)["content"] for line in lines] == ["one"]
@@ -252,11 +253,11 @@ def test_a_halted_agent_claims_nothing(person: Person, app: Path) -> None:
     here = person.at(app)
     bug = bug_entry(EntryContext(agent="otter", at=datetime.now(UTC)))
     here.run(Area.RECORD, lambda uow: uow.ledger.add(bug))
-    told = person.tries(app, "claim")
+    told = person.tries(app, "claim", "--agent", "otter")
     assert told.returncode == 1
     assert "halted" in told.stderr
     away = "postgresql://me@127.0.0.1:1/x?connect_timeout=1"
-    told = person.tries(app, "claim", HERDBOOK_RECORD=away)
+    told = person.tries(app, "claim", "--agent", "otter", HERDBOOK_RECORD=away)
     assert told.returncode == 0
     assert "the record cannot be asked" in told.stderr
 

@@ -10,7 +10,7 @@ from herdbook.domain.plan.claims import Claim
 from herdbook.domain.plan.model import Task
 from herdbook.domain.plan.readiness import Opening
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.call_use_case import agent_id
+from herdbook.entrypoints.operations.call_use_case import agent_id, find_agent_id
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
@@ -81,28 +81,37 @@ def agent_name(app: AppContext, agent: str | None) -> str:
     return name
 
 
-def heartbeat(app: AppContext, *, task: str | None, fence: int | None, ttl: timedelta) -> Opening:
+def heartbeat(
+    app: AppContext, *, task: str | None, fence: int | None, ttl: timedelta, agent: str | None
+) -> Opening:
     """Renew the lease of a claimed task."""
-    return _write_claimed(app, task, fence, claims.heartbeat, ttl=ttl)
+    return _write_claimed(app, task, fence, agent, claims.heartbeat, ttl=ttl)
 
 
-def complete(app: AppContext, *, task: str | None, fence: int | None, summary: str | None) -> Task:
+def complete(
+    app: AppContext, *, task: str | None, fence: int | None, summary: str | None, agent: str | None
+) -> Task:
     """Complete a claimed task, or approve one under review."""
-    return _write_claimed(app, task, fence, claims.complete, summary=summary)
+    return _write_claimed(app, task, fence, agent, claims.complete, summary=summary)
 
 
-def fail(app: AppContext, *, task: str | None, fence: int | None) -> Task:
+def fail(app: AppContext, *, task: str | None, fence: int | None, agent: str | None) -> Task:
     """Return a claimed task as failed, which counts as an attempt."""
-    return _write_claimed(app, task, fence, claims.fail)
+    return _write_claimed(app, task, fence, agent, claims.fail)
 
 
-def release(app: AppContext, *, task: str | None, fence: int | None) -> Task:
+def release(app: AppContext, *, task: str | None, fence: int | None, agent: str | None) -> Task:
     """Return a claimed task without an attempt."""
-    return _write_claimed(app, task, fence, claims.release)
+    return _write_claimed(app, task, fence, agent, claims.release)
 
 
 def _write_claimed(
-    app: AppContext, task: str | None, fence: int | None, use_case: Callable[..., R], **more: Any
+    app: AppContext,
+    task: str | None,
+    fence: int | None,
+    agent: str | None,
+    use_case: Callable[..., R],
+    **more: Any,
 ) -> R:
     """Call a use case on a task, by default on the only one that the acting agent holds.
 
@@ -110,14 +119,12 @@ def _write_claimed(
     """
 
     def inside(uow: UnitOfWork) -> R:
+        acting = find_agent_id(app, uow, agent)
         if task is None:
-            row = claims.own_task(uow, agent_id(app, uow, None))
+            row = claims.own_task(uow, acting or agent_id(app, uow, agent))
         else:
             row = crud.find_row(uow, TASKS, task)
-        if fence is not None:
-            return use_case(uow, row.id, fence, **more)
-        agent = app.identity.agent(uow)
-        own = claims.own_fence(uow, row.id, None if agent is None else agent.id)
+        own = claims.own_fence(uow, row.id, acting) if fence is None else fence
         return use_case(uow, row.id, own, **more)
 
     return app.run(Area.WORK, inside)

@@ -20,6 +20,7 @@ _FENCE = Parameter(
     "the fence that `claim` printed; not needed by the agent that holds the task",
     kind="number",
 )
+_AGENT = Parameter("agent", "its name or id; default: the acting agent")
 _TTL = Parameter(
     "ttl", "how long the lease lasts, such as 90s, 5m or 2h", kind="duration", default="5m"
 )
@@ -65,7 +66,7 @@ ROWS: tuple[Operation, ...] = (
         "plan.views:claim",
         "herdbook claim --agent brisk-otter",
         (
-            Parameter("agent", "its name or id; default: the acting agent"),
+            _AGENT,
             Parameter("initiative", "only tasks of this initiative"),
             Parameter("phase", "only tasks of this phase"),
             _TTL,
@@ -78,7 +79,7 @@ ROWS: tuple[Operation, ...] = (
         "plan.handlers:heartbeat",
         "crud.views:anything",
         "herdbook task heartbeat a1b2",
-        (_TASK, _FENCE, _TTL),
+        (_TASK, _FENCE, _TTL, _AGENT),
     ),
     Operation(
         "task.done",
@@ -90,6 +91,7 @@ ROWS: tuple[Operation, ...] = (
             _TASK,
             _FENCE,
             Parameter("summary", "a summary of the result; - reads it from standard input"),
+            _AGENT,
         ),
         alias="done",
     ),
@@ -99,7 +101,7 @@ ROWS: tuple[Operation, ...] = (
         "plan.handlers:fail",
         "crud.views:anything",
         "herdbook task fail a1b2",
-        (_TASK, _FENCE),
+        (_TASK, _FENCE, _AGENT),
     ),
     Operation(
         "task.release",
@@ -107,7 +109,7 @@ ROWS: tuple[Operation, ...] = (
         "plan.handlers:release",
         "crud.views:anything",
         "herdbook task release a1b2",
-        (_TASK, _FENCE),
+        (_TASK, _FENCE, _AGENT),
     ),
     use_case_operation(
         "task.retry",

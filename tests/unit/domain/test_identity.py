@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.identity import (
     GitFacts,
-    acting_agent,
     normalise_origin,
     repository_id,
     worktree_id,
@@ -315,29 +314,3 @@ def test_a_damaged_worktree_pin_is_refused(pin: str) -> None:
     """A pin that is not 12 hex digits is an error, because another id would orphan what is kept."""
     with pytest.raises(InvalidValue):
         worktree_id(HERE._replace(pinned_worktree_id=pin))
-
-
-NAMES = st.sampled_from(["ann", "bob", "cy"])
-NOBODY = st.sampled_from([None, "", "  "])
-
-
-@given(NAMES, NAMES | NOBODY, st.lists(NAMES))
-def test_the_variable_names_who_did_it(name: str, session: str | None, running: list[str]) -> None:
-    """HERDBOOK_AGENT wins over the session and over who is running."""
-    assert acting_agent(f" {name}", session, running) == name
-
-
-@given(NOBODY, NAMES, st.lists(NAMES))
-def test_else_the_session_does(variable: str | None, name: str, running: list[str]) -> None:
-    """Without the variable, or with an empty one, the session's agent did it."""
-    assert acting_agent(variable, name, running) == name
-
-
-@given(NOBODY, NOBODY, st.lists(NAMES))
-def test_else_the_only_one_running_here(
-    variable: str | None, session: str | None, running: list[str]
-) -> None:
-    """With nobody named it was the only running agent, and with none or several nobody."""
-    assert acting_agent(variable, session, running) == (
-        running[0] if len(set(running)) == 1 else None
-    )

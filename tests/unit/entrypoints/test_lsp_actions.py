@@ -1,5 +1,6 @@
 """What an editor can do: resolve and answer comments, claim, complete, grade, dismiss; and live."""
 
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -25,8 +26,14 @@ def root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def editor(root: Path) -> Iterator[Editor]:
-    with Editor(root) as opened:
+def variables() -> dict[str, str]:
+    """What the environment of the editor has besides."""
+    return {}
+
+
+@pytest.fixture
+def editor(root: Path, variables: dict[str, str]) -> Iterator[Editor]:
+    with Editor(root, **variables) as opened:
         yield opened
 
 
@@ -109,24 +116,27 @@ def test_actions_follow_the_text(editor: Editor, root: Path) -> None:
     assert editor.actions(uri, 2, only=["source.organizeImports"]) == []
 
 
-@pytest.mark.parametrize(("acting", "author"), [(False, "you"), (True, "brisk-otter")])
+@pytest.mark.parametrize(
+    ("variables", "author"), [({}, "you"), ({"HERDBOOK_AGENT": "brisk-otter"}, "brisk-otter")]
+)
 def test_a_reply_is_written_by_whoever_acts_here(
-    editor: Editor, root: Path, acting: bool, author: str
+    root: Path, variables: dict[str, str], author: str
 ) -> None:
-    """By the agent at work in the worktree, else by you; a text is needed."""
-    app = editor.get_context()
-    add_comment(app, phase_of(app), 2)
-    if acting:
+    """By the agent that the environment names, else by you; a text is needed."""
+    with Editor(root, **variables) as editor:
+        app = AppContext.at(root, os.environ)
+        add_comment(app, phase_of(app), 2)
         _agent(app)
-    editor.begin()
-    uri = editor.open(root / "a.py")
-    _, reply = editor.actions(uri, 1)
-    with pytest.raises(InvalidValue, match="herdbook review reply rev_"):
-        _run(editor, reply)
-    _run(editor, reply, "because")
-    editor.sees(uri, f"you: why?\n{author}: because")
+        editor.begin()
+        uri = editor.open(root / "a.py")
+        _, reply = editor.actions(uri, 1)
+        with pytest.raises(InvalidValue, match="herdbook review reply rev_"):
+            _run(editor, reply)
+        _run(editor, reply, "because")
+        editor.sees(uri, f"you: why?\n{author}: because")
 
 
+@pytest.mark.parametrize("variables", [{"HERDBOOK_AGENT": "brisk-otter"}])
 def test_a_task_is_claimed_and_completed(editor: Editor) -> None:
     """By the agent that acts here, or by one that is named, as the command line does it."""
     app = editor.get_context()

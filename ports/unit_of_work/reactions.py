@@ -8,6 +8,7 @@ itself: a phase whose status was written in this transaction keeps it.
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from herdbook.domain.entity import evolve
 from herdbook.domain.plan.model import Phase
 from herdbook.domain.plan.phases import TaskChange, follow_tasks, summarize_changes
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 FindRow = Callable[[Kind[Any], Any], Any]
-"""A row as it was before any reaction of this transaction; None if it is not there."""
+"""A row as it would be without any reaction of this transaction; None if it is not there."""
 Reaction = Callable[["UnitOfWork", NetChanges, FindRow], Iterable[tuple[Kind[Any], Any]]]
 """From the net changes of a transaction to the rows as they should be."""
 
@@ -56,6 +57,8 @@ def _status_is_set(change: RowChange | None) -> bool:
 
 REACTIONS: dict[str, Reaction] = {TASKS.name: phases_follow_tasks}
 """The rules, by the kind of row whose changes they follow."""
+_READ = frozenset({TASKS.name, PHASES.name, INITIATIVES.name})
+"""The kinds of rows that the rules read: after a change of one they are applied again."""
 
 
 class Reactions:
@@ -66,8 +69,10 @@ class Reactions:
         """The rows that reactions have written so far, by kind and key."""
         self._uow = uow
         self._seen = 0
-        self._own: set[int] = set()
-        self._before: dict[tuple[str, Any], Any] = {}
+        self._changes: list[RowChange] = []
+        """The changes of the use cases, as if no reaction had run between them."""
+        self._unreacted: dict[tuple[str, Any], Any] = {}
+        """The rows that reactions have written, as they would be without that."""
         self._excluded: set[tuple[str, Any]] = set()
         self._enabled = True
 
@@ -84,21 +89,38 @@ class Reactions:
         changes = self._uow.changes
         fresh = changes[self._seen :]
         self._seen = len(changes)
-        for change in fresh:
-            # Written by a use case after a reaction: that is the row to go on from.
-            self._before.pop((change.kind.name, change.key), None)
-        if not self._enabled or not any(each.kind.name in REACTIONS for each in fresh):
+        self._changes += map(self._without_reactions, fresh)
+        if not self._enabled or not any(each.kind.name in _READ for each in fresh):
             return
-        nets = net_changes(each for at, each in enumerate(changes) if at not in self._own)
+        nets, kinds = net_changes(self._changes), self._uow.dictionary.kinds
+        # What no rule wants otherwise any more is again as it was.
+        wanted = {known: (kinds[known[0]], row) for known, row in self._unreacted.items()}
         for name, reaction in REACTIONS.items():
-            if name in nets:
-                for kind, row in list(reaction(self._uow, nets, self._find_row)):
-                    self._save(kind, row)
+            for kind, row in reaction(self._uow, nets, self._find_row) if name in nets else ():
+                wanted[kind.name, kind.key_of(row)] = kind, row
+        for kind, row in wanted.values():
+            self._save(kind, row)
         self._seen = len(changes)
+
+    def _without_reactions(self, change: RowChange) -> RowChange:
+        """A change as it would be if no reaction had written its row before.
+
+        What the use case left as the reaction wrote it, it has not set itself.
+        """
+        known = (change.kind.name, change.key)
+        if known not in self._unreacted:
+            return change
+        before = self._unreacted.pop(known)
+        if change.after is None:
+            return change._replace(before=before)
+        written = vars(change.before)
+        fields = {name: each for name, each in vars(change.after).items() if each != written[name]}
+        after = self._unreacted[known] = evolve(before, **fields)
+        return change._replace(before=before, after=after)
 
     def _find_row(self, kind: Kind[Any], key: Any) -> Any:
         known = (kind.name, key)
-        return self._before[known] if known in self._before else self._uow.get(kind, [key])[0]
+        return self._unreacted[known] if known in self._unreacted else self._uow.get(kind, [key])[0]
 
     def _save(self, kind: Kind[Any], row: Any) -> None:
         key = kind.key_of(row)
@@ -106,7 +128,5 @@ class Reactions:
         values = {**vars(row), "version": current.version, "updated_at": current.updated_at}
         if values == vars(current) or (kind.name, key) in self._excluded:
             return
-        self._before.setdefault((kind.name, key), current)
-        first = len(self._uow.changes)
+        self._unreacted.setdefault((kind.name, key), current)
         self.saved.setdefault(kind.name, {})[key] = self._uow.save(kind, [type(row)(**values)])[0]
-        self._own.update(range(first, len(self._uow.changes)))

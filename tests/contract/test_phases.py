@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from herdbook.domain.agents.model import Agent
+from herdbook.domain.entity import evolve
 from herdbook.domain.plan.model import (
     ExecutionMode,
     Initiative,
@@ -13,7 +14,7 @@ from herdbook.domain.plan.model import (
     Task,
     TaskStatus,
 )
-from herdbook.ports.engine.dictionary import PHASES, TASKS
+from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services import crud
@@ -135,6 +136,71 @@ def test_only_the_end_of_a_transaction_counts(begin: Begin) -> None:
         uow.commit()
     with begin() as uow:
         assert uow.phases.get(first.id).status is PhaseStatus.APPROVED
+
+
+def test_a_task_that_comes_and_goes_in_one_transaction_changes_nothing(begin: Begin) -> None:
+    """A finished phase is not left open by it, also if it was asked for between."""
+    with begin() as uow:
+        first, *_ = _plan(uow, ExecutionMode.REVIEW_PER_PHASE, PhaseStatus.APPROVED)
+        uow.phases.save(evolve(uow.phases.get(first.id), status=PhaseStatus.COMPLETED))
+        uow.commit()
+    with begin() as uow:
+        late = uow.tasks.add(Task(name="late", phase_id=first.id))
+        uow.tasks.ready(9)
+        assert uow.phases.get(first.id).status is PhaseStatus.IN_PROGRESS
+        uow.tasks.remove(late.id)
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.get(first.id).status is PhaseStatus.COMPLETED
+
+
+def test_the_mode_that_counts_is_the_last_one(begin: Begin) -> None:
+    """An initiative that stops being yolo in the same transaction has its phases reviewed."""
+    with begin() as uow:
+        first, second, task, _ = _plan(uow, ExecutionMode.YOLO, PhaseStatus.APPROVED)
+        uow.commit()
+    with begin() as uow:
+        crud.change(uow, TASKS, task.id, {"status": TaskStatus.COMPLETED})
+        assert uow.tasks.ready(9, phase_id=second.id)
+        careful = {"execution_mode": ExecutionMode.REVIEW_PER_PHASE}
+        crud.change(uow, INITIATIVES, first.initiative_id, careful)
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.get(first.id).status is PhaseStatus.PENDING_REVIEW
+        assert uow.tasks.ready(9, phase_id=second.id) == []
+
+
+def test_a_phase_that_has_followed_can_be_changed_in_the_same_transaction(begin: Begin) -> None:
+    """Who renames it has not set its status, also if that had followed the tasks by then."""
+    with begin() as uow:
+        first, second, task, _ = _plan(uow, ExecutionMode.YOLO, PhaseStatus.APPROVED)
+        uow.commit()
+    with begin() as uow:
+        crud.change(uow, TASKS, task.id, {"status": TaskStatus.COMPLETED})
+        assert uow.tasks.ready(9, phase_id=second.id)
+        assert uow.phases.get(first.id).status is PhaseStatus.COMPLETED
+        crud.change(uow, PHASES, first.id, {"name": "renamed"})
+        late = uow.tasks.add(Task(name="late", phase_id=first.id))
+        uow.commit()
+    with begin() as uow:
+        phase = uow.phases.get(first.id)
+        assert (phase.name, phase.status) == ("renamed", PhaseStatus.APPROVED)
+        assert [each.id for each in uow.tasks.ready(9, phase_id=first.id)] == [late.id]
+
+
+def test_a_status_that_is_set_after_the_phase_has_followed_stays(begin: Begin) -> None:
+    """As one does that is set before."""
+    with begin() as uow:
+        first, second, task, _ = _plan(uow, ExecutionMode.YOLO, PhaseStatus.APPROVED)
+        uow.commit()
+    with begin() as uow:
+        crud.change(uow, TASKS, task.id, {"status": TaskStatus.COMPLETED})
+        assert uow.tasks.ready(9, phase_id=second.id)
+        crud.change(uow, PHASES, first.id, {"status": PhaseStatus.BLOCKED})
+        uow.tasks.add(Task(name="late", phase_id=first.id))
+        uow.commit()
+    with begin() as uow:
+        assert uow.phases.get(first.id).status is PhaseStatus.BLOCKED
 
 
 def test_a_phase_that_has_followed_can_be_removed_in_the_same_transaction(begin: Begin) -> None:

@@ -103,6 +103,10 @@ class Pipes:
         assert data, f"the server has ended: {self.err.read().decode()}"
         self._held += data
 
+    def has_sent(self) -> bool:
+        """Whether the server has sent something that was not read yet."""
+        return bool(self._held or select.select([self.out], [], [], 0)[0])
+
     def rest(self) -> list[Any]:
         """End the input; all that is answered until the server ends."""
         self.into.close()

@@ -253,6 +253,7 @@ def test_a_slow_client_is_told_that_it_fell_behind(person: Person, app: Path) ->
         size = psutil.Process(pipes.process.pid).memory_info().rss
         for _ in range(2):
             many_tasks(person, app, 1_500)
+            until(pipes.has_sent)  # the rest of the page does not fit into the pipe
             time.sleep(1.5)  # longer than a client takes that reads
         last = person.asks(app, "board")["seq"]
         seen: list[int] = []

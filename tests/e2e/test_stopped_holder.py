@@ -10,7 +10,8 @@ import pytest
 
 from tests.e2e.conftest import Person
 
-PATIENCE = 2.0
+PATIENCE = 6.0
+"""Long enough that a machine's being busy for a moment does not look like a second wait."""
 HOLDER = """
 import sys
 from herdbook.adapters import open_store

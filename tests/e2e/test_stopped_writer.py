@@ -30,6 +30,7 @@ with here.open(Area.WORK) as store, unit_of_work(store, here.workspace.space(Are
 """
 LIMIT = 60.0
 """A command that waits for ever is far beyond this."""
+INTERRUPTED = 130
 
 
 @contextmanager
@@ -80,23 +81,27 @@ def test_what_only_reads_answers(words: tuple[str, ...], person: Person, app: Pa
 
 def test_what_writes_gives_up_and_names_the_process(person: Person, app: Path) -> None:
     """With the patience that is set, and with the exit code of a conflict."""
+    person.chooses("lmdb", "patience = 1.5")
     person.runs(app, "task", "add", "before")
     with stopped_writer(person, app) as writer:
-        ended = person.tries(app, "task", "add", "mine", HERDBOOK_PATIENCE="1")
+        ended = person.tries(app, "task", "add", "mine")
     assert ended.returncode == 4
     assert f"is held by process {writer.pid} (python) since " in ended.stderr
+    assert "gave up after 1.5 s. Nothing was written" in ended.stderr
     assert "mine" not in person.runs(app, "task", "list")
     assert "of the one that was stopped" in person.runs(app, "task", "list")
 
 
-def test_an_interrupt_ends_a_command_that_waits(person: Person, app: Path) -> None:
-    """As every program ends that somebody has had enough of."""
+@pytest.mark.parametrize("engine", ["lmdb", "duckdb"])
+def test_an_interrupt_ends_a_command_that_waits(person: Person, app: Path, engine: str) -> None:
+    """As every program ends that somebody has had enough of, hours before its patience does."""
+    person.chooses(engine, "patience = 7200")
     person.runs(app, "task", "add", "before")
     with stopped_writer(person, app):
-        variables = {**person.variables, "HERDBOOK_PATIENCE": "3600"}
-        waiting = subprocess.Popen([PROGRAM, "task", "add", "mine"], cwd=app, env=variables)
+        words = [PROGRAM, "task", "add", "mine"]
+        waiting = subprocess.Popen(words, cwd=app, env=person.variables)
         time.sleep(2.0)
         assert waiting.poll() is None
         waiting.send_signal(signal.SIGINT)
-        assert waiting.wait(LIMIT) not in (0, None)
+        assert waiting.wait(LIMIT) == INTERRUPTED
     assert "mine" not in person.runs(app, "task", "list")

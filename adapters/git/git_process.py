@@ -3,7 +3,8 @@
 `ask_git` is for queries. In any repository, nothing that its config names is run: no transport,
 hook, fsmonitor, pager, editor, external diff, signature or credential program. Filters have names
 that only the repository knows; `status` disables them. `run_git` is for actions that the user
-requested (adding a worktree is a checkout): there the repository's own settings count.
+requested. An action that is a checkout (adding a worktree) runs the hooks, filters and transports
+of the repository; one that needs none of them is `hardened` as a query is.
 
 Neither is ever given `--git-dir` for a repository that was found by looking: git started with `-C`
 decides for itself whether this user may trust the repository.
@@ -114,10 +115,38 @@ def ask_git(
     for queries about them. Raises StoreBusy if git takes longer than `patience`, and ends it with
     all it started; StoreUnavailable if git cannot be started.
     """
-    neutral = {**_SAFE_SETTINGS, **(settings or {})}
+    words, variables = _harden(environment, settings or {}, except_for)
+    return _run([*words, *arguments], variables, patience, of_its_own=True)
+
+
+def run_git(
+    arguments: list[str],
+    environment: Mapping[str, str],
+    patience: float = LONGEST,
+    *,
+    hardened: Mapping[str, str] | None = None,
+) -> tuple[int, bytes, str]:
+    """Run an action that the user requested; returns and raises what `ask_git` does.
+
+    Hooks and filters of the repository run, and git must have accepted its owner before. With
+    `hardened` settings nothing runs that the repository names, as with those of `ask_git`.
+    """
+    # What watches for changes only saves time, and is never a part of the action.
+    words, variables = ["-c", "core.fsmonitor=false"], environment
+    if hardened is not None:
+        words, variables = _harden(environment, hardened)
+    return _run([*words, *arguments], variables, patience, of_its_own=False)
+
+
+def _harden(
+    environment: Mapping[str, str],
+    settings: Mapping[str, str],
+    except_for: Collection[str] = (),
+) -> tuple[list[str], dict[str, str]]:
+    """The first arguments and the environment with which git runs nothing the repository names."""
     words = [
         word
-        for name, value in neutral.items()
+        for name, value in {**_SAFE_SETTINGS, **settings}.items()
         if name not in except_for
         for word in ("-c", f"{name}={value}")
     ]
@@ -126,18 +155,7 @@ def ask_git(
     # The only allowed transport has an unpredictable name: a repository can define one called
     # `none`, and git finds the program for it among the repository's aliases.
     variables["GIT_ALLOW_PROTOCOL"] = f"none-{os.urandom(8).hex()}"
-    return _run(["--no-pager", *words, *arguments], variables, patience, of_its_own=True)
-
-
-def run_git(
-    arguments: list[str], environment: Mapping[str, str], patience: float = LONGEST
-) -> tuple[int, bytes, str]:
-    """Run an action that the user requested, with the repository's own settings.
-
-    Returns and raises what `ask_git` does. Hooks and filters of the repository run; git must have
-    accepted its owner before.
-    """
-    return _run(arguments, environment, patience, of_its_own=False)
+    return ["--no-pager", *words], variables
 
 
 def _run(

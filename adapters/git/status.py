@@ -23,7 +23,7 @@ def status(
     `untracked` is `all` for every file that git does not track, or `normal` for folders of them.
     """
     try:
-        settings = _without_filters(folder, environment, patience)
+        settings = without_filters(folder, environment, patience)
     except ValueError as error:
         return _REFUSED, b"", str(error)
     words = ["status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty"]
@@ -35,9 +35,7 @@ def status(
     )
 
 
-def _without_filters(
-    folder: str, environment: Mapping[str, str], patience: float
-) -> dict[str, str]:
+def without_filters(folder: str, environment: Mapping[str, str], patience: float) -> dict[str, str]:
     """Settings that override the filters of the repository's config.
 
     Raises ValueError if one of them has a name that cannot be overridden.

@@ -1,8 +1,8 @@
 """List, add and remove the worktrees of a repository, with git itself.
 
 Git is started in a folder of the repository, and checks as always whether that is the user's own.
-Queries run nothing that the repository's config names. Adding and removing a worktree is requested
-by the user and git's ordinary work: hooks and filters of the repository run.
+Neither queries nor removing a worktree run anything that the repository's config names. Adding
+one is requested by the user and a checkout: hooks and filters of the repository run.
 """
 
 import logging
@@ -18,6 +18,7 @@ from herdbook.adapters.git.git_process import (
     without_repository_variables,
 )
 from herdbook.adapters.git.status import status as status_of
+from herdbook.adapters.git.status import without_filters
 from herdbook.adapters.git.worktree_list import admin_dirs, list_worktrees
 from herdbook.adapters.git.worktree_lock import worktree_lock
 from herdbook.domain.errors import HerdbookError, InvalidValue, StoreUnavailable
@@ -82,9 +83,12 @@ def remove(
     """Remove a worktree and its entry in the repository; its branch stays."""
     how = ["--force"] if force else []
     folder = _absolute(path)
+    environment = without_repository_variables(os.environ)
     git = [*_git_outside(facts, folder), "worktree", "remove", *how, "--", folder]
     with worktree_lock(facts.common_dir, patience):
-        status, _, complaint = run_git(git, without_repository_variables(os.environ))
+        # Without --force git looks for changes first, as `status` does.
+        filters = {} if force else _disabled_filters(folder, environment)
+        status, _, complaint = run_git(git, environment, hardened=filters)
     if status != 0:
         raise_complaint("worktree", status, complaint)
 
@@ -94,7 +98,7 @@ def prune(facts: GitFacts, *, patience: float = PATIENCE) -> list[str]:
     with worktree_lock(facts.common_dir, patience):
         before = admin_dirs(facts.common_dir)
         git = ["-C", folder_for_git(facts), "worktree", "prune"]
-        status, _, complaint = run_git(git, without_repository_variables(os.environ))
+        status, _, complaint = run_git(git, without_repository_variables(os.environ), hardened={})
         if status != 0:
             raise_complaint("worktree", status, complaint)
         after = admin_dirs(facts.common_dir)
@@ -110,6 +114,14 @@ def is_clean(path: _Path) -> bool:
     if status != 0:
         raise_complaint("path", status, complaint)
     return not output
+
+
+def _disabled_filters(folder: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Settings that override the repository's filters; raises InvalidValue if that cannot be."""
+    try:
+        return without_filters(folder, environment, PATIENCE)
+    except ValueError as error:
+        raise InvalidValue("worktree", f"{error}; nothing was removed") from error
 
 
 def _git_outside(facts: GitFacts, folder: str) -> list[str]:
@@ -218,7 +230,7 @@ def _undo_worktree(facts: GitFacts, folder: str, environment: Mapping[str, str])
     """Remove what git leaves only if it was killed: a worktree locked as `initializing`."""
     if any(each.path == folder and each.locked == "initializing" for each in list_worktrees(facts)):
         git = [*_git_outside(facts, folder), "worktree", "remove", "--force", "--force"]
-        status, _, complaint = run_git([*git, "--", folder], environment)
+        status, _, complaint = run_git([*git, "--", folder], environment, hardened={})
         if status != 0:
             raise_complaint("worktree", status, complaint)
 

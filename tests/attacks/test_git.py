@@ -239,6 +239,37 @@ def test_what_commands_ask_on_their_way_runs_nothing(
     assert canary.ran() == set()
 
 
+def test_a_worktree_goes_without_a_program_of_the_repository(
+    person: Person, trapped: Path, canary: Canary
+) -> None:
+    """Git looks for changes before it removes one, with filters and a monitor if it may."""
+    other = trapped.parent / "trapped.worktrees" / "other"
+    unset = [f"filter.trap.{each}=" for each in ("clean", "smudge", "required")]
+    unset += [f"filter.process.{each}=" for each in ("process", "required")]
+    unset += ["core.fsmonitor=false", f"core.hooksPath={os.devnull}"]
+    words = [word for each in unset for word in ("-c", each)]
+    person.git(trapped, *words, "worktree", "add", "--quiet", str(other))
+    disturb(other)
+    assert canary.ran() == set()
+    person.runs(trapped, "worktree", "remove", str(other))
+    assert not other.exists()
+    person.runs(trapped, "worktree", "prune")
+    assert canary.ran() == set()
+
+
+def test_a_new_worktree_is_made_without_the_monitor_of_the_repository(
+    person: Person, trapped: Path, canary: Canary
+) -> None:
+    """A checkout runs the hooks that belong to it; who watches for changes is no part of one."""
+    first = person.git(trapped, "rev-list", "--max-parents=0", "HEAD").strip()
+    (trapped / ".git" / "programs" / "hooks" / "reference-transaction").unlink()  # it forbids all
+    canary.ran()
+    person.runs(trapped, "worktree", "add", "other", "--base", first)
+    ran = canary.ran()
+    assert "fsmonitor" not in ran
+    assert "post-checkout" in ran
+
+
 def test_an_editor_that_looks_runs_nothing(person: Person, trapped: Path, canary: Canary) -> None:
     """The lenses ask git for what every worktree changes."""
     person.runs(trapped, "agent", "add", "calm-heron")

@@ -64,7 +64,7 @@ def make_repository(folder: Path) -> dict[str, Path]:
     """Make a repository with a commit and two more worktrees; their folders by their branches."""
     repository = folder / "app"
     git(folder, "init", "--quiet", f"--initial-branch={MAIN}", str(repository))
-    (repository / "README.md").write_text("An repository that people sign in to.\n")
+    (repository / "README.md").write_text("An app that people sign in to.\n")
     git(repository, "add", "README.md")
     git(repository, "commit", "--quiet", "--message=begin")
     app = AppContext.at(repository, os.environ)

@@ -15,7 +15,8 @@ class Grade(IntEnum):
     BAD = -1
     NEUTRAL = 1
     GOOD = 2
-    EXCELLENCE = 5
+    EXCELLENT = 5
+    EXCELLENCE = 5  # the label of OpenCode's agent-tracker; another name of the same grade
 
     @property
     def label(self) -> str:
@@ -24,11 +25,11 @@ class Grade(IntEnum):
 
     @classmethod
     def parse(cls, text: str | int) -> "Grade":
-        """Parse a grade from its label or its number; raises InvalidValue for anything else."""
-        for grade in cls:
+        """Parse a grade from its name or its number; raises InvalidValue for anything else."""
+        for name, grade in cls.__members__.items():
             if type(text) in (int, cls) and text == grade.value:
                 return grade
-            if isinstance(text, str) and text.strip().lower() in (grade.label, str(grade.value)):
+            if isinstance(text, str) and text.strip().lower() in (name.lower(), str(grade.value)):
                 return grade
         allowed = ", ".join(f"{grade.label} ({grade.value})" for grade in cls)
         raise InvalidValue("grade", f"{text!r} is not one of {allowed}")

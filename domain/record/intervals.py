@@ -50,7 +50,7 @@ def mean_interval(grades: Sequence[float]) -> Interval | None:
         return None
     mean = fmean(grades)
     reach = student_t(count) * sqrt((SCALE_VARIANCE + sum_of_squares(grades, mean)) / count / count)
-    return Interval(max(float(Grade.BAD), mean - reach), mean, min(Grade.EXCELLENCE, mean + reach))
+    return Interval(max(float(Grade.BAD), mean - reach), mean, min(Grade.EXCELLENT, mean + reach))
 
 
 def trend_interval(grades: Sequence[float]) -> Interval | None:

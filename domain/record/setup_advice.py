@@ -28,7 +28,7 @@ ENOUGH = 10
 """How many observations a setup needs to be compared with others."""
 AVERAGE_COMMITS = 10
 """How many additional commits, as good as the average of all setups, each setup is ranked with."""
-BUG_COST = Grade.EXCELLENCE - Grade.BAD
+BUG_COST = Grade.EXCELLENT - Grade.BAD
 """How many grades a bug subtracts from the merit: the width of the whole scale."""
 
 

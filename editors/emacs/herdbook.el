@@ -79,7 +79,7 @@
   "Grade a COMMIT of AGENT with a GRADE."
   (interactive
    (list (read-string "Agent: ") (read-string "Commit: " "HEAD")
-         (completing-read "Grade: " '("bad" "neutral" "good" "excellence") nil t)))
+         (completing-read "Grade: " '("bad" "neutral" "good" "excellent") nil t)))
   (herdbook-execute "grade" :agent agent :commit commit :user grade))
 
 (defun herdbook-dismiss (proposal)

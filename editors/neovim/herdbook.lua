@@ -157,7 +157,7 @@ local QUESTIONS = {
   grade = {
     { name = "agent", prompt = "agent", needed = true },
     { name = "commit", prompt = "commit", default = "HEAD", needed = true },
-    { name = "user", prompt = "your grade (bad, neutral, good, excellence)", needed = true },
+    { name = "user", prompt = "your grade (bad, neutral, good, excellent)", needed = true },
   },
   dismiss = { { name = "proposal_id", prompt = "proposal", needed = true } },
 }

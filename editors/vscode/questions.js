@@ -3,7 +3,7 @@
 
 const vscode = require("vscode");
 
-const GRADES = ["bad", "neutral", "good", "excellence"];
+const GRADES = ["bad", "neutral", "good", "excellent"];
 
 /** A person who closed a box; the command is not given then. */
 class Declined extends Error {}

@@ -5,6 +5,9 @@ from difflib import get_close_matches
 
 from herdbook.entrypoints.operations.registry import OPERATIONS
 
+NOT_SUGGESTED = ("rm", "remove", "prune", "revert", "reinstate")
+"""Agents follow hints to the letter, so none of them leads to what cannot be taken back."""
+
 
 def version() -> str:
     """The program and its version."""
@@ -35,8 +38,9 @@ def overview(group: Sequence[str] = ()) -> str:
 
 
 def describe_unknown(words: Sequence[str]) -> str:
-    """The error for an unknown command, with the closest known one."""
-    commands = {" ".join(each.words): each for each in OPERATIONS}
+    """The error for an unknown command, with the closest known one that removes nothing."""
+    names = (" ".join(each.words) for each in OPERATIONS if each.words[-1] not in NOT_SUGGESTED)
+    commands = list(names)
     asked = " ".join(word for word in words[:2] if not word.startswith("-"))
     near = get_close_matches(asked, commands, n=1) or get_close_matches(words[0], commands, n=1)
     hint = f"did you mean `herdbook {near[0]}`?" if near else "`herdbook --help` lists them all"

@@ -18,6 +18,15 @@ from herdbook.entrypoints.operations.registry import OPERATIONS
 PLACES = ("store", "work", "checkpoints", "record")
 GROUPS = frozenset(each.words[0] for each in OPERATIONS if len(each.words) > 1)
 """The first words of several commands; alone, they list these commands."""
+SYNONYMS = {
+    "epic": "initiative",
+    "comment": "review",
+    "complete": "done",
+    "depends-on": "after",
+    "depend": "after",
+    "undepend": "not-after",
+}
+"""Words that people and agents bring along from other tools; no command uses them itself."""
 
 
 class ParsedCommand(NamedTuple):
@@ -33,6 +42,12 @@ def find_operation(words: Sequence[str]) -> tuple[Operation | None, list[str]]:
     """The operation that the first words name, and the rest of the words."""
     if list(words[:1]) == ["-C"]:  # as git has it, before the command
         words = [*words[2:], *words[:2]]
+    operation, rest = _find_named(words)
+    known = [*(SYNONYMS.get(word, word) for word in words[:2]), *words[2:]]
+    return (operation, rest) if operation or known == list(words) else _find_named(known)
+
+
+def _find_named(words: Sequence[str]) -> tuple[Operation | None, list[str]]:
     first = [word for word in words[:2] if not word.startswith("-")]
     for operation in OPERATIONS:
         if tuple(first[: len(operation.words)]) == operation.words:

@@ -53,12 +53,12 @@ class DemoAgent(NamedTuple):
 
 KILLED: Final = DemoAgent("hasty-stoat", MAIN, "brisk-otter", (Grade.NEUTRAL, Grade.NEUTRAL))
 """Its process is killed while it holds a task."""
-HALTED: Final = DemoAgent("proud-magpie", "page", "calm-heron", (Grade.EXCELLENCE, Grade.BAD))
+HALTED: Final = DemoAgent("proud-magpie", "page", "calm-heron", (Grade.EXCELLENT, Grade.BAD))
 """Bugs are found in its first task until it is halted, so its second claim is refused."""
 AGENTS: Final = (
     KILLED,
     HALTED,
-    DemoAgent("brisk-otter", MAIN, "quick-lynx", (Grade.GOOD, Grade.EXCELLENCE)),
+    DemoAgent("brisk-otter", MAIN, "quick-lynx", (Grade.GOOD, Grade.EXCELLENT)),
     DemoAgent("calm-heron", "service", "brisk-otter", (Grade.GOOD, Grade.GOOD)),
     DemoAgent("quick-lynx", "page", "calm-heron", (Grade.NEUTRAL, Grade.GOOD)),
 )

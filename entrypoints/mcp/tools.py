@@ -6,8 +6,8 @@ each conversation.
 
 from herdbook.entrypoints.mcp.tool import Tool, ToolParameter
 
-_TASK = "the task's id; left out, the one task you hold"
-_FENCE = "the fence that claim told you; needed only when you finish a review"
+_TASK = "the task's id; default: the task you hold"
+_FENCE = "the fence that claim returned; needed only to finish a review"
 _WAIT = "how long to wait, such as 45s; at most 10m, and your client may give up earlier"
 _TTL = "how long the task stays yours without a heartbeat, such as 10m or 1h"
 _INITIATIVE = ToolParameter("initiative_id", "only of this initiative: its id", alias="initiative")
@@ -23,10 +23,10 @@ TOOLS: tuple[Tool, ...] = (
         "same agent. From then on you act as that agent: your claims, answers and comments carry "
         "its name. Next: ready or claim.",
         (
-            ToolParameter("name", "your name, such as brisk-otter; left out, one is made up"),
+            ToolParameter("name", "your name, such as brisk-otter; default: a generated one"),
             ToolParameter(
                 "provider",
-                "whose agent you are: claude, codex, opencode …; left out, as your client says",
+                "your provider: claude, codex, opencode …; default: what your client reports",
             ),
             ToolParameter("model", "which model you are"),
             ToolParameter("mode", "what you are here to do"),
@@ -40,7 +40,7 @@ TOOLS: tuple[Tool, ...] = (
         "List the tasks that nobody holds and nothing blocks, most urgent first. Use it to see "
         "what there is; it gives you nothing to hold. Next: claim, which gives you the first of "
         "them.",
-        (ToolParameter("limit", "at most so many"), _INITIATIVE, _PHASE),
+        (ToolParameter("limit", "the maximum number of tasks"), _INITIATIVE, _PHASE),
         answer_key="tasks",
         read_only=True,
         needs_agent=False,
@@ -50,7 +50,7 @@ TOOLS: tuple[Tool, ...] = (
         "task.claim",
         "Take a task",
         "Take the most urgent ready task, so that no other agent works on it. Work only on tasks "
-        "you have claimed. `summaries` tells what came of the tasks this one builds on. A task "
+        "you have claimed. `summaries` has the results of the tasks this one depends on. A task "
         "whose status is quality_review is somebody else's work: review it, then complete it to "
         "let it pass or fail it to send it back, giving `task` and `fence`. The task is yours "
         "until `lease_until`: call heartbeat before that. Next: do the work, then complete.",
@@ -63,8 +63,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "heartbeat",
         "task.heartbeat",
-        "Keep your task",
-        "Say that you are still at work on a task you hold, so that nobody takes it over. Call it "
+        "Renew your lease",
+        "Renew the lease of a task you hold, so that no other agent takes it over. Call it "
         "every few minutes while you work.",
         (ToolParameter("task", _TASK), ToolParameter("fence", _FENCE), ToolParameter("ttl", _TTL)),
         repeatable=True,
@@ -72,39 +72,39 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "complete",
         "task.done",
-        "Hand in your task",
-        "Hand in a task you hold, once the work is done and checked. Say in `summary` what the "
+        "Complete your task",
+        "Complete a task you hold, once the work is done and checked. Say in `summary` what the "
         "agents that build on it must know: files, names, decisions. Next: note what you learned, "
         "then claim again.",
         (
             ToolParameter("task", _TASK),
             ToolParameter("fence", _FENCE),
-            ToolParameter("summary", "what came of it, in a few sentences", required=True),
+            ToolParameter("summary", "the result, in a few sentences", required=True),
         ),
     ),
     Tool(
         "fail",
         "task.fail",
-        "Say that it did not work out",
-        "Give a task back that you tried and could not do, or send back work that you reviewed. It "
-        "counts as a failed try; after several the task waits for a person. Call note first, so "
+        "Return a task as failed",
+        "Return a task that you tried and could not do, or reject work that you reviewed. It "
+        "counts as an attempt; after several the task waits for a person. Call note first, so "
         "that the next agent knows what you tried.",
         (ToolParameter("task", _TASK), ToolParameter("fence", _FENCE)),
     ),
     Tool(
         "release",
         "task.release",
-        "Give a task back untried",
-        "Give a task back that you hold and have not begun, so that another agent can take it. It "
-        "does not count as a failed try.",
+        "Return a task without an attempt",
+        "Return a task that you hold and have not begun, so that another agent can take it. It "
+        "does not count as an attempt.",
         (ToolParameter("task", _TASK), ToolParameter("fence", _FENCE)),
     ),
     Tool(
         "show_task",
         "task.show",
         "Look at a task",
-        "Read all of one task: its description, its status, who has it and what came of it.",
-        (ToolParameter("id", "its id, or the beginning of it", alias="task"),),
+        "Read one task: its description, its status, who holds it and its summary.",
+        (ToolParameter("id", "its id, or a unique prefix of it", alias="task"),),
         read_only=True,
         needs_agent=False,
     ),
@@ -112,7 +112,7 @@ TOOLS: tuple[Tool, ...] = (
         "note",
         "activity.add",
         "Note what you did",
-        "Write down what you did and learned, for agents that get a similar task later: recall "
+        "Record what you did and learned, for agents that get a similar task later: recall "
         "finds it. Use it when a task is done or given up, and when you decide something.",
         (
             ToolParameter("task", "what it was about, in some words"),
@@ -130,7 +130,7 @@ TOOLS: tuple[Tool, ...] = (
         "right after claim, before you begin.",
         (
             ToolParameter("text", "the task, in some words"),
-            ToolParameter("limit", "at most so many of each"),
+            ToolParameter("limit", "the maximum number of results of each kind"),
         ),
         read_only=True,
         needs_agent=False,
@@ -153,7 +153,7 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "listen",
         "conversation.listen",
-        "Hear what you are asked",
+        "Get the next question to you",
         "Get the oldest question that another agent asked you and that you have not answered; null "
         "if there is none. Call it now and then while you work. Next: answer.",
         (ToolParameter("wait", _WAIT),),
@@ -181,9 +181,7 @@ TOOLS: tuple[Tool, ...] = (
         "it out of your inbox.",
         (
             ToolParameter("content", "what you want to say"),
-            ToolParameter(
-                "recipient_id", "an agent's name or id; left out, the person", alias="to"
-            ),
+            ToolParameter("recipient_id", "an agent's name or id; default: the person", alias="to"),
             ToolParameter(
                 "parent_message_id", "the id of the message you answer", alias="in_reply_to"
             ),
@@ -197,7 +195,7 @@ TOOLS: tuple[Tool, ...] = (
         "Read your messages",
         "List the messages to you that you have not answered, oldest first. Look here when you "
         "begin, and after you asked the person something. Next: message with `in_reply_to`.",
-        (ToolParameter("limit", "at most so many"),),
+        (ToolParameter("limit", "the maximum number of messages"),),
         answer_key="messages",
         read_only=True,
         agent_parameter="agent_id",
@@ -212,9 +210,7 @@ TOOLS: tuple[Tool, ...] = (
         (
             ToolParameter("initiative", "the id of the initiative it belongs to"),
             ToolParameter("target_type", "what you want to add or change"),
-            ToolParameter(
-                "target_id", "the whole id of what you want to change; left out, something new"
-            ),
+            ToolParameter("target_id", "the whole id of what to change; default: something new"),
             ToolParameter("title", "what to call it"),
             ToolParameter("summary", "why, in a sentence or two"),
             ToolParameter(
@@ -234,9 +230,7 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter(
                 "phase_id", "the id of the phase; a task says which is its own", alias="phase"
             ),
-            ToolParameter(
-                "resolved", "true: only what is dealt with; false: only what is left to do"
-            ),
+            ToolParameter("resolved", "true: only resolved threads; false: only unresolved ones"),
         ),
         answer_key="threads",
         read_only=True,
@@ -264,8 +258,8 @@ TOOLS: tuple[Tool, ...] = (
     Tool(
         "resolve",
         "review.resolve",
-        "Mark a comment as dealt with",
-        "Mark a comment and its replies as dealt with, once the code is changed or the question is "
+        "Resolve a comment",
+        "Mark the thread of a comment as resolved, once the code is changed or the question is "
         "answered.",
         (ToolParameter("comment_id", "the id of the comment", alias="comment"),),
         repeatable=True,
@@ -286,6 +280,6 @@ INSTRUCTIONS = """\
 Herdbook keeps the plan that you share with other coding agents and with the person you work for.
 Call introduce once. Then, task by task: claim, recall, do the work (heartbeat every few minutes,
 listen and inbox now and then), complete, note. Work only on tasks you have claimed.
-When a tool refuses, its text says what to do next. What you cannot do with these tools is the
-person's to do: say so with message, and go on with another task.
+When a tool refuses, its text says what to do next. What you cannot do with these tools, a
+person has to do: say so with message, and continue with another task.
 """

@@ -90,11 +90,15 @@ def code_of(name: str) -> Any:
     return getattr(import_module(module), function)
 
 
+TITLES = {"review": "review comment"}
+"""What the rows of a noun are called in help texts, where the noun does not say it."""
+
+
 def crud_operations(
     noun: str, entity: str, positional: str, example: str, *, add: bool = True
 ) -> tuple[Operation, ...]:
     """The operations that every kind of rows has; without `add` if a use case does that."""
-    title = noun.replace("-", " ")
+    title = TITLES.get(noun, noun.replace("-", " "))
     one = Parameter("id", "its id or a unique prefix of it", positional=True, required=True)
     adding = Operation(
         f"{noun}.add",

@@ -6,7 +6,7 @@ and a new key in the JSON by itself.
 
 from typing import Any
 
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import Operation, Parameter, article
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Column, Kind
 
@@ -21,6 +21,60 @@ SET_BY_USE_CASES = {
 """Fields that only use cases set."""
 MANUAL_CHOICES = {("tasks", "status"): ("pending", "blocked", "completed")}
 """The choices that a person may make; claims make the others."""
+FIELD_HELP = {
+    "answer": "the answer",
+    "author": "who wrote it",
+    "base_branch": "the branch it begins at and is merged into",
+    "body": "the text of the comment",
+    "branch": "its git branch",
+    "category": "the kind of work",
+    "content": "its text",
+    "default_branch": "the branch that others are merged into",
+    "description": "what is to be done",
+    "email": "the address of the login",
+    "execution_mode": "yolo: phases complete by themselves; review_per_phase: a person reviews",
+    "exhausted_until": "when it can be used again",
+    "exit_code": "the exit code of its process",
+    "file_path": "the file, relative to the root of the repository",
+    "host": "the machine it runs on",
+    "is_exhausted": "whether its quota is used up",
+    "last_fetched_at": "when it was last fetched",
+    "line_number": "the line; for a removed line, its number before the change",
+    "line_type": "whether the change added the line, removed it, or left it",
+    "merge_base": "the commit that its diff begins at",
+    "metadata": "further fields for the row it proposes",
+    "mode": "what it is here to do",
+    "model": "the model it runs",
+    "name": "its name",
+    "order": "its position in the list; smaller numbers come first",
+    "output_file_path": "the file its output goes to",
+    "pending_questions": "the questions it waits for a person to answer",
+    "pid": "the number of its process",
+    "priority": "how urgent it is",
+    "process_started_at": "when its process was started",
+    "prompt": "the prompt it was started with",
+    "provider": "the provider: claude, codex, opencode …",
+    "quality_review": "whether another agent reviews each task before it is completed",
+    "question": "the question",
+    "recipient_id": "the id of the agent it is for",
+    "recipient_type": "whom it is for",
+    "requires_response": "whether an answer is needed",
+    "resolved": "whether its thread is resolved",
+    "result": "what its process returned",
+    "sender_id": "the id of the agent that sent it",
+    "sender_type": "who sent it",
+    "session_id": "the session of its host that it belongs to",
+    "sort_order": "its position in the list; smaller numbers come first",
+    "status": "its status",
+    "summary": "what came of it, or why it is proposed, in a few sentences",
+    "target_id": "the id of the row it is about",
+    "target_type": "the kind of row it is about",
+    "title": "its title",
+    "url": "the URL it is cloned from",
+    "user_dismissed_at": "when the person hid it",
+    "worktree_id": "the id of its worktree",
+}
+"""What a field means, for the help of its option."""
 _KINDS = {
     "integer": "number",
     "number choice": "number",
@@ -79,8 +133,9 @@ def field_option(kind: Kind[Any], name: str) -> str:
 def _help(kind: Kind[Any], column: Column) -> str:
     for reference in kind.references:
         if reference.field == column.name:
-            return f"the id of a {DICTIONARY.kinds[reference.target].title}, or the beginning of it"
-    words = column.name.replace("_", " ")
+            title = DICTIONARY.kinds[reference.target].title
+            return f"the id of {article(title)} {title}, or a unique prefix of it"
+    words = FIELD_HELP.get(column.name, column.name.replace("_", " "))
     return {
         "text": f"{words}; - reads it from standard input",
         "moment": f"{words}, such as 2026-05-01T12:00Z",

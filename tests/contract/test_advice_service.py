@@ -84,7 +84,7 @@ def test_the_better_setup_is_ranked_first(begin: Begin) -> None:
     assert (poor.commits, poor.bugs, poor.grades) == (MANY, 20, MANY)
     assert poor.bug_rate.low < 1 / 3 < poor.bug_rate.high
     assert fine.praise is not None
-    assert (fine.praise.note, fine.blame) == ("fine excellence", None)
+    assert (fine.praise.note, fine.blame) == ("fine excellent", None)
     assert poor.blame is not None
     assert (poor.blame.note, poor.praise) == ("poor bad", None)
     assert counsel.explanation == EXPLANATION

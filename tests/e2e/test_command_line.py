@@ -1,6 +1,7 @@
 """The command line as a whole: help, hints, errors, exit codes, and what it loads."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,7 @@ def test_the_version_is_that_of_the_package(person: Person, tmp_path: Path) -> N
         (["worktre", "add"], "did you mean `herdbook worktree add`?"),
         (["worktree", "ad"], "did you mean `herdbook worktree add`?"),
         (["frobnicate"], "`herdbook --help` lists them all"),
+        (["task", "rn"], "did you mean `herdbook task "),
     ],
 )
 def test_a_misspelt_command_gets_a_hint(
@@ -65,6 +67,25 @@ def test_a_misspelt_command_gets_a_hint(
     assert told.returncode == 2
     assert hint in told.stderr
     assert told.stdout == ""
+    assert not re.search(r"herdbook (\S+ )?(rm|remove|prune|revert|reinstate)`", told.stderr)
+
+
+def test_words_of_other_tools_name_the_same_commands(person: Person, app: Path) -> None:
+    """An epic is an initiative, a comment belongs to a review, and tasks are completed."""
+    epic = json.loads(person.runs(app, "epic", "add", "login", "--json"))
+    assert json.loads(person.runs(app, "initiative", "show", epic["id"], "--json")) == epic
+    first, second = (
+        json.loads(person.runs(app, "task", "add", name, "--json"))["id"] for name in ("a", "b")
+    )
+    person.runs(app, "task", "depends-on", second, first)
+    (waited,) = json.loads(person.runs(app, "task", "waits-for", second, "--json"))
+    assert waited["id"] == first
+    person.runs(app, "agent", "add", "otter")
+    person.runs(app, "claim", "--agent", "otter")
+    person.runs(app, "complete", HERDBOOK_AGENT="otter")
+    assert json.loads(person.runs(app, "task", "show", first, "--json"))["status"] == "completed"
+    assert "review threads" in person.runs(app, "comment")
+    assert "task done" in person.runs(app, "task", "complete", "--help")
 
 
 def test_a_command_can_be_called_as_if_from_elsewhere(

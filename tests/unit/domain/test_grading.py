@@ -30,6 +30,12 @@ def test_a_grade_is_read_from_its_label(
     assert Grade.parse(f"{space}{written(grade.label)}{space}") is grade
 
 
+def test_the_label_of_the_agent_tracker_means_the_best_grade() -> None:
+    """`excellence`, which its records and older commands have, is `excellent`."""
+    assert Grade.parse("Excellence") is Grade.EXCELLENT
+    assert Grade.EXCELLENT.label == "excellent"
+
+
 @given(grades)
 def test_a_grade_is_read_from_its_number(grade: Grade) -> None:
     """A number means its grade, as a number and as text."""
@@ -40,7 +46,7 @@ def test_a_grade_is_read_from_its_number(grade: Grade) -> None:
     st.text().filter(
         lambda text: (
             text.strip().lower()
-            not in {"bad", "neutral", "good", "excellence", "-1", "1", "2", "5"}
+            not in {"bad", "neutral", "good", "excellent", "excellence", "-1", "1", "2", "5"}
         )
     )
     | st.integers().filter(lambda number: number not in {-1, 1, 2, 5})

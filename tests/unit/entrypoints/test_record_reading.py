@@ -177,7 +177,7 @@ def test_prior_art_is_shown_apart_with_its_reasons(app: AppContext) -> None:
     assert lines[2].endswith("matter 0")
     assert lines[3:6] == [
         "       retrospective of b, this project, 2026-03-01, commit 0",
-        "       graded excellence by the user, excellence by the agent; shares matter",
+        "       graded excellent by the user, excellent by the agent; shares matter",
         "       a note\\x1b[31m / of two lines",
     ]
     assert lines[-1] == "searched 7 entries of the record"

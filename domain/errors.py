@@ -24,7 +24,7 @@ class HerdbookError(Exception):
 
 
 class NotFound(HerdbookError, LookupError):
-    """Nothing is kept under that key; a hint, where there is one, says what may have been meant.
+    """There is no row with that key; a hint, if there is one, says what was probably meant.
 
     Where no key was asked for, the key is empty and the hint is the whole sentence.
     """
@@ -61,7 +61,7 @@ class AlreadyExists(HerdbookError):
 
 
 class UnknownReference(HerdbookError, LookupError):
-    """A field names a row that is not there."""
+    """A field refers to a row that does not exist."""
 
     def __init__(self, entity: str, key: str, field: str, target: str, target_key: str) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class UnknownReference(HerdbookError, LookupError):
 
 
 class StaleWrite(HerdbookError):
-    """Somebody saved this row since it was read."""
+    """The row has been changed since it was read."""
 
     def __init__(
         self, entity: str, key: str, version: int, current: int, fields: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class StaleWrite(HerdbookError):
 
 
 class StaleFence(HerdbookError):
-    """The lease this writer held has passed to somebody else, or was given up."""
+    """The writer's claim on the task is no longer valid: it expired, or the task was returned."""
 
     def __init__(self, task_id: str, fence: int, current: int, holder: str | None = None) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class StaleFence(HerdbookError):
 
 
 class CycleRefused(HerdbookError):
-    """The edge would make something wait for itself."""
+    """The dependency would close a cycle."""
 
     def __init__(self, cycle: tuple[str, ...]) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class AgentHalted(HerdbookError):
 
 
 class WorktreeInUse(HerdbookError):
-    """Somebody would lose something if this worktree went now."""
+    """The worktree cannot be removed now: agents work in it, or work in it would be lost."""
 
     def __init__(self, worktree: str, reason: str) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ class WorktreeInUse(HerdbookError):
 
 
 class InvalidValue(HerdbookError, ValueError):
-    """A value breaks a rule of the domain; no store has seen it."""
+    """A value breaks a rule of the domain; nothing was written."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class InvalidValue(HerdbookError, ValueError):
 
 
 class DecodingRefused(HerdbookError, ValueError):
-    """A kept value could only be read by making things that are not allowed."""
+    """Reading a stored value would construct objects of classes that are not allowed."""
 
     def __init__(self, tag: str, names: tuple[str, ...]) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class DecodingRefused(HerdbookError, ValueError):
 
 
 class StoreDamaged(HerdbookError):
-    """What lies there is not a whole Herdbook store."""
+    """The file or folder is not an intact Herdbook store."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__()
@@ -201,7 +201,7 @@ class StoreDamaged(HerdbookError):
 
 
 class StoreBusy(HerdbookError, TimeoutError):
-    """Somebody else holds the store longer than our patience."""
+    """Another process has held the store for longer than the patience."""
 
     def __init__(
         self, place: str, waited: float, holder: str | None = None, since: datetime | None = None
@@ -222,7 +222,7 @@ class StoreBusy(HerdbookError, TimeoutError):
 
 
 class StoreUnavailable(HerdbookError, OSError):
-    """The store cannot be reached or opened as things are."""
+    """The store cannot be reached or opened."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__()
@@ -234,7 +234,7 @@ class StoreUnavailable(HerdbookError, OSError):
 
 
 class StoreUntrusted(StoreUnavailable):
-    """A store lies there that this user neither made nor trusted."""
+    """This user neither made the store nor trusted it."""
 
     def __str__(self) -> str:
         return (
@@ -244,7 +244,7 @@ class StoreUntrusted(StoreUnavailable):
 
 
 class StoreGone(StoreUnavailable):
-    """A store that this user has used is not there any more."""
+    """A store that this user has used no longer exists."""
 
     def __init__(self, place: str, last_used: str) -> None:
         super().__init__(place, f"that was here on {last_used} is gone")
@@ -262,7 +262,7 @@ class StoreGone(StoreUnavailable):
 
 
 class StoreFull(HerdbookError):
-    """There is no room for this change; what was kept is still kept."""
+    """There is no room for this change; everything stored before is safe."""
 
     def __init__(self, place: str, reason: str) -> None:
         super().__init__()
@@ -274,7 +274,7 @@ class StoreFull(HerdbookError):
 
 
 class StoreTooNew(HerdbookError):
-    """A newer Herdbook wrote this store; this one must not touch it."""
+    """A newer version of Herdbook wrote this store; this version must not change it."""
 
     def __init__(self, place: str, schema_version: int, known: int) -> None:
         super().__init__()
@@ -290,7 +290,7 @@ class StoreTooNew(HerdbookError):
 
 
 class SpaceRefused(HerdbookError):
-    """A space cannot be copied or merged as it is."""
+    """The space cannot be copied or merged in its current state."""
 
     def __init__(self, place: str, space: str, reason: str) -> None:
         super().__init__()
@@ -303,7 +303,7 @@ class SpaceRefused(HerdbookError):
 
 
 class CopyDiffers(HerdbookError):
-    """A copy has come to its end and is not what its source is."""
+    """A copy is complete and differs from its source."""
 
     def __init__(self, place: str, space: str, kinds: tuple[str, ...]) -> None:
         super().__init__()

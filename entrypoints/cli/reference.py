@@ -14,24 +14,26 @@ from herdbook.entrypoints.operations.registry import OPERATIONS
 HEAD = """\
 # Commands
 
-Made from the table of operations by `make docs`. Every command also takes `--json` (one object or
-array, or one object per line for what follows), `-C FOLDER`, and `--store`, `--work`,
-`--checkpoints`, `--record` for [other places](places.md). Ids may be shortened to a unique
-beginning of four characters or more; an agent may be named by its name. `-` reads a text from
-standard input.
+Generated from the table of operations by `make docs`. Every command also takes `--json` (one object
+or array, or one object per line for commands that follow), `-C FOLDER`, and `--store`, `--work`,
+`--checkpoints`, `--record` for [other locations](locations.md). Ids may be shortened to a unique
+prefix of four characters or more; an agent may be given by its name. `-` reads a text from standard
+input.
+
+Other words for the same: `epic` for `initiative`, `comment` for `review`, `complete` for `done`,
+`depends-on` or `depend` for `after`, `undepend` for `not-after`.
 
 Exit codes: 0 done, 1 refused by a rule, 2 usage, 3 not found, 4 conflict or busy, 5 store
-unavailable.
+unavailable, 70 internal error, 130 interrupted.
 """
 
 ERRORS_HEAD = """\
 # Errors
 
-Made from the table of errors by `make docs`. The command line, [JSON-RPC](rpc.md), the
+Generated from the table of errors by `make docs`. The command line, [JSON-RPC](rpc.md), the
 [tools for agents](mcp.md) and the Python client report the same errors; `--json` prints one as
-`{"error": {"type", "message", …}}`, and the thousands of an RPC code are the exit code. An agent
-that uses the tools is told what to do next, in the words of the last column unless its tool has
-words of its own.
+`{"error": {"type", "message", …}}`, and the thousands of an RPC code are the exit code. The last
+column is the advice that an agent gets from a tool, unless the tool has advice of its own.
 
 | type | when | exit code | RPC code | HTTP status | advice for agents |
 |---|---|---|---|---|---|\

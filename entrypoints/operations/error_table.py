@@ -14,9 +14,9 @@ from herdbook.domain.errors import HerdbookError, InvalidValue
 REFUSED = 1
 """The exit code of a command whose answer says `"ok": false`."""
 DEFECT = 70
-_LOOK = "Look its id up first: ready, status, inbox, listen and review tell ids"
-_PERSON = "Tell the person, and go on with what needs no Herdbook"
-_AGAIN = "Call {tool} again with what is right"
+_LOOK = "Look up its id first: ready, status, inbox, listen and review return ids"
+_PERSON = "Tell the person, and continue with what does not need Herdbook"
+_AGAIN = "Correct this and call {tool} again"
 
 
 class ErrorRow(NamedTuple):
@@ -44,8 +44,8 @@ ERRORS: dict[type[HerdbookError], ErrorRow] = {
     errors.AgentHalted: ErrorRow(
         1002,
         403,
-        "Stop working and tell the person why you stopped; the person can let you go on with "
-        "`herdbook reinstate {agent}`. Tools that only read still answer",
+        "Stop working and tell the person why you stopped; the person can reinstate you with "
+        "`herdbook reinstate {agent}`. Tools that only read still work",
     ),
     errors.WorktreeInUse: ErrorRow(1003, 409),
     errors.CopyDiffers: ErrorRow(1004, 409),
@@ -64,11 +64,11 @@ ERRORS: dict[type[HerdbookError], ErrorRow] = {
     errors.AlreadyExists: ErrorRow(
         4001,
         409,
-        "See what is there before you go on",
+        "Read the existing row before you continue",
         {
-            "introduce": "An agent of that name is at work elsewhere: call introduce without a "
+            "introduce": "An agent of that name is running elsewhere: call introduce without a "
             "name",
-            "answer": "The first answer stands: call listen for the next question",
+            "answer": "The question is already answered: call listen for the next one",
         },
     ),
     errors.StaleWrite: ErrorRow(

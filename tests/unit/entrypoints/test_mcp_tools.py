@@ -201,4 +201,4 @@ def test_nothing_ready_is_no_reason_to_look_an_id_up() -> None:
     """The same error means something else to another tool."""
     error = NotFound("ready task", "for this agent")
     assert "call status" in describe_for_agent(error, "claim")
-    assert "Look its id up" in describe_for_agent(NotFound("task", "a1b2"), "show_task")
+    assert "Look up its id" in describe_for_agent(NotFound("task", "a1b2"), "show_task")

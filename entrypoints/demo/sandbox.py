@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from herdbook.adapters.git.git_process import raise_complaint, run_git
 from herdbook.adapters.stores.urls import path_of
@@ -15,7 +15,9 @@ from herdbook.adapters.user_state import known_stores
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.demo.scenario import MAIN, TRAILER, WORKTREES
+from herdbook.entrypoints.demo.scenario import MAIN, WORKTREES
+from herdbook.entrypoints.hooks import git_hooks
+from herdbook.entrypoints.hooks.file_changes import apply_plan
 from herdbook.entrypoints.operations.worktrees import handlers as worktrees_handlers
 
 LEADING_OUT: Final = ("GIT_", "HERDBOOK_", "XDG_")
@@ -39,8 +41,8 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
         (folder / "home").mkdir()
         for name in [name for name in os.environ if name.startswith(LEADING_OUT)]:
             del os.environ[name]
-        settings = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        os.environ.update(author_variables("you"), HOME=str(folder / "home"), **settings)
+        os.environ.update(author_variables("you"), HOME=str(folder / "home"))
+        os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
         yield folder
     finally:
         signal.signal(signal.SIGTERM, handler)
@@ -67,6 +69,7 @@ def make_repository(folder: Path) -> dict[str, Path]:
     (repository / "README.md").write_text("An app that people sign in to.\n")
     git(repository, "add", "README.md")
     git(repository, "commit", "--quiet", "--message=begin")
+    apply_plan(git_hooks.install(repository, os.environ))  # so that commits reach the record
     app = AppContext.at(repository, os.environ)
     folders = {MAIN: repository}
     for name in WORKTREES:
@@ -90,18 +93,3 @@ def author_variables(name: str) -> dict[str, str]:
         for role in ("AUTHOR", "COMMITTER")
         for what, value in (("NAME", name), ("EMAIL", f"{name}@example.com"))
     }
-
-
-class GitCommit(NamedTuple):
-    """A commit for a task: its hash, its author, and the id of the task."""
-
-    hash: str
-    author: str
-    task_id: str
-
-
-def commits_in(folder: Path) -> list[GitCommit]:
-    """Every commit of a repository that names a task, on any branch."""
-    fields = f"--format=%H%x09%an%x09%(trailers:key={TRAILER},valueonly)"
-    found = (line.split("\t") for line in git(folder, "log", "--all", fields).splitlines())
-    return [GitCommit(*each) for each in found if each[-1]]

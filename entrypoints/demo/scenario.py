@@ -3,99 +3,72 @@
 from typing import Final, NamedTuple
 
 from herdbook.domain.grading import Grade
-from herdbook.domain.plan.model import ExecutionMode, Initiative, Phase, Task
-from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-INITIATIVE: Final = "let people sign in"
 MAIN: Final = "main"
 WORKTREES: Final = ("service", "page")
 """The worktrees beside the main one; their branches have the same names."""
-PROJECT: Final = "app"
-PROVIDER: Final = "demo"
 TRAILER: Final = "Herdbook-Task"
 """The trailer of a commit message with the id of its task."""
+PLAN: Final = b"""\
+# let people sign in
+branch: main
+execution_mode: yolo
 
+## groundwork
+- [ ] write the users table ^users {description: users.sql}
+- [ ] choose how long a session lasts ^length {description: session.md}
+- [ ] pick the hash for passwords ^hash {description: hash.md}
+- [ ] sketch the sign-in page ^sketch {description: sketch.md}
+- [ ] collect what can go wrong ^errors {description: errors.md}
 
-class PlannedTask(NamedTuple):
-    """A task: its name, phase, the file that it makes, and the files it needs before it begins."""
+## service
+- [ ] write the migration ^migration {description: migration.sql} after: ^users
+- [ ] store passwords ^passwords {description: passwords.py} after: ^hash, ^users
+- [ ] open a session ^session {description: sessions.py} after: ^length, ^migration
+- [ ] stop after five tries ^tries {description: tries.py} after: ^passwords, ^session
 
-    name: str
-    phase: str
-    file: str
-    needs: tuple[str, ...] = ()
+## page
+- [ ] build the sign-in page ^page {description: sign_in.html} after: ^sketch
+- [ ] show what went wrong ^messages {description: messages.html} after: ^errors, ^page
+- [ ] walk through a sign-in {description: walk.md} after: ^tries, ^messages
+"""
+"""The description of a task is the file that it makes.
 
-
-TASKS: Final = (
-    PlannedTask("write the users table", "groundwork", "users.sql"),
-    PlannedTask("choose how long a session lasts", "groundwork", "session.md"),
-    PlannedTask("pick the hash for passwords", "groundwork", "hash.md"),
-    PlannedTask("sketch the sign-in page", "groundwork", "sketch.md"),
-    PlannedTask("collect what can go wrong", "groundwork", "errors.md"),
-    PlannedTask("write the migration", "service", "migration.sql", ("users.sql",)),
-    PlannedTask("store passwords", "service", "passwords.py", ("hash.md", "users.sql")),
-    PlannedTask("open a session", "service", "sessions.py", ("session.md", "migration.sql")),
-    PlannedTask("stop after five tries", "service", "tries.py", ("passwords.py", "sessions.py")),
-    PlannedTask("build the sign-in page", "page", "sign_in.html", ("sketch.md",)),
-    PlannedTask("show what went wrong", "page", "messages.html", ("errors.md", "sign_in.html")),
-    PlannedTask("walk through a sign-in", "page", "walk.md", ("tries.py", "messages.html")),
-)
-"""As many of them can begin at once as there are agents, so that each agent gets one."""
+As many tasks can begin at once as there are agents, so that each agent gets one.
+"""
 
 
 class DemoAgent(NamedTuple):
-    """An agent: where it works, whom it asks, and the grades that it and you give its work."""
+    """An agent: where it works, the grades that it and you give its work, and whom it asks."""
 
     name: str
     worktree: str
-    asks: str
     grades: tuple[Grade, Grade]
+    asks: str
 
 
-KILLED: Final = DemoAgent("hasty-stoat", MAIN, "brisk-otter", (Grade.NEUTRAL, Grade.NEUTRAL))
+_OTTER, _HERON, _LYNX = "brisk-otter", "calm-heron", "quick-lynx"
+_BAD, _NEUTRAL, _GOOD, _EXCELLENT = Grade
+KILLED: Final = DemoAgent("hasty-stoat", MAIN, (_NEUTRAL, _NEUTRAL), _OTTER)
 """Its process is killed while it holds a task."""
-HALTED: Final = DemoAgent("proud-magpie", "page", "calm-heron", (Grade.EXCELLENT, Grade.BAD))
+HALTED: Final = DemoAgent("proud-magpie", "page", (_EXCELLENT, _BAD), _HERON)
 """Bugs are found in its first task until it is halted, so its second claim is refused."""
 AGENTS: Final = (
     KILLED,
     HALTED,
-    DemoAgent("brisk-otter", MAIN, "quick-lynx", (Grade.GOOD, Grade.EXCELLENT)),
-    DemoAgent("calm-heron", "service", "brisk-otter", (Grade.GOOD, Grade.GOOD)),
-    DemoAgent("quick-lynx", "page", "calm-heron", (Grade.NEUTRAL, Grade.GOOD)),
+    DemoAgent(_OTTER, MAIN, (_GOOD, _EXCELLENT), _LYNX),
+    DemoAgent(_HERON, "service", (_GOOD, _GOOD), _OTTER),
+    DemoAgent(_LYNX, "page", (_NEUTRAL, _GOOD), _HERON),
 )
 """In the order in which they may begin. Only the last three are asked: they stay to the end."""
 BY_NAME: Final = {agent.name: agent for agent in AGENTS}
 QUESTIONS: Final = {
-    "hasty-stoat": ("how long can an email address get?", "254 characters, says the standard"),
-    "proud-magpie": ("may a session last a year?", "no, a month is long enough"),
-    "brisk-otter": ("who reads the sketch when it is done?", "I do, and then it is built"),
-    "calm-heron": ("do we keep old hashes?", "until their owners sign in again"),
-    "quick-lynx": ("do we say which of the two was wrong?", "no, that helps whoever guesses"),
+    KILLED.name: ("how long can an email address get?", "254 characters, says the standard"),
+    HALTED.name: ("may a session last a year?", "no, a month is long enough"),
+    _OTTER: ("who reads the sketch when it is done?", "I do, and then it is built"),
+    _HERON: ("do we keep old hashes?", "until their owners sign in again"),
+    _LYNX: ("do we say which of the two was wrong?", "no, that would help attackers"),
 }
 """What each agent asks, and the reply it gets."""
-REPLIES: Final = dict(QUESTIONS.values())
-
-
-class Pace(NamedTuple):
-    """Durations in seconds: of one task, and between two looks at what is new."""
-
-    work: float
-    look: float
-
-
-PACES: Final = {"fast": Pace(0.1, 0.05), "normal": Pace(3.0, 0.2), "slow": Pace(18.0, 0.3)}
-
-
-def add_plan(uow: UnitOfWork) -> Initiative:
-    """Add the initiative with its phases, tasks and dependencies."""
-    initiative = uow.initiatives.add(
-        Initiative(name=INITIATIVE, execution_mode=ExecutionMode.YOLO, branch=MAIN)
-    )
-    phases: dict[str, str] = {}
-    ids: dict[str, str] = {}
-    for order, (name, phase, file, _) in enumerate(TASKS):
-        if phase not in phases:
-            phases[phase] = uow.phases.add(Phase(initiative_id=initiative.id, name=phase)).id
-        task = Task(phase_id=phases[phase], name=name, description=f"makes {file}", order=order)
-        ids[file] = uow.tasks.add(task).id
-    uow.tasks.add_dependencies((ids[task.file], ids[file]) for task in TASKS for file in task.needs)
-    return initiative
+PACES: Final = {"fast": (0.1, 0.05), "normal": (3.0, 0.2), "slow": (18.0, 0.3)}
+"""Durations in seconds: of one task, and between two looks at what is new."""

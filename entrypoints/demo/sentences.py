@@ -41,4 +41,4 @@ def sentence_of(entry: JournalEntry, names: Mapping[str, str]) -> str | None:
         "name": names.get(entry.key, entry.key),
     }
     template = SENTENCES.get((entry.entity, event))
-    return None if template is None else template.format(**{**after, **result, **known})
+    return template and template.format(**{**after, **result, **known})

@@ -14,8 +14,20 @@ from pathlib import Path
 import psutil
 import pytest
 
-from herdbook.entrypoints.demo.scenario import AGENTS, HALTED, KILLED, QUESTIONS, TASKS
+from herdbook.adapters import open_store
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.demo.scenario import AGENTS, HALTED, KILLED, QUESTIONS, TRAILER
+from herdbook.ports.unit_of_work.run import read
+from herdbook.services.stores.store_check import check
 from tests.e2e.conftest import PROGRAM, Files, Person
+from tests.e2e.demo_checks import (
+    TASKS,
+    DemoResult,
+    GitCommit,
+    problems,
+    read_record,
+    read_work,
+)
 from tests.unit.entrypoints.terminals import Terminal
 
 CAME = re.compile(r"(\S+) comes to work in '(\S+)', as process (\d+)\n")
@@ -89,6 +101,31 @@ def test_the_demo_tells_the_story_and_leaves_nothing(
     assert everything_in(person.home) == before
 
 
+def result_in(person: Person, folder: Path) -> DemoResult:
+    """What a demo left in its folder: in both stores, and in git."""
+    fields = f"--format=%H%x09%an%x09%(trailers:key={TRAILER},valueonly)"
+    log = person.git(folder / "app", "log", "--all", fields).splitlines()
+    commits = [line.split("\t") for line in log]
+    work_folder = folder / "app" / ".git" / "herdbook" / "work.lmdb"
+    record_folder = folder / "home" / ".local" / "share" / "herdbook" / "record.lmdb"
+    with (
+        open_store(f"lmdb://{work_folder}", area=Area.WORK) as work,
+        open_store(f"lmdb://{record_folder}", area=Area.RECORD) as record,
+    ):
+        (work_space,), (record_space,) = work.spaces(), record.spaces()
+        left = read(work, work_space, read_work)
+        return DemoResult(
+            **left,
+            **read(record, record_space, read_record),
+            git_commits=[GitCommit(*each) for each in commits if each[-1]],
+            flaws=[*check(work), *check(record)],
+            exit_codes={
+                each.name: -9 if each.status == "crashed" else each.exit_code
+                for each in left["agents"]
+            },
+        )
+
+
 def test_what_is_kept_can_be_looked_at(
     person: Person, place: Path, everything_in: Callable[[Path], Files]
 ) -> None:
@@ -97,14 +134,15 @@ def test_what_is_kept_can_be_looked_at(
         person.home, "demo", "--pace", "fast", "--keep", "--json", TMPDIR=str(place)
     ).splitlines()
     *story, report = (json.loads(line) for line in told)
-    assert all(list(each) == ["told"] for each in story)
-    assert (report["ok"], report["off"]) == (True, [])
+    assert all(list(each) == ["event"] for each in story)
+    assert (report["ok"], report["problems"]) == (True, [])
     assert len(report["journal"]) == 10
     (folder,) = place.iterdir()
     assert Path(report["folder"]).samefile(folder)
     log = person.git(folder / "app", "log", "--all", "--format=%s %an").splitlines()
     done = [f"{task} {each['agent']}" for each in report["agents"] for task in each["tasks"]]
     assert sorted(log) == sorted([*done, "begin you"])
+    assert problems(result_in(person, folder)) == []
     shell = shutil.which("sh")
     assert shell is not None
     before = everything_in(person.home)
@@ -216,7 +254,7 @@ def test_an_agent_that_dies_unasked_is_told(person: Person, place: Path) -> None
         os.kill(pids[last], signal.SIGKILL)
         story, _ = demo.communicate(timeout=PATIENCE)
         assert demo.returncode == 1
-        assert f"this is off:\n  the process of {last} ended with -9, unasked" in story
+        assert f"problem: the process of {last} ended with -9, unasked" in story
         assert list(place.iterdir()) == []
 
 
@@ -228,5 +266,5 @@ def test_what_is_off_ends_the_board_with_1(person: Person, place: Path) -> None:
         agents = psutil.Process(terminal.process.pid).children()
         (agent,) = (each for each in agents if last in each.cmdline())
         agent.kill()
-        terminal.wait_for(f"this is off:\n  the process of {last} ended with -9, unasked")
+        terminal.wait_for(f"problem: the process of {last} ended with -9, unasked")
         assert terminal.end() == 1

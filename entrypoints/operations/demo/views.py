@@ -13,36 +13,34 @@ from herdbook.entrypoints.operations.board import views as board_views
 
 Data = dict[str, Any]
 
-HEADER = ("AGENT", "ENDED", "TASKS", "COMMITS", "ASKED", "ANSWERED", "GRADES", "SCORE", "STANDING")
 RECENT = 8
-"""How many lines stand below the board."""
+"""How many lines are below the board."""
 
 
 def show(answer: Data) -> str:
     """A line or the report; nothing for a board, which is for terminals only."""
-    if "told" in answer:
-        return plain(answer["told"])
+    if "event" in answer:
+        return plain(answer["event"])
     return "" if "board" in answer else _report(answer)
 
 
 def live(answers: Generator[Data, None, None]) -> Data:
     """Draw the board with the last lines below it, then print and return the report.
 
-    KeyboardInterrupt if somebody did not wait for that; the demo has put everything away then.
+    KeyboardInterrupt if somebody did not wait for that; the demo has removed everything then.
     """
     lines: list[str] = []
-    rest: list[Data] = []
+    last: Data = {}
 
     def boards() -> Iterator[Data]:
         for answer in answers:
+            last.update(answer)
             if "board" in answer:
                 yield answer["board"]
-            elif "told" not in answer:
-                rest.append(answer)
-            elif terminal.is_terminal():
+            elif "event" in answer:
                 lines.append(show(answer))
-            else:
-                print(show(answer), flush=True)
+                if not terminal.is_terminal():
+                    print(lines[-1], flush=True)
 
     try:
         if terminal.is_terminal():
@@ -51,10 +49,10 @@ def live(answers: Generator[Data, None, None]) -> Data:
             list(boards())
     finally:
         answers.close()
-    if not rest:
+    if "ok" not in last:
         raise KeyboardInterrupt
-    print(show(rest[-1]))
-    return rest[-1]
+    print(_report(last))
+    return last
 
 
 def _draw(board: Data, lines: list[str]) -> list[Line]:
@@ -65,25 +63,17 @@ def _draw(board: Data, lines: list[str]) -> list[Line]:
 
 
 def _report(answer: Data) -> str:
-    agents = answer["agents"]
-    lines = ["", "what each did", terminal.table(HEADER, [_cells(each) for each in agents]), ""]
-    lines += [f"{each['agent']}: {', '.join(each['tasks']) or 'nothing'}" for each in agents]
+    rows = []
+    for each in answer["agents"]:
+        standing = each["standing"] or {"communication_score": "-", "active": True}
+        halted, done = "" if standing["active"] else "halted", ", ".join(each["tasks"]) or "nothing"
+        score = str(standing["communication_score"])
+        rows.append((each["agent"], each["ended"], score, halted, done))
+    lines = ["", "what each did", terminal.table(("AGENT", "ENDED", "SCORE", "", "TASKS"), rows)]
     lines += ["", "the journal's last entries", *map(entry, answer["journal"]), ""]
     if answer["ok"]:
         lines.append(f"all {answer['tasks']} tasks are done, each once, and every check passes")
-    else:
-        lines += ["this is off:", *(f"  {plain(sentence)}" for sentence in answer["off"])]
+    lines += [f"problem: {plain(sentence)}" for sentence in answer["problems"]]
     if answer["folder"]:
         lines.append(f"everything is kept in {plain(answer['folder'])}")
     return "\n".join([*lines, "", "try next", *(f"  {plain(each)}" for each in answer["next"])])
-
-
-def _cells(each: Data) -> tuple[str, ...]:
-    grades, counts = each["grades"], ("commits", "asked", "answered")
-    return (
-        *(each["agent"], each["ended"], str(len(each["tasks"]))),
-        *(str(each[name]) for name in counts),
-        ", ".join(f"{grades.count(name)} {name}" for name in dict.fromkeys(grades)) or "-",
-        str(each["score"]),
-        "halted" if each["halted"] else f"skill {each['skill_points']}",
-    )

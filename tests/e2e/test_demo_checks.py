@@ -1,4 +1,4 @@
-"""The demo notices when it did not go as it had to: each check, on an outcome that was spoilt."""
+"""The checks of the demo can fail: each of them, on an outcome that was spoilt."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -11,37 +11,60 @@ from herdbook.adapters import open_store
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import Actor
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.demo.checks import (
-    CHECKS,
-    DemoResult,
-    Expectations,
-    problems,
-    read_record,
-    read_work,
-    summary_of,
-)
-from herdbook.entrypoints.demo.run import grade
-from herdbook.entrypoints.demo.sandbox import GitCommit
+from herdbook.domain.plan_text.markdown import read_markdown
+from herdbook.domain.record.model import Commit
+from herdbook.entrypoints.demo.run import find_problems
 from herdbook.entrypoints.demo.scenario import (
     AGENTS,
     BY_NAME,
     HALTED,
     KILLED,
+    PLAN,
     QUESTIONS,
-    TASKS,
     DemoAgent,
-    add_plan,
 )
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services import messaging
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan import claims
+from herdbook.services.plan_text.import_export import import_plan
+from herdbook.services.record import grading
 from herdbook.services.stores.store_check import Flaw, check
+from tests.e2e.demo_checks import (
+    CHECKS,
+    TASKS,
+    DemoResult,
+    Expectations,
+    GitCommit,
+    problems,
+    read_record,
+    read_work,
+)
 
-WORK, RECORD = "work/demo", "record/you"
+WORK, RECORD, PROJECT = "work/demo", "record/you", "app"
 LATER = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def grade(uow: UnitOfWork, agent: str, task: str, commit_hash: str) -> None:
+    """Record a commit and both grades; find bugs in the halted agent's work until it is halted."""
+    uow.commits.add(
+        Commit(
+            agent=agent,
+            project=PROJECT,
+            commit_hash=commit_hash,
+            task=task,
+            experience_gained=5,
+            at=uow.now,
+        )
+    )
+    own, yours = BY_NAME[agent].grades
+    graded = grading.grade(uow, agent, PROJECT, commit_hash, agent_grade=own, user_grade=yours)
+    standing = graded.standing
+    while agent == HALTED.name and standing.active:
+        standing = grading.report_bug(uow, agent, project=PROJECT)
 
 
 class Play:
@@ -59,7 +82,7 @@ class Play:
 
     def outcome(self) -> DemoResult:
         """Play it and gather what it left behind."""
-        run(self.work, WORK, add_plan)
+        run(self.work, WORK, import_plan, read_markdown(PLAN))
         for pid, member in enumerate(AGENTS, start=1):
             came = self.does(member, agent_lifecycle.register, member.name, host="here", pid=pid)
             self.ids[member.name] = came.id
@@ -267,12 +290,12 @@ SPOILT: dict[str, tuple[Callable[[DemoResult], DemoResult], str]] = {
 
 
 def test_where_all_went_well_nothing_is_off(outcome: DemoResult) -> None:
-    """And each agent has its deeds."""
+    """And each agent is there, and one of them is halted."""
     assert problems(outcome) == []
-    told = [summary_of(outcome, each) for a in AGENTS for each in outcome.agents_called(a.name)]
-    assert [each["agent"] for each in told] == [member.name for member in AGENTS]
-    assert sum(len(each["tasks"]) for each in told) == len(TASKS)
-    assert [each["halted"] for each in told] == [each is HALTED for each in AGENTS]
+    assert {each.name for each in outcome.agents} == set(BY_NAME)
+    assert len(outcome.moves("completed")) == len(TASKS)
+    halted = {name for name, standing in outcome.standings.items() if not standing.active}
+    assert halted == {HALTED.name}
 
 
 @pytest.mark.parametrize("name", SPOILT)
@@ -300,4 +323,40 @@ def test_whoever_is_asked_stays_to_the_end() -> None:
 
 def test_every_agent_can_begin_at_once() -> None:
     """There are as many tasks that wait for nothing as there are agents."""
-    assert sum(not task.needs for task in TASKS) >= len(AGENTS)
+    assert sum(not task.after for task in TASKS) >= len(AGENTS)
+
+
+GOOD_END = {
+    agent.name: {
+        "status": "crashed" if agent is KILLED else "stopped",
+        "result": {"refused": "AgentHalted"} if agent is HALTED else {"done": []},
+    }
+    for agent in AGENTS
+}
+
+
+@pytest.mark.parametrize(
+    ("completed", "ends", "sentence"),
+    [
+        (["a", "b"], {}, None),
+        (["a"], {}, "'b' was completed 0 times, not once"),
+        (["a", "b", "a"], {}, "'a' was completed 2 times, not once"),
+        (
+            ["a", "b"],
+            {KILLED.name: {"status": "running"}},
+            f"{KILLED.name} is running, not crashed",
+        ),
+        (["a", "b"], {"quick-lynx": {}}, "quick-lynx is missing, not stopped"),
+        (
+            ["a", "b"],
+            {HALTED.name: {"status": "stopped", "result": {"done": []}}},
+            f"the second claim of {HALTED.name} was not refused",
+        ),
+    ],
+)
+def test_the_demo_itself_reports_what_went_wrong(
+    completed: list[str], ends: dict[str, Any], sentence: str | None
+) -> None:
+    """In one sentence, and with none if nothing did."""
+    found = list(find_problems(["a", "b"], completed, {**GOOD_END, **ends}))
+    assert found == ([] if sentence is None else [sentence])

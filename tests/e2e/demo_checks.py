@@ -1,4 +1,4 @@
-"""Verifies what the demo left in both stores, in git and of its processes."""
+"""Verifies what the demo left in both stores, in git and of its processes, check by check."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -8,14 +8,29 @@ from herdbook.domain.conversation import Conversation
 from herdbook.domain.grading import is_halted
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.plan.model import Task
+from herdbook.domain.plan_text.markdown import read_markdown
 from herdbook.domain.record.model import Commit, Retrospective, Standing
-from herdbook.entrypoints.demo.sandbox import GitCommit
-from herdbook.entrypoints.demo.scenario import AGENTS, HALTED, KILLED, TASKS, WORKTREES
+from herdbook.entrypoints.demo.scenario import AGENTS, HALTED, KILLED, PLAN, WORKTREES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.stores.store_check import Flaw
 
+TASKS: Final = [
+    task
+    for initiative in read_markdown(PLAN).initiatives
+    for phase in initiative.phases
+    for task in phase.tasks
+]
+"""The planned tasks, in order."""
 Expectations = Iterator[tuple[bool, str]]
 """What is expected: whether it is so, and the sentence to report if it is not."""
+
+
+class GitCommit(NamedTuple):
+    """A commit for a task: its hash, its author, and the id of the task."""
+
+    hash: str
+    author: str
+    task_id: str
 
 
 class DemoResult(NamedTuple):
@@ -82,11 +97,11 @@ def problems(outcome: DemoResult) -> list[str]:
 
 
 def _plan(out: DemoResult) -> Expectations:
-    names = {planned.file: planned.name for planned in TASKS}
+    names = {planned.ref: planned.name for planned in TASKS}
     for planned in TASKS:
         found = [task for task in out.tasks if task.name == planned.name]
         yield len(found) == 1, f"the plan has {len(found)} tasks called {planned.name!r}, not one"
-        wanted = sorted(names[file] for file in planned.needs)
+        wanted = sorted(names[ref] for ref in planned.after)
         for task in found:
             needs = sorted(out.name_of(key) for key in out.needs[task.id])
             yield needs == wanted, f"{task.name!r} waits for {needs}, not for {wanted}"
@@ -185,24 +200,3 @@ CHECKS: Final[tuple[Callable[[DemoResult], Expectations], ...]] = (
     *(_plan, _tasks, _order, _agents, _killed_agent),
     *(_halted_agent, _questions, _journal, _stores, _commits),
 )
-
-
-def summary_of(out: DemoResult, agent: Agent) -> dict[str, Any]:
-    """What an agent did."""
-    standing = out.standings[agent.name]
-    asked_it = [each for each in out.conversations if each.to_agent_id == agent.id]
-    grades = [each.user_grade for each in out.retrospectives if each.agent == agent.name]
-    return {
-        "agent": agent.name,
-        "worktree_id": agent.worktree_id,
-        "ended": agent.status.value,
-        "tasks": [out.name_of(entry.key) for entry in out.moves("completed", agent=agent.name)],
-        "commits": sum(each.author == agent.name for each in out.git_commits),
-        "asked": sum(each.from_agent_id == agent.id for each in out.conversations),
-        "answered": sum(each.answer is not None for each in asked_it),
-        "grades": [grade.label for grade in grades],
-        "score": standing.communication_score,
-        "skill_points": standing.skill_points,
-        "experience_points": standing.experience_points,
-        "halted": not standing.active,
-    }

@@ -54,7 +54,7 @@ class MsgpackReader:
         """Read one value; raises UnreadableValue if bytes are left after it."""
         value = self.value(0)
         if self.at != len(self.data):
-            raise UnreadableValue(f"{len(self.data) - self.at} bytes are left behind the value")
+            raise UnreadableValue(f"{len(self.data) - self.at} bytes are left after the value")
         return value
 
     def value(self, depth: int) -> Any:

@@ -32,7 +32,7 @@ def _to_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidValue("wall", "lies outside the years 1 to 9999 in UTC") from error
+        raise InvalidValue("wall", "is outside the years 1 to 9999 in UTC") from error
 
 
 @lru_cache(maxsize=256)

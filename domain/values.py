@@ -112,7 +112,7 @@ def _check_moment(field: str, value: object) -> datetime:
     try:
         return value.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidValue(field, "lies outside the years 1 to 9999 in UTC") from error
+        raise InvalidValue(field, "is outside the years 1 to 9999 in UTC") from error
 
 
 def _check_document(field: str, value: object, depth: int = 0) -> object:

@@ -81,4 +81,4 @@ def _timestamp(body: bytes) -> datetime:
     try:
         return _EPOCH + timedelta(seconds=seconds, microseconds=nanoseconds // 1000)
     except OverflowError as error:
-        raise MalformedTracker("a time in it lies outside the years 1 to 9999") from error
+        raise MalformedTracker("a time in it is outside the years 1 to 9999") from error

@@ -18,7 +18,7 @@ def open_shell(url: str, *, write: bool, patience: float) -> Iterator[Program | 
     """Give DuckDB's program; inside the block this process holds the file's lock.
 
     The file is not open in this process meanwhile. Gives None where there is no such program, or
-    one that is too old for our files. Raises what `SharedFile.lent` raises.
+    one that is too old for our files. Raises what `SharedFile.hold_lock` raises.
     """
     found = shutil.which("duckdb")
     if found is None or not _reads_our_files(found):

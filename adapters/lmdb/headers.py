@@ -37,7 +37,7 @@ class Header(NamedTuple):
     def read(cls, head: bytes, at: int) -> Self:
         """Decode the header at an offset of the file's first bytes."""
         fields = _LAYOUT.unpack_from(head, at)
-        # The page size stands in the first field of the free list's record.
+        # The page size is in the first field of the free list's record.
         page_size = int.from_bytes(fields[9][:4], "little")
         flags = int.from_bytes(fields[9][4:6], "little"), int.from_bytes(fields[10][4:6], "little")
         ours = fields[5:7] == (_MAGIC, _VERSION)

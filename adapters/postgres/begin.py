@@ -64,7 +64,7 @@ def epoch_microseconds(moment: str) -> str:
 
 
 def from_epoch_microseconds(number: int) -> datetime:
-    """The time that such a number stands for."""
+    """The time that such a number represents."""
     return _EPOCH + timedelta(microseconds=number)
 
 

@@ -28,7 +28,7 @@ def probe(url: str, patience: float = PATIENCE) -> StoreProbe:
 def is_missing(url: str, patience: float = PATIENCE) -> bool:
     """Whether there is no store at a URL, without waiting for others where that can be avoided.
 
-    False where it cannot be told: opening the store then says why.
+    False if that is unknown: opening the store then says why.
     """
     spec = find_spec(url)
     try:

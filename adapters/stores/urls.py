@@ -16,7 +16,7 @@ def path_of(url: str) -> Path:
     """
     scheme, _, rest = url.partition("://")
     if re.search("[?#]", rest):
-        reason = "has something behind its path; a ? or # in it is written %3F or %23"
+        reason = "has something after its path; a ? or # in it is written %3F or %23"
         raise InvalidValue("url", reason)
     host, _, path = rest.partition("/")
     if host not in ("", "localhost"):

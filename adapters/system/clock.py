@@ -13,5 +13,5 @@ def system_clock() -> datetime:
     try:
         return datetime.now(UTC)
     except (OverflowError, ValueError, OSError) as error:
-        reason = f"it shows a time that cannot be told ({error}). Nothing was written; set it"
+        reason = f"its time cannot be represented ({error}). Nothing was written; set it"
         raise StoreUnavailable("the clock of this machine", reason) from error

@@ -1,7 +1,7 @@
 """Previews of values: plain data to show and compare, for which no object is constructed.
 
 An object is shown by the name of its class and the arguments it would be made from, bytes by their
-length and a digest. So any value can be inspected, whoever wrote it, and no code is ever run.
+length and a digest. So any value can be inspected, and no code is ever run.
 """
 
 import math

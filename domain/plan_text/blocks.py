@@ -1,4 +1,4 @@
-r"""The text below an item of a plan in Markdown, and how it is told apart from plan syntax.
+r"""The text below an item of a plan in Markdown, and how it is distinguished from plan syntax.
 
 A line of text that looks like the beginning of an item is written with a backslash before it, which
 is removed again on reading. Fenced code is left as it is.

@@ -78,7 +78,7 @@ def _parse_pairs(text: str) -> list[tuple[str, str]]:
 
 
 def parse_value(text: str) -> str:
-    """Parse a value: one in quotes is a JSON string, any other stands for itself."""
+    """Parse a value: one in quotes is a JSON string, any other is taken as it is."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         try:
             value = json.loads(text)

@@ -126,7 +126,7 @@ def _read_fields(
             continue
         elif draft in under:
             known = ", ".join(_PARENT_KEYS[kind])
-            problems.add(draft.line, f"{key}: a {kind.title} stands under one item alone: {known}")
+            problems.add(draft.line, f"{key}: a {kind.title} has one parent only: {known}")
         elif isinstance(value, str):
             under[draft] = _PARENT_KEYS[kind][key], value
         else:
@@ -155,7 +155,7 @@ def _attach_parents(
             draft.parent = above
     for draft in drafts:
         if _is_own_ancestor(draft):
-            problems.add(draft.line, f"the task {draft.ref!r} stands under itself")
+            problems.add(draft.line, f"the task {draft.ref!r} is its own ancestor")
             draft.parent = None
 
 

@@ -213,9 +213,7 @@ class _MarkdownReader:
 
     def _stray_text_reason(self) -> str:
         if self.open:
-            return (
-                "text about a task is indented under it, text about a phase stands above its tasks"
-            )
+            return "text about a task is indented under it, text about a phase is above its tasks"
         if self.section:
             return "an initiative has no text of its own: write it under a phase or a task"
         return (

@@ -26,7 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Meaning(StrEnum):
-    """What an event stands for.
+    """What an event means.
 
     `UNCOUNTED` events are understood and count for nothing: something begins, ends, fails or is
     asked for.
@@ -53,7 +53,7 @@ class HookEvent(NamedTuple):
     no host is known to send. `agent` is the named agent, else one named after the session.
     `environment_session` is the session of the hook's environment, where the host may name its own.
     `project`, and `commit_hash` and `subject` of a commit, are looked up in git from `cwd`; a hook
-    may have told the hash itself.
+    may have named the hash itself.
     """
 
     id: str
@@ -90,7 +90,7 @@ def interpret(
     known: SessionSetup = SessionSetup(),  # noqa: B008 - a constant
     rules: Experience = DEFAULTS,
 ) -> Interpretation:
-    """Interpret an event; `known` is what earlier events told about its session.
+    """Interpret an event; `known` is what earlier events said about its session.
 
     Raises InvalidValue with the reason if it cannot be applied, now or ever: the answer depends on
     the arguments alone.
@@ -148,7 +148,7 @@ def _check_id(event: HookEvent) -> None:
 
 def _commit(event: HookEvent, agent: str, rules: Experience) -> Commit:
     if event.commit_hash is None:
-        raise InvalidValue("commit", "git no longer tells which commit it was")
+        raise InvalidValue("commit", "git no longer knows which commit it was")
     return Commit(
         id=f"com_{event.id}",
         agent=agent,

@@ -72,7 +72,7 @@ class TrackRecord:
 class Advice:
     """All setups, the most promising first, and how reliable that order is.
 
-    `leaders` are the first and all that cannot be told apart from it; empty where there is too
+    `leaders` are the first and all that cannot be distinguished from it; empty where there is too
     little data.
     """
 

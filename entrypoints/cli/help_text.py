@@ -32,7 +32,7 @@ def overview(group: Sequence[str] = ()) -> str:
             "",
             *lines,
             "",
-            "`herdbook COMMAND --help` tells more, with an example.",
+            "`herdbook COMMAND --help` shows the options and an example.",
         ]
     )
 

@@ -20,7 +20,7 @@ from herdbook.entrypoints.cli.sql_prompt import run_prompt
 
 UNJOURNALLED = (
     "What is changed here is not in the journal; "
-    "`herdbook check` tells what does not fit afterwards.\n"
+    "`herdbook check` reports what is inconsistent afterwards.\n"
 )
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 _KEYBOARD = (signal.SIGINT, signal.SIGQUIT)

@@ -139,8 +139,8 @@ TOOLS: tuple[Tool, ...] = (
         "ask",
         "conversation.add",
         "Ask another agent",
-        "Ask another agent a question, for instance about code it wrote; status tells who is "
-        "there. With `wait` you get the answer if it comes in time. To ask the person, use "
+        "Ask another agent a question, for instance about code it wrote; status lists the "
+        "agents. With `wait` you get the answer if it comes in time. To ask the person, use "
         "message.",
         (
             ToolParameter("question", "the question, with all that is needed to answer it"),
@@ -165,7 +165,7 @@ TOOLS: tuple[Tool, ...] = (
         "answer",
         "conversation.answer",
         "Answer a question",
-        "Answer a question that listen gave you. The first answer stands.",
+        "Answer a question that listen gave you. Only the first answer counts.",
         (
             ToolParameter("conversation_id", "the id of the question", alias="question"),
             ToolParameter("text", "your answer"),

@@ -154,7 +154,7 @@ def _has_surrogates(text: str) -> bool:
 
 
 def parse_moment(name: str, text: str) -> object:
-    """A time from text that tells its time zone."""
+    """A time from text that has its time zone."""
     from datetime import datetime  # noqa: PLC0415
 
     try:

@@ -112,7 +112,7 @@ def encode_or_fail(message: Any) -> bytes:
     except (ValueError, TypeError, RecursionError) as error:
         if isinstance(message, list):
             return b"[" + b",".join(encode_or_fail(each) for each in message) + b"]"
-        reason = f"the answer cannot be told in JSON ({error})"
+        reason = f"the answer cannot be encoded as JSON ({error})"
         return encode(error_response(message.get("id"), RpcError(INTERNAL_ERROR, reason)))
 
 

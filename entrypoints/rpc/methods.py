@@ -26,9 +26,7 @@ ENDLESS = frozenset({"journal.follow"})
 """Operations that never end on their own."""
 FOLLOWING = frozenset({"follow", "watch"})
 """The flags that make an operation endless."""
-SUBSCRIBE_INSTEAD = (
-    "cannot be had over JSON-RPC; journal.subscribe tells what changes, as it happens"
-)
+SUBSCRIBE_INSTEAD = "is not available over JSON-RPC; journal.subscribe sends changes as they happen"
 MOST_ANSWERS = 1_000
 """The most answers in one response of an operation that yields them one by one."""
 

@@ -2,7 +2,7 @@
 
 Nothing is buffered for a slow client: its thread writes a page to the client before it reads the
 next one, and the journal itself keeps the rest. So writers never wait, and memory does not grow. A
-client that falls far behind is told from which number to subscribe again.
+client that falls far behind gets the number from which to subscribe again.
 """
 
 import threading

@@ -7,7 +7,7 @@ The contract for the language server, or any other part inside the server:
   open: use `app.read` and `app.run` as any command does, from any thread. Its git facts and
   settings are from that moment; `writer.get_context()` gives a context with the current ones, and
   costs next to nothing.
-- `writer.notify(method, params)` sends a notification; None stands for no parameters. It may be
+- `writer.notify(method, params)` sends a notification; None means no parameters. It may be
   called from any thread. It waits while the client reads nothing, and does nothing once the client
   is gone (`writer.gone`).
 - `writer.request(method, params)` sends a request under an id of our own and gives a

@@ -69,7 +69,7 @@ def _readable_cycle(cycle: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _edges_of_row(row: Any) -> list[Edge]:
-    """The edges a row stands for."""
+    """The edges that a row represents."""
     match row:
         case TaskDependency():
             return [((TASK, row.task_id), (TASK, row.depends_on_task_id))]

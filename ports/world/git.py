@@ -65,7 +65,7 @@ class Git(Protocol):
         """
 
     def repository_root(self, facts: GitFacts) -> str:
-        """The folder that stands for the whole repository, the same from all its worktrees.
+        """The folder that represents the whole repository, the same from all its worktrees.
 
         It is the root of the main worktree, or the common git directory where there is no main
         worktree, or where that directory is elsewhere and does not say which worktree is its own.

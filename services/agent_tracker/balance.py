@@ -73,7 +73,7 @@ def balance(
         enter("d", _event(on, EventKind.TOOL, 1, min(experience, most) - now.experience_points))
     found = now.skill_points - skill
     if found > MOST_BUGS:
-        raise InvalidValue("skill_points", f"{skill} is too far below zero to be told by bugs")
+        raise InvalidValue("skill_points", f"{skill} is too far below zero to be expressed by bugs")
     for number in range(found):
         enter(f"e{number:05}", bug_entry(on))
     if score != now.communication_score:

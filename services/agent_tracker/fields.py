@@ -66,7 +66,7 @@ def parse_time(name: str, value: object) -> datetime:
             raise
         raise InvalidValue(name, f"{value!r} is no time") from error
     if at.year > LAST_YEAR:
-        raise InvalidValue(name, f"lies behind the year {LAST_YEAR}")
+        raise InvalidValue(name, f"is after the year {LAST_YEAR}")
     return at
 
 

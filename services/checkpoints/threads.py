@@ -189,7 +189,7 @@ def find_checkpoint(
         names = rows_of.describe_thread(uow, thread_id).namespaces
         raise NotFound("namespace", namespace or "", f"there are {', '.join(map(repr, names))}")
     if not rows:
-        hint = "`herdbook checkpoint list` tells which there are"
+        hint = "`herdbook checkpoint list` shows them"
         raise NotFound("checkpoint", str(checkpoint_id), hint)
     if len(rows) > 1:
         raise InvalidValue(
@@ -265,8 +265,8 @@ def _hint(uow: UnitOfWork, name: str) -> str:
     if near:
         return f"did you mean {', '.join(repr(each[:80]) for each in near)}?"
     if not names:
-        return "no checkpoints are kept here yet; `herdbook where` tells where that is"
-    return "`herdbook checkpoint threads` tells which there are"
+        return "there are no checkpoints here yet; `herdbook where` shows the location"
+    return "`herdbook checkpoint threads` lists them"
 
 
 def _refuse_limit(limit: int) -> None:

@@ -40,7 +40,7 @@ def claim(
 
     None if there is nothing to do for it. A task that was taken over too often is blocked on the
     way instead of being given out once more. Raises AgentHalted for an agent that `halts` knows to
-    be halted; where they cannot be asked, it may go on, and the journal tells so.
+    be halted; if they cannot be read, it may continue, and the journal says so.
     """
     from herdbook.services.agents.halts import refuse_halted  # noqa: PLC0415 - `ready` needs none
 

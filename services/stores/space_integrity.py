@@ -156,7 +156,7 @@ def _difference_from_journal(
         for name in kind.columns
         if name not in kind.secrets and expected.get(name) != held.get(name)
     ]
-    return f"its {', '.join(wrong)} is not what the journal tells" if wrong else None
+    return f"its {', '.join(wrong)} is not what the journal says" if wrong else None
 
 
 def examine_journal(
@@ -189,7 +189,7 @@ def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[I
         gone = f"{expected}" if entry.seq == expected + 1 else f"{expected} to {entry.seq - 1}"
         yield JOURNAL.name, str(entry.seq), f"before it, {gone} is missing"
     if before is not None and entry.at <= before.at:
-        yield JOURNAL.name, str(entry.seq), "its time is not behind that of the entry before it"
+        yield JOURNAL.name, str(entry.seq), "its time is not after that of the previous entry"
 
 
 def _missing_rows(
@@ -214,4 +214,4 @@ def _missing_rows(
                 and entries[-1].op is not Op.REMOVE
                 and page[0].seq <= adds[-1] <= page[-1].seq
             ):
-                yield entity, key, "the journal tells that it came, and it is not there"
+                yield entity, key, "the journal says that it was added, and it is missing"

@@ -109,7 +109,7 @@ def check_target(
     if head is None or head.clock is None:
         if not is_empty(session, target):
             raise SpaceRefused(
-                target.url, space, "has rows but no head; `check` tells more. Nothing was changed"
+                target.url, space, "has rows but no head; `check` shows more. Nothing was changed"
             )
         clock = str(_create_head(session, target))
     elif _is_earlier(session, head, target, theirs, source):

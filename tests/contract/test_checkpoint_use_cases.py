@@ -109,7 +109,7 @@ def test_a_checkpoint_is_known_by_a_beginning_of_its_id(store: Store, place: str
 def test_a_thread_is_known_by_its_whole_id_only(store: Store, place: str) -> None:
     """People choose them, so one may be the beginning of another; what is near is named."""
     with work_in(store, place) as uow:
-        with pytest.raises(NotFound, match="no checkpoints are kept here yet"):
+        with pytest.raises(NotFound, match="there are no checkpoints here yet"):
             checkpoints_threads.require_threads(uow, ["issue-1"])
         _put(uow, "issue-17", "c1")
         assert checkpoints_threads.require_threads(uow, ["issue-17", "issue-17"]) == ["issue-17"]

@@ -93,8 +93,8 @@ def test_an_unknown_scheme_is_refused(url: str, named: str) -> None:
         ("ann:s3cret@host/path", "names a host; a file's URL has three slashes, as in {}:///path"),
         ("[::1/path", "names a host; a file's URL has three slashes, as in {}:///path"),
         ("/a%00b", "has the character NUL in its path"),
-        ("/a?size=3", "has something behind its path; a ? or # in it is written %3F or %23"),
-        ("/a#b", "has something behind its path; a ? or # in it is written %3F or %23"),
+        ("/a?size=3", "has something after its path; a ? or # in it is written %3F or %23"),
+        ("/a#b", "has something after its path; a ? or # in it is written %3F or %23"),
     ],
 )
 def test_a_url_that_names_no_file_is_refused(scheme: str, rest: str, reason: str) -> None:

@@ -132,7 +132,7 @@ def test_an_unfinished_copy_is_told_and_not_repaired(store: Store, space: str) -
         assert everything_in(store, space) == before
 
 
-NOT_THERE = "the journal tells that it came, and it is not there"
+NOT_THERE = "the journal says that it was added, and it is missing"
 
 ROWS: dict[str, tuple[Spoil, set[tuple[str, str | None, str]]]] = {
     "a row that others name": (
@@ -152,11 +152,11 @@ ROWS: dict[str, tuple[Spoil, set[tuple[str, str | None, str]]]] = {
     ),
     "an altered row": (
         lambda session: changed(session, TASKS, "tsk_c", summary="t", description="d"),
-        {("tasks", "tsk_c", "its description, summary is not what the journal tells")},
+        {("tasks", "tsk_c", "its description, summary is not what the journal says")},
     ),
     "a field that was emptied": (
         lambda session: changed(session, TASKS, "tsk_c", summary=None),
-        {("tasks", "tsk_c", "its summary is not what the journal tells")},
+        {("tasks", "tsk_c", "its summary is not what the journal says")},
     ),
     "a row that never came": (
         lambda session: session.insert(PHASES, [_phase(session, "pha_new")]),
@@ -219,7 +219,7 @@ def test_fields_younger_than_the_journal_have_their_defaults(store: Store, worke
     assert found(store, worked) == set()
     with by_hand(store, worked) as session:
         changed(session, TASKS, "tsk_c", retry_count=1)
-    what = "its retry_count is not what the journal tells"
+    what = "its retry_count is not what the journal says"
     assert found(store, worked) == {("tasks", "tsk_c", what)}
 
 
@@ -243,7 +243,7 @@ def _early_head(session: Session) -> None:
 JOURNALS: dict[str, tuple[Spoil, str]] = {
     "a piece cut out": (_cut_out, "before it, 2 to 3 is missing"),
     "its end cut off": (_cut_off, "and the head says"),
-    "a time that goes back": (_turned_back, "its time is not behind that of the entry before it"),
+    "a time that goes back": (_turned_back, "its time is not after that of the previous entry"),
     "a head that is behind": (_early_head, "the clock of the head is behind the last entry"),
     "no head": (
         lambda session: session.delete(HEADS, ["head"]),
@@ -455,7 +455,7 @@ def test_a_damaged_row_of_lmdb_is_one_flaw_among_others(engine: str, new_url: Ne
         flaws = found(store, HERE)
         assert ("tasks", "tsk_700", "does not match its checksum or its key") in flaws
         assert ("openings", "tsk_9", "does not match its checksum or its key") in flaws
-        assert ("tasks", "tsk_1401", "its summary is not what the journal tells") in flaws
+        assert ("tasks", "tsk_1401", "its summary is not what the journal says") in flaws
         assert {key for _, key, _ in flaws} == {"tsk_700", "tsk_9", "tsk_1401", None}
         report = repair(store)
         assert (report.derived, report.lookups, len(report.failed)) == (0, 0, 1)

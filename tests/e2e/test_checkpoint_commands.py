@@ -134,7 +134,7 @@ def test_what_is_not_there_is_told_with_what_may_be_meant(person: Person, done: 
     for words in (("rm", "x"), ("prune", "x", "--preview"), ("copy", "x", "y"), ("show", "x")):
         told = person.tries(other, "checkpoint", *words)
         assert told.returncode == 3
-        assert "no checkpoints are kept here yet" in told.stderr
+        assert "there are no checkpoints here yet" in told.stderr
     assert not (other / ".herdbook").exists()
 
 

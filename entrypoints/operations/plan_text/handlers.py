@@ -50,4 +50,4 @@ def _format(file: str, text: bytes) -> str:
     if file == STANDARD_INPUT:
         return "lines" if text.lstrip().startswith(b"{") else "markdown"
     endings = ", ".join(ENDINGS)
-    raise InvalidValue("format", f"cannot be told from the name; it ends with none of {endings}")
+    raise InvalidValue("format", f"is unknown: the name ends with none of {endings}")

@@ -31,7 +31,7 @@ def mcp(
     if sys.stdin.isatty():
         reason = (
             "this is for coding agents, which speak to it over pipes; "
-            "`herdbook mcp install claude-code` tells one of it"
+            "`herdbook mcp install claude-code` installs it"
         )
         raise InvalidValue("mcp", reason)
     _serve(app)

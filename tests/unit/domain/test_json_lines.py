@@ -102,10 +102,13 @@ def test_a_text_with_nothing_in_it_is_an_empty_plan(text: str | bytes) -> None:
         ('{"kind": "task", "name": "a", "phase": 1}', "phase: must be text, not int"),
         (
             '{"kind": "task", "name": "a", "phase": "b", "initiative": "c"}',
-            "initiative: a task stands under one item alone",
+            "initiative: a task has one parent only",
         ),
         ('{"kind": "phase", "name": "a"}', "initiative: a phase needs one"),
-        ('{"kind": "task", "name": "a", "ref": "b", "parent": "b"}', "the task 'b' stands under"),
+        (
+            '{"kind": "task", "name": "a", "ref": "b", "parent": "b"}',
+            "the task 'b' is its own ancestor",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_line(line: str, told: str) -> None:
@@ -119,7 +122,7 @@ def test_tasks_that_stand_under_one_another_are_refused() -> None:
         '{"kind": "task", "name": "a", "ref": "a", "parent": "b"}\n'
         '{"kind": "task", "name": "b", "ref": "b", "parent": "a"}\n'
     )
-    assert told[0] == "line 1: the task 'a' stands under itself"
+    assert told[0] == "line 1: the task 'a' is its own ancestor"
 
 
 @pytest.mark.parametrize("depth", [101, 5_000])

@@ -196,11 +196,12 @@ def setting_checks(engines: EngineSchemes) -> Mapping[str, Check]:
     urls = ", ".join(f"{scheme}://" for schemes in engines for scheme in schemes)
     places = f"a scope ({', '.join(Scope)}), a path, or a URL ({urls})"
     names = " or ".join(map(repr, engines.files))
+    servers = ", ".join(f"{scheme}://" for scheme in engines.servers)
     return {
         **dict.fromkeys(("store", *map(str, Area)), (partial(_check_location, engines), places)),
         "backend": (
             partial(_check_backend, engines),
-            f"{names}, or the URL of a PostgreSQL server",
+            f"{names}, or the URL of a server ({servers})",
         ),
         **_CHECKS,
     }

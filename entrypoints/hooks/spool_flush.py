@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from herdbook.adapters.git.event_folders import EventFolders
 from herdbook.adapters.hosts import parse_event
@@ -115,11 +115,30 @@ def mark_halted(app: AppContext, sessions: Iterable[tuple[str, str]] = ()) -> No
     spool_flush.mark_halted(_record(app), halt_markers, sessions, enforce_halt=enforce_halt)
 
 
-def as_answer(report: FlushReport) -> dict[str, Any]:
+class RejectedEvent(TypedDict):
+    """An event that could not be applied, and why."""
+
+    event: str
+    reason: str
+
+
+class FlushAnswer(TypedDict):
+    """What a flush did, and the files it exported; `failed` is why it did not."""
+
+    applied: int
+    doubled: int
+    uncounted: int
+    aside: list[RejectedEvent]
+    exported: list[str]
+    failed: NotRequired[str]
+
+
+def as_answer(report: FlushReport, exported: Iterable[str] = ()) -> FlushAnswer:
     """What a flush did, as it goes into JSON."""
     return {
         "applied": report.applied,
         "doubled": report.doubled,
         "uncounted": report.uncounted,
         "aside": [{"event": place, "reason": reason} for place, reason in report.aside],
+        "exported": sorted(set(exported)),
     }

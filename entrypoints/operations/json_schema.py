@@ -8,7 +8,16 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Annotated,
+    Any,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from herdbook.domain.values import INTEGERS
 from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
@@ -110,8 +119,9 @@ def type_schema(hint: Any, row: RowSchema = whole_row_schema) -> Schema:
     Where JSON has another shape than the value, `Annotated` names the type of that shape.
     """
     origin, inner = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return type_schema(inner[1] if get_origin(inner[1]) else inner[0], row)
+    if origin in (Annotated, NotRequired):
+        shapes = [each for each in inner[1:] if get_origin(each)]
+        return type_schema((shapes or inner)[0], row)
     if origin in (Union, types.UnionType):
         # What is iterated over comes whole, as a list, when it is asked for by a program.
         kept = [each for each in inner if get_origin(each) is not Iterator]
@@ -136,5 +146,7 @@ def _class_schema(hint: type, row: RowSchema) -> Schema:
         return {"enum": [each.value for each in hint]}
     if is_typeddict(hint) or hasattr(hint, "_fields"):
         fields = get_type_hints(hint, include_extras=True).items()
-        return object_schema({name: type_schema(each, row) for name, each in fields})
+        schema = object_schema({name: type_schema(each, row) for name, each in fields})
+        optional = getattr(hint, "__optional_keys__", ())
+        return {**schema, "required": [each for each in schema["required"] if each not in optional]}
     return {}

@@ -1,6 +1,7 @@
 """Advice from the record: `advise` ranks setups, `recall` finds earlier work like a task."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
@@ -45,7 +46,63 @@ def recall(app: AppContext, *, text: str, project: str | None, limit: int) -> Re
     return RecallAnswer(text, names[0], *found)
 
 
-def advise(app: AppContext, *, goal: str | None) -> dict[str, Any]:
+class IntervalAnswer(TypedDict):
+    """An estimate and the interval it is in."""
+
+    low: float
+    estimate: float
+    high: float
+
+
+class QuotedObservation(TypedDict):
+    """A note about a piece of work."""
+
+    note: str
+    grade: float | None
+    bug: bool
+    project: str | None
+    at: datetime
+
+
+class SetupAnswer(TypedDict):
+    """The rank of a setup and what is known of it, as `TrackRecord` has it."""
+
+    place: int
+    provider: str | None
+    model: str | None
+    mode: str | None
+    is_leader: bool
+    is_enough: bool
+    observations: int
+    commits: int
+    bugs: int
+    grades: int
+    bug_rate: IntervalAnswer | None
+    mean_grade: IntervalAnswer | None
+    trend: IntervalAnswer | None
+    merit: float
+    uncertainty: float
+    evidence_for: QuotedObservation | None
+    evidence_against: QuotedObservation | None
+
+
+AdviceAnswer = TypedDict(
+    "AdviceAnswer",
+    {
+        "for": str | None,
+        "scope": str,
+        "projects": int,
+        "passed_over": list[str],
+        "verdict": str,
+        "words": str,
+        "explanation": str,
+        "setups": list[SetupAnswer],
+    },
+)
+"""The setups by rank, the part of the record they were compared in, and how far that goes."""
+
+
+def advise(app: AppContext, *, goal: str | None) -> AdviceAnswer:
     """Rank the setups for the next project, or for a folder or a language."""
     target = _resolve_goal(app, goal)
     spool_flush.flush_if_any(app)
@@ -133,11 +190,11 @@ def _language(app: AppContext) -> str | None:
     return main_language(listed.decode("utf-8", "backslashreplace").split("\0"))
 
 
-def _setups(advice: "Advice") -> list[dict[str, Any]]:
+def _setups(advice: "Advice") -> list[SetupAnswer]:
     return [_setup(place, each, advice) for place, each in enumerate(advice.ranked, 1)]
 
 
-def _setup(place: int, record: "TrackRecord", advice: "Advice") -> dict[str, Any]:
+def _setup(place: int, record: "TrackRecord", advice: "Advice") -> SetupAnswer:
     return {
         "place": place,
         "provider": record.setup.provider,
@@ -159,13 +216,13 @@ def _setup(place: int, record: "TrackRecord", advice: "Advice") -> dict[str, Any
     }
 
 
-def _interval(interval: "Interval | None") -> dict[str, float] | None:
+def _interval(interval: "Interval | None") -> IntervalAnswer | None:
     if interval is None:
         return None
     return {"low": interval.low, "estimate": interval.estimate, "high": interval.high}
 
 
-def _quote(observation: "Observation | None") -> dict[str, Any] | None:
+def _quote(observation: "Observation | None") -> QuotedObservation | None:
     if observation is None:
         return None
     return {

@@ -2,10 +2,17 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import (
+    ExecutionMode,
+    InitiativeStatus,
+    PhaseStatus,
+    Priority,
+    TaskStatus,
+)
 from herdbook.entrypoints.context import AppContext
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -20,17 +27,115 @@ POLL_INTERVAL = 0.5
 """Seconds between two checks of a watched plan for changes."""
 
 
+class NamedRow(TypedDict):
+    """A row by its id and name."""
+
+    id: str
+    name: str
+
+
+class NamedPhase(NamedRow):
+    """A phase by its id and name, and its status."""
+
+    status: PhaseStatus
+
+
+class CardAnswer(TypedDict):
+    """A task on the board: who holds it, for how long, and what it waits for."""
+
+    id: str
+    name: str
+    status: TaskStatus
+    priority: Priority
+    critical: bool
+    agent_id: str | None
+    agent: str | None
+    for_review: bool
+    lease_until: str | None
+    lease_seconds: float | None
+    waits_for: list[dict[str, Any]]
+    waits_for_more: int
+
+
+class LaneAnswer(TypedDict):
+    """The tasks of a phase in one state: how many, and the first of them."""
+
+    total: int
+    shown: list[CardAnswer]
+
+
+class PhaseAnswer(TypedDict):
+    """A phase on the board, or the tasks without one; `tasks` by state."""
+
+    id: str | None
+    name: str | None
+    status: PhaseStatus | None
+    waits_for: list[NamedPhase]
+    tasks: dict[str, LaneAnswer]
+
+
+class InitiativeAnswer(TypedDict):
+    """An initiative on the board, or the tasks without one."""
+
+    id: str | None
+    name: str | None
+    status: InitiativeStatus | None
+    execution_mode: ExecutionMode | None
+    phases: list[PhaseAnswer]
+    more_phases: int
+    critical_path: list[NamedRow] | None
+
+
+class BoardAnswer(TypedDict):
+    """The plan by state as of one entry of the journal; `tasks` counts them by state."""
+
+    seq: int
+    now: str
+    tasks: dict[str, int]
+    initiatives: list[InitiativeAnswer]
+    more_initiatives: int
+    closed_initiatives: int
+    unseen_tasks: int
+
+
+class GraphPhase(NamedPhase):
+    """A phase of the graph, and the phases it depends on."""
+
+    after: list[str]
+
+
+class GraphTask(NamedRow):
+    """An unfinished task of the graph, its wave, and the tasks it depends on."""
+
+    phase_id: str | None
+    wave: int
+    state: BoardState
+    priority: Priority
+    critical: bool
+    after: list[str]
+
+
+class PlanAnswer(TypedDict):
+    """The unfinished tasks in waves; `text` is a document of Mermaid or DOT."""
+
+    waves: int
+    critical_path: list[str]
+    phases: list[GraphPhase]
+    tasks: list[GraphTask]
+    text: NotRequired[str]
+
+
 def board(
     app: AppContext, *, initiative: str | None, watch: bool
-) -> dict[str, Any] | Iterator[dict[str, Any]]:
+) -> BoardAnswer | Iterator[BoardAnswer]:
     """The plan by state; with `watch`, now and again after every change."""
     if watch:
         return _watch(app, initiative)
-    answer: dict[str, Any] = app.read(Area.WORK, _board, initiative)
+    answer: BoardAnswer = app.read(Area.WORK, _board, initiative)
     return answer
 
 
-def _watch(app: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
+def _watch(app: AppContext, initiative: str | None) -> Iterator[BoardAnswer]:
     import gc  # noqa: PLC0415
     import time  # noqa: PLC0415
 
@@ -52,7 +157,7 @@ def _watch(app: AppContext, initiative: str | None) -> Iterator[dict[str, Any]]:
             time.sleep(POLL_INTERVAL)
 
 
-def _board(uow: UnitOfWork, initiative: str | None) -> dict[str, Any]:
+def _board(uow: UnitOfWork, initiative: str | None) -> BoardAnswer:
     key = crud.key_of(uow, INITIATIVES, initiative) if initiative else None
     found = boards.board(uow, initiative_id=key)
     return {
@@ -75,7 +180,7 @@ def _totals(found: Board) -> dict[str, int]:
     return totals
 
 
-def _initiative_data(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
+def _initiative_data(goal: BoardInitiative, now: datetime) -> InitiativeAnswer:
     initiative, path = goal.initiative, goal.critical_path
     marked = frozenset(task.id for task in path or ())
     return {
@@ -91,7 +196,7 @@ def _initiative_data(goal: BoardInitiative, now: datetime) -> dict[str, Any]:
     }
 
 
-def _phase_data(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+def _phase_data(stage: BoardPhase, marked: frozenset[str], now: datetime) -> PhaseAnswer:
     phase = stage.phase
     return {
         "id": phase.id if phase else None,
@@ -111,7 +216,7 @@ def _phase_data(stage: BoardPhase, marked: frozenset[str], now: datetime) -> dic
     }
 
 
-def _card_data(card: Card, marked: frozenset[str], now: datetime) -> dict[str, Any]:
+def _card_data(card: Card, marked: frozenset[str], now: datetime) -> CardAnswer:
     task, holder, until = card.task, card.holder, card.lease_until
     return {
         "id": task.id,
@@ -131,15 +236,16 @@ def _card_data(card: Card, marked: frozenset[str], now: datetime) -> dict[str, A
 
 def plan(
     app: AppContext, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
-) -> dict[str, Any]:
+) -> PlanAnswer:
     """The unfinished tasks in waves, with their dependencies; also as Mermaid or DOT on request."""
     if mermaid and dot:
         raise InvalidValue("dot", "cannot be combined with mermaid")
-    answer: dict[str, Any] = app.read(Area.WORK, _plan, initiative, phase)
+    answer: PlanAnswer = app.read(Area.WORK, _plan, initiative, phase)
     if mermaid or dot:
         from herdbook.entrypoints.operations.board import graph_documents  # noqa: PLC0415
 
-        answer["text"] = (graph_documents.mermaid if mermaid else graph_documents.dot)(answer)
+        write = graph_documents.mermaid if mermaid else graph_documents.dot
+        answer["text"] = write(cast("dict[str, Any]", answer))
         if mermaid and not graph_documents.fits_mermaid(answer["text"]):
             app.warn(
                 "this chart has more arrows or text than Mermaid draws by default; "
@@ -148,7 +254,7 @@ def plan(
     return answer
 
 
-def _plan(uow: UnitOfWork, initiative: str | None, phase: str | None) -> dict[str, Any]:
+def _plan(uow: UnitOfWork, initiative: str | None, phase: str | None) -> PlanAnswer:
     found: Diagram = diagram.build_diagram(
         uow,
         initiative_id=crud.key_of(uow, INITIATIVES, initiative) if initiative else None,

@@ -6,7 +6,7 @@ plain data.
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from herdbook.adapters.langgraph.preview import is_opaque, preview
 from herdbook.domain.checkpoints.model import Checkpoint, TaggedBytes, decode_checkpoint_id
@@ -24,7 +24,125 @@ from herdbook.services.checkpoints import threads as checkpoints_threads
 AREA = Area.CHECKPOINTS
 
 
-def threads(app: AppContext, *, limit: int, after: str | None) -> list[dict[str, Any]]:
+class ThreadAnswer(TypedDict):
+    """A thread with its size, and when its newest checkpoint was made."""
+
+    thread_id: str
+    namespaces: list[str]
+    newest: str | None
+    at: str
+    checkpoints: int
+    writes: int
+    pieces: int
+    bytes: int
+
+
+class CheckpointAnswer(TypedDict):
+    """A checkpoint in a list; `step` and `source` are what its graph wrote down."""
+
+    checkpoint_id: str
+    namespace: str
+    parent_id: str | None
+    at: str
+    step: Any
+    source: Any
+    channels: int
+    bytes: int
+    writes: int
+
+
+class ValueAnswer(TypedDict):
+    """A value as plain data, with its tag and its size."""
+
+    tag: str
+    bytes: int
+    value: Any
+
+
+class WriteAnswer(ValueAnswer):
+    """A value that a task of the graph wrote after the checkpoint."""
+
+    task_id: str
+    task_path: str
+    number: int
+    channel: str
+
+
+class CheckpointContent(TypedDict):
+    """A checkpoint with its values by channel, and the config that resumes a graph from it."""
+
+    thread_id: str
+    checkpoint_id: str
+    namespace: str
+    parent_id: str | None
+    at: str
+    step: Any
+    source: Any
+    channels: int
+    bytes: int
+    config: dict[str, dict[str, str]]
+    metadata: Any
+    state: Any
+    values: dict[str, ValueAnswer]
+    writes: list[WriteAnswer]
+    channel: str | None
+
+
+class PathDifference(TypedDict):
+    """What differs at one path of a value."""
+
+    path: str
+    change: str
+    before: Any
+    after: Any
+
+
+class DifferencesAnswer(TypedDict):
+    """The first differences, and how many more there are."""
+
+    differences: list[PathDifference]
+    more: int
+
+
+class ChannelDifference(DifferencesAnswer):
+    """The differences of a channel; `opaque` where a value cannot be shown as plain data."""
+
+    channel: str
+    change: str
+    bytes_before: int | None
+    bytes_after: int | None
+    opaque: NotRequired[bool]
+
+
+class CheckpointDifference(TypedDict):
+    """The differences between two checkpoints, by channel."""
+
+    thread_id: str
+    before: CheckpointAnswer
+    after: CheckpointAnswer
+    metadata: DifferencesAnswer
+    channels: list[ChannelDifference]
+    unchanged: list[str]
+
+
+class ThreadCopyAnswer(TypedDict):
+    """The threads of a copy, and how many checkpoints were copied and how many were there."""
+
+    source: str
+    target: str
+    copied: int
+    kept: int
+
+
+class FreedSpaceAnswer(TypedDict):
+    """What is freed, in all and of each thread; of a preview, what would be."""
+
+    preview: bool
+    threads: list[checkpoints_threads.FreedSpace]
+    freed: ThreadSizes
+
+
+def threads(app: AppContext, *, limit: int, after: str | None) -> list[ThreadAnswer]:
     """A page of the threads of this worktree, newest first."""
     found = app.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
     return [
@@ -33,7 +151,10 @@ def threads(app: AppContext, *, limit: int, after: str | None) -> list[dict[str,
             "namespaces": thread.namespaces,
             "newest": thread.newest,
             "at": _time_of(newest),
-            **thread.sizes._asdict(),
+            "checkpoints": thread.sizes.checkpoints,
+            "writes": thread.sizes.writes,
+            "pieces": thread.sizes.pieces,
+            "bytes": thread.sizes.bytes,
         }
         for thread, newest in found
     ]
@@ -41,7 +162,7 @@ def threads(app: AppContext, *, limit: int, after: str | None) -> list[dict[str,
 
 def list_(
     app: AppContext, *, thread: str, namespace: str | None, limit: int, after: str | None
-) -> list[dict[str, Any]]:
+) -> list[CheckpointAnswer]:
     """A page of a thread's checkpoints, newest first."""
     found = app.read(
         AREA,
@@ -54,7 +175,7 @@ def list_(
     return [_summary(each.namespace, each.row, each.writes) for each in found]
 
 
-def _summary(namespace: str, row: Checkpoint, writes: int) -> dict[str, Any]:
+def _summary(namespace: str, row: Checkpoint, writes: int) -> CheckpointAnswer:
     values = decode_value_table(row.channels)
     metadata = _as_dict(preview(TaggedBytes(row.metadata_tag, row.metadata)))
     return {
@@ -77,7 +198,7 @@ def show(
     checkpoint: str | None,
     namespace: str | None,
     channel: str | None,
-) -> dict[str, Any]:
+) -> CheckpointContent:
     """A checkpoint with its values as plain data, and the config that resumes a graph from it."""
     bundle = app.read(
         AREA, checkpoints_threads.show_checkpoint, thread, checkpoint, namespace=namespace
@@ -115,7 +236,7 @@ def show(
     }
 
 
-def _value_data(value: TaggedBytes) -> dict[str, Any]:
+def _value_data(value: TaggedBytes) -> ValueAnswer:
     return {"tag": value.tag, "bytes": len(value.data), "value": as_json(preview(value))}
 
 
@@ -127,7 +248,7 @@ def diff(
     other: str | None,
     namespace: str | None,
     limit: int,
-) -> dict[str, Any]:
+) -> CheckpointDifference:
     """The differences between two checkpoints, by channel and path."""
     before, after = app.read(
         AREA,
@@ -151,35 +272,38 @@ def diff(
 
 def _channel(
     before: CheckpointBundle, after: CheckpointBundle, name: str, limit: int
-) -> dict[str, Any]:
+) -> ChannelDifference:
     one, other = before.values.get(name), after.values.get(name)
-    summary: dict[str, Any] = {
-        "channel": name,
-        "change": "added" if one is None else "removed" if other is None else "changed",
-        "bytes_before": one and len(one.data),
-        "bytes_after": other and len(other.data),
-    }
+    change, opaque = "added" if one is None else "removed" if other is None else "changed", False
     if one is None or other is None:
         value = preview(one or other or TaggedBytes("null", b""))
-        found = Difference(
-            "", summary["change"], *((None, value) if one is None else (value, None))
-        )
-        return {**summary, **_first_differences([found], limit)}
-    old, new = preview(one), preview(other)
-    if is_opaque(old) or is_opaque(new):
-        summary["opaque"] = True
-    answer = _differences(old, new, limit)
-    if not answer["differences"]:  # equal as previews, but serialized differently
-        bytes_ = (preview_bytes(one.tag, one.data), preview_bytes(other.tag, other.data))
-        answer = _first_differences([Difference("", "changed", *bytes_)], limit)
-    return {**summary, **answer}
+        pair = (None, value) if one is None else (value, None)
+        answer = _first_differences([Difference("", change, *pair)], limit)
+    else:
+        old, new = preview(one), preview(other)
+        opaque = is_opaque(old) or is_opaque(new)
+        answer = _differences(old, new, limit)
+        if not answer["differences"]:  # equal as previews, but serialized differently
+            bytes_ = (preview_bytes(one.tag, one.data), preview_bytes(other.tag, other.data))
+            answer = _first_differences([Difference("", "changed", *bytes_)], limit)
+    found: ChannelDifference = {
+        "channel": name,
+        "change": change,
+        "bytes_before": None if one is None else len(one.data),
+        "bytes_after": None if other is None else len(other.data),
+        "differences": answer["differences"],
+        "more": answer["more"],
+    }
+    if opaque:
+        found["opaque"] = True
+    return found
 
 
-def _differences(before: Any, after: Any, limit: int) -> dict[str, Any]:
+def _differences(before: Any, after: Any, limit: int) -> DifferencesAnswer:
     return _first_differences(differences(before, after), limit)
 
 
-def _first_differences(found: Any, limit: int) -> dict[str, Any]:
+def _first_differences(found: Any, limit: int) -> DifferencesAnswer:
     """The first differences, at most `limit`, and how many more there are."""
     left = iter(found)
     first = list(islice(left, max(1, limit)))
@@ -197,19 +321,19 @@ def _first_differences(found: Any, limit: int) -> dict[str, Any]:
     }
 
 
-def copy(app: AppContext, *, source: str, target: str) -> dict[str, Any]:
+def copy(app: AppContext, *, source: str, target: str) -> ThreadCopyAnswer:
     """Copy a thread to another one."""
     app.read(AREA, checkpoints_threads.require_threads, [source])  # before a store is created
     done = app.run(AREA, checkpoints_threads.copy, source, target)
-    return {"source": source, "target": target, **done._asdict()}
+    return {"source": source, "target": target, "copied": done.copied, "kept": done.kept}
 
 
-def prune(app: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
+def prune(app: AppContext, *, threads: Sequence[str], preview: bool) -> FreedSpaceAnswer:
     """Keep only the newest checkpoint of each namespace of some threads."""
     return _free_space(app, checkpoints_threads.prune, threads, preview=preview)
 
 
-def rm(app: AppContext, *, threads: Sequence[str], preview: bool) -> dict[str, Any]:
+def rm(app: AppContext, *, threads: Sequence[str], preview: bool) -> FreedSpaceAnswer:
     """Remove threads with everything in them."""
     return _free_space(app, checkpoints_threads.remove, threads, preview=preview)
 
@@ -220,7 +344,7 @@ def _free_space(
     names: Sequence[str],
     *,
     preview: bool,
-) -> dict[str, Any]:
+) -> FreedSpaceAnswer:
     """Prune or remove threads; a preview does it in a transaction that is rolled back."""
     app.read(AREA, checkpoints_threads.require_threads, names)
     if preview:
@@ -231,18 +355,7 @@ def _free_space(
     total = ThreadSizes(
         *(sum(numbers) for numbers in zip(*(each.freed for each in freed), strict=True))
     )
-    return {
-        "preview": preview,
-        "threads": [
-            {
-                "thread_id": each.thread_id,
-                "freed": each.freed._asdict(),
-                "left": each.left._asdict(),
-            }
-            for each in freed
-        ],
-        "freed": total._asdict(),
-    }
+    return {"preview": preview, "threads": freed, "freed": total}
 
 
 def _time_of(row: Checkpoint) -> str:

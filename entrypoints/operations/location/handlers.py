@@ -1,6 +1,6 @@
 """Locations of the stores, settings and trust: `where`, `config`, `trust`."""
 
-from typing import Any
+from typing import Any, TypedDict
 
 from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of, shown_url
@@ -9,11 +9,49 @@ from herdbook.adapters.user_state import trust as trusting
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
-from herdbook.domain.location.settings import DEFAULT, DEFAULTS, KEYS, effective_setting, is_url
+from herdbook.domain.location.settings import (
+    DEFAULT,
+    DEFAULTS,
+    KEYS,
+    Scope,
+    effective_setting,
+    is_url,
+)
 from herdbook.entrypoints.context import AppContext
 
 
-def where(app: AppContext) -> dict[str, Any]:
+class AreaAnswer(TypedDict):
+    """Where the store of an area is, which rule decided it, and what is there."""
+
+    url: str
+    scope: Scope | None
+    decided_by: str
+    exists: bool | None
+    bytes: int | None
+    schema_version: int | None
+    space: str
+    notes: list[str]
+
+
+class WhereAnswer(TypedDict):
+    """The identities of a folder, and its areas by name."""
+
+    repository_id: str | None
+    worktree_id: str | None
+    branch: str | None
+    doubt: str | None
+    areas: dict[str, AreaAnswer]
+
+
+class SettingAnswer(TypedDict):
+    """The value of a setting, where it is set, and whether that is trusted."""
+
+    value: Any
+    origin: str
+    trusted: bool
+
+
+def where(app: AppContext) -> WhereAnswer:
     """The location of each area, and the rule that decided it; creates nothing."""
     return {
         "repository_id": app.workspace.repository_id,
@@ -24,7 +62,7 @@ def where(app: AppContext) -> dict[str, Any]:
     }
 
 
-def _area(app: AppContext, area: Area) -> dict[str, Any]:
+def _area(app: AppContext, area: Area) -> AreaAnswer:
     place = app.workspace.locate(area)
     sight = app.workspace.probe(place)
     notes = list(place.notes)
@@ -44,9 +82,9 @@ def _area(app: AppContext, area: Area) -> dict[str, Any]:
     }
 
 
-def config(app: AppContext) -> dict[str, Any]:
+def config(app: AppContext) -> dict[str, SettingAnswer]:
     """The effective value of every setting, and where it is set."""
-    answer = {}
+    answer: dict[str, SettingAnswer] = {}
     for key in KEYS:
         found = effective_setting(app.workspace.layers, key)
         value = DEFAULTS.get(key) if found is None else found.value

@@ -1,7 +1,7 @@
 """The plan as text: `import plan`, `export plan`."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.location.areas import Area
@@ -20,6 +20,13 @@ WRITERS = {"markdown": write_markdown, "lines": write_json_lines}
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".jsonl": "lines", ".ndjson": "lines"}
 
 
+class PlanDocument(TypedDict):
+    """A plan as text."""
+
+    format: str
+    text: str
+
+
 def read(app: AppContext, *, file: str, format: str | None) -> ImportReport:  # noqa: A002 - the option's name
     """Create or update the plan from a file, completely or not at all."""
     text = read_input_bytes() if file == STANDARD_INPUT else _content(app.workspace.folder / file)
@@ -27,7 +34,7 @@ def read(app: AppContext, *, file: str, format: str | None) -> ImportReport:  # 
     return app.run(Area.WORK, import_plan, plan)
 
 
-def write(app: AppContext, *, initiative: str | None, format: str) -> dict[str, Any]:  # noqa: A002 - the option's name
+def write(app: AppContext, *, initiative: str | None, format: str) -> PlanDocument:  # noqa: A002 - the option's name
     """The whole plan, or one initiative of it, as text that can be edited and imported again."""
 
     def export(uow: UnitOfWork) -> Any:

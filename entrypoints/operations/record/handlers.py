@@ -17,6 +17,7 @@ from herdbook.domain.record.model import Activity, Retrospective, Standing
 from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
+from herdbook.entrypoints.hooks.spool_flush import FlushAnswer
 from herdbook.entrypoints.operations.record import export_files
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.record import grading, record_ingest
@@ -121,14 +122,14 @@ def list_retrospectives(
     return app.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
 
 
-def flush(app: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
+def flush(app: AppContext, *, if_due: bool, gently: bool) -> FlushAnswer:
     """Write the spooled events into the record, and the exports if the settings ask for them.
 
     With `gently`, a store that cannot be written is a warning: the events stay in the spool.
     """
     _ignore_broken_repository(app)
     if if_due and not spool_flush.is_due(app):
-        return {**spool_flush.as_answer(spool_flush.EMPTY), "exported": []}
+        return spool_flush.as_answer(spool_flush.EMPTY)
     try:
         report, places = spool_flush.flush(app)
         written = [str(path) for path in _export(app, app)]
@@ -138,8 +139,8 @@ def flush(app: AppContext, *, if_due: bool, gently: bool) -> dict[str, Any]:
         if not gently:
             raise
         app.warn(f"{error}. What the hooks left is safe and waits in the spool")
-        return {**spool_flush.as_answer(spool_flush.EMPTY), "exported": [], "failed": str(error)}
-    return {**spool_flush.as_answer(report), "exported": sorted(set(written))}
+        return {**spool_flush.as_answer(spool_flush.EMPTY), "failed": str(error)}
+    return spool_flush.as_answer(report, written)
 
 
 def doctor(app: AppContext) -> dict[str, Any]:

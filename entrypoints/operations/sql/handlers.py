@@ -1,7 +1,7 @@
 """SQL over any store: `sql` and `shell`."""
 
 import sys
-from typing import Any
+from typing import Any, TypedDict
 
 from herdbook.adapters.sql_query import ask
 from herdbook.domain.location.areas import Area
@@ -10,7 +10,16 @@ from herdbook.entrypoints.cli.tabular import number_duplicates, to_json_value
 from herdbook.entrypoints.context import AppContext
 
 
-def sql(app: AppContext, *, query: str, area: str, format: str, limit: int) -> dict[str, Any]:  # noqa: A002 - the option's name
+class SqlAnswer(TypedDict):
+    """The rows of a query under the names of their columns, and whether there are more."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    cut: bool
+    format: str
+
+
+def sql(app: AppContext, *, query: str, area: str, format: str, limit: int) -> SqlAnswer:  # noqa: A002 - the option's name
     """Run one read-only query over the store of an area."""
     text = sys.stdin.read() if query == "-" else query
     answer = ask(_url(app, area), text, limit=limit, patience=app.workspace.setting("patience"))

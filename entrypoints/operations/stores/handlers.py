@@ -1,6 +1,6 @@
 """Stores as a whole: `copy`, `merge` and `check`."""
 
-from typing import Any
+from typing import Any, TypedDict, cast
 
 from attrs import asdict
 
@@ -12,7 +12,58 @@ from herdbook.entrypoints.context import AppContext
 from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
 
-def copy(app: AppContext, *, source: str, target: str) -> dict[str, Any]:
+class CopyAnswer(TypedDict):
+    """The stores of a copy, and what was copied by space, as in `copy_spaces.CopiedSpace`."""
+
+    source: str
+    target: str
+    spaces: list[dict[str, Any]]
+
+
+class MergeAnswer(TypedDict):
+    """The stores of a merge, and its result, as in `merge_spaces.MergeReport`."""
+
+    source: str
+    target: str
+    added: int
+    kept: int
+    failed: list[dict[str, Any]]
+    ok: bool
+
+
+class FlawAnswer(TypedDict):
+    """Something wrong in a store, as `store_check.Flaw` has it."""
+
+    space: str
+    entity: str
+    key: str | None
+    what: str
+
+
+class RepairedRows(TypedDict):
+    """How many derived rows and lookup entries were rebuilt."""
+
+    derived: int
+    lookups: int
+
+
+class StoreCheck(TypedDict):
+    """What was repaired in a store, and what is wrong in it."""
+
+    url: str
+    exists: bool
+    repaired: RepairedRows | None
+    flaws: list[FlawAnswer]
+
+
+class CheckAnswer(TypedDict):
+    """The stores that were checked, and whether nothing is wrong in any."""
+
+    stores: list[StoreCheck]
+    ok: bool
+
+
+def copy(app: AppContext, *, source: str, target: str) -> CopyAnswer:
     """Copy a store with its journal; raises CopyDiffers if both are not equal in the end."""
     to = _writable_location(app, target)
     with (
@@ -24,7 +75,7 @@ def copy(app: AppContext, *, source: str, target: str) -> dict[str, Any]:
         return {"source": one.url, "target": other.url, "spaces": spaces}
 
 
-def merge(app: AppContext, *, source: str, target: str) -> dict[str, Any]:
+def merge(app: AppContext, *, source: str, target: str) -> MergeAnswer:
     """Copy missing rows from one store into another; rows that are there are not changed."""
     to = _writable_location(app, target)
     with (
@@ -48,10 +99,10 @@ def merge(app: AppContext, *, source: str, target: str) -> dict[str, Any]:
         }
 
 
-def check(app: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]:
+def check(app: AppContext, *, area: str | None, repair: bool) -> CheckAnswer:
     """Verify the integrity of the stores; `repair` first rebuilds derived rows and lookups."""
     areas = [Area(area)] if area is not None else list(Area)
-    stores = []
+    stores: list[StoreCheck] = []
     for url, place in {
         app.workspace.locate(each).url: app.workspace.locate(each) for each in areas
     }.items():
@@ -62,9 +113,9 @@ def check(app: AppContext, *, area: str | None, repair: bool) -> dict[str, Any]:
     return {"stores": stores, "ok": not any(each["flaws"] for each in stores)}
 
 
-def _check_store(app: AppContext, place: StoreLocation, *, repair: bool) -> dict[str, Any]:
+def _check_store(app: AppContext, place: StoreLocation, *, repair: bool) -> StoreCheck:
     with app.stores.open_at(place, verify=True) as store:
-        repaired = None
+        repaired: RepairedRows | None = None
         if repair:
             rebuilt = store_check.repair(store, experience=app.workspace.experience)
             repaired = {"derived": rebuilt.derived, "lookups": rebuilt.lookups}
@@ -73,7 +124,7 @@ def _check_store(app: AppContext, place: StoreLocation, *, repair: bool) -> dict
             "url": store.url,
             "exists": True,
             "repaired": repaired,
-            "flaws": [asdict(flaw) for flaw in flaws],
+            "flaws": [cast("FlawAnswer", asdict(flaw)) for flaw in flaws],
         }
 
 

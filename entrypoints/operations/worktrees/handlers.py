@@ -3,7 +3,7 @@
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from herdbook.adapters import git
 from herdbook.adapters.git import worktrees as git_worktrees
@@ -26,6 +26,22 @@ from herdbook.services.stores.copy_spaces import copy
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f/.-][^\x00-\x1f\x7f/]*")
 ARCHIVE = "archive"
+
+
+class WorktreeAnswer(TypedDict):
+    """A worktree of git, or one that is gone and has a history."""
+
+    worktree_id: str | None
+    path: str
+    branch: str | None
+    is_main: bool
+    state: str
+
+
+class WorktreesAnswer(TypedDict):
+    """The worktrees of a repository."""
+
+    worktrees: list[WorktreeAnswer]
 
 
 def add(
@@ -61,7 +77,7 @@ def add(
     }
 
 
-def list_(app: AppContext, *, all: bool) -> dict[str, Any]:  # noqa: A002 - the option's name
+def list_(app: AppContext, *, all: bool) -> WorktreesAnswer:  # noqa: A002 - the option's name
     """List the worktrees of git; with `all`, also removed ones that have a history."""
     there = git_worktrees.list_worktrees(_facts(app))
     rows = [_worktree_data(app, each) for each in there if not each.is_bare]
@@ -148,7 +164,7 @@ def _link_stores(there: AppContext) -> list[tuple[Path, Path]]:
     return links
 
 
-def _worktree_data(app: AppContext, each: GitWorktree) -> dict[str, Any]:
+def _worktree_data(app: AppContext, each: GitWorktree) -> WorktreeAnswer:
     state = "here" if each.path == app.workspace.paths.worktree else "there"
     if each.locked is not None:
         state = "locked"

@@ -195,3 +195,15 @@ def test_the_document_describes_every_method_once() -> None:
     for part in ("schemas", "errors"):
         pointed = {each.split('"')[0] for each in text.split(f"#/components/{part}/")[1:]}
         assert pointed <= set(found["components"][part])
+
+
+def test_every_answer_says_what_is_in_it() -> None:
+    """None is an object of anything; `rpc.discover` answers what OpenRPC describes."""
+    anything = {"type": "object", "additionalProperties": {}}
+    vague = [
+        each["name"]
+        for each in document()["methods"]
+        if anything in (each["result"]["schema"], each["result"]["schema"].get("items"))
+        or each["result"]["schema"] == {}
+    ]
+    assert vague == ["rpc.discover"]

@@ -275,10 +275,7 @@ class Workspace:
         Inside a repository, this user must be known to have made or trusted it. A store elsewhere
         was named by the user, so it is enough that it belongs to the same account.
         """
-        identity = known_stores.identity_of(location.scheme, path)
-        if known_stores.is_own(identity) and not self._is_tracked(path):
-            return
-        if known_stores.is_trusted(identity):
+        if known_stores.is_trusted(known_stores.identity_of(location.scheme, path)):
             return
         if not is_own_account(path):
             raise StoreUntrusted(str(path), "it belongs to another account")
@@ -286,11 +283,8 @@ class Workspace:
             return
         if self._is_tracked(path):
             raise StoreUntrusted(str(path), "it came with the repository (git tracks its files)")
-        if identity is not None and known_stores.last_use(location.url, self.space(location.area)):
-            # Restored from a copy, or made before stores were identified by their files.
-            known_stores.add_own(identity, location.url)
-            return
-        raise StoreUntrusted(str(path), "it was not made here by you")
+        if not known_stores.was_made_here(location.scheme, path):
+            raise StoreUntrusted(str(path), "it was not made here by you")
 
     def _is_tracked(self, path: Path) -> bool:
         """Whether git tracks something at a path or below it; never true of the git directory."""
@@ -348,7 +342,7 @@ class Workspace:
         if in_files and not self.store_exists(location) and create:
             path = _real_store_path(location.url)
             _make_store_folder(path.parent)
-            known_stores.add_own(known_stores.reserve(location.scheme, path), location.url)
+            known_stores.mark_made(location.scheme, path)
         store = open_store(
             location.url,
             area=location.area,

@@ -9,13 +9,15 @@ from pathlib import Path
 from herdbook.adapters.duckdb.errors import translate_errors
 from herdbook.adapters.duckdb.file_lock import FileState
 from herdbook.adapters.stores.file_checks import require_own, require_own_file
+from herdbook.adapters.user_state.known_stores import OWNER
 from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 
 _LOGS = (".wal", ".wal.checkpoint", ".wal.recovery")
 """Suffixes of the files that DuckDB itself opens beside a database: its log, and what a checkpoint
 turns it into."""
-_OWN = (".lock", ".turn", ".rollback")
-"""Suffixes of the files that Herdbook opens there: the lock, and the copy of overwritten blocks."""
+_OWN = (".lock", ".turn", ".rollback", f".{OWNER}")
+"""Suffixes of the files that Herdbook opens there: the lock, the copy of overwritten blocks, and
+the token of who made the store."""
 _HEADERS = 3 * 4096  # one for the file and two in turn for the database; each checkpoint writes one
 
 

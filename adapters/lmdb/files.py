@@ -12,13 +12,14 @@ from pathlib import Path
 from herdbook.adapters.lmdb.headers import check_headers, is_unfinished
 from herdbook.adapters.stores.file_checks import require_own, require_own_file, require_regular
 from herdbook.adapters.system.os_errors import translate_os_error, translate_os_errors
+from herdbook.adapters.user_state.known_stores import OWNER
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreUnavailable
 
 DATA, LOCK, SENTINEL = "data.mdb", "lock.mdb", "herdbook.json"
 WRITER_LOCK, WRITER_TURN = "writer.lock", "writer.turn"
 _NEW_LOCK = f"{LOCK}.new"
-_FILES = (DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN, _NEW_LOCK)
-_HOLD_NOTHING = {LOCK, WRITER_LOCK, WRITER_TURN, _NEW_LOCK, ".gitignore"}
+_FILES = (DATA, LOCK, SENTINEL, WRITER_LOCK, WRITER_TURN, _NEW_LOCK, OWNER)
+_HOLD_NOTHING = {LOCK, WRITER_LOCK, WRITER_TURN, _NEW_LOCK, OWNER, ".gitignore"}
 """What may be in a folder that holds no store yet."""
 
 MAX_READERS = 2_048

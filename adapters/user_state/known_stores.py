@@ -1,17 +1,22 @@
-"""The stores this user has created, trusted or written to, as small files in the state folder.
+"""The stores this user has made, trusted or written to, as small files in the state folder.
 
-Two kinds of marks, each named by its content, so that any number of processes may add to them
+Three kinds of marks, each named by its content, so that any number of processes may add to them
 without a lock:
 
 - `stores/`: a space is in a store. `status --all` shows them all, and a store that disappeared is
   noticed.
-- `own-stores/`: a store in files was created by this user, or is trusted. It is identified by the
-  device and inode of a file that exists for as long as the store does, so that a store moved with
-  its repository stays known, and one that somebody put in its place is not.
+- `made-stores/`: a store in files was made by this user. It is identified by a random token that
+  lies beside its data and that nobody else knows, together with its path or its inode: a store that
+  was moved stays known and so does one that was restored in its place, but not one that somebody
+  else put there, nor a copy elsewhere. Device numbers are not compared: on some file systems they
+  change with every start of the machine.
+- `trusted-stores/`: a store in files is trusted, by the device and inode of a file that exists for
+  as long as the store does.
 """
 
 import json
 import os
+import re
 import stat
 import time
 from datetime import UTC, datetime
@@ -20,11 +25,15 @@ from pathlib import Path
 
 from herdbook.adapters.stores.engine_spec import Medium
 from herdbook.adapters.stores.registry import spec_of_scheme
+from herdbook.adapters.system.os_errors import translate_os_errors
 from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
 from herdbook.domain.errors import StoreUnavailable
 
 DAY = 86_400.0
+OWNER = "owner"
+"""The file with a store's token: in its folder, or beside its data as a suffix."""
 FileIdentity = tuple[int, int]
+_TOKEN = re.compile(rb"[0-9a-f]{32}")
 
 
 def data_file(scheme: str, path: Path) -> Path:
@@ -70,32 +79,65 @@ def reserve(scheme: str, path: Path) -> FileIdentity:
     return status.st_dev, status.st_ino
 
 
-def is_own(identity: FileIdentity | None) -> bool:
-    """Whether this user created or trusted the store with that identity."""
-    return identity is not None and _own_mark(identity).exists()
+def mark_made(scheme: str, path: Path) -> None:
+    """Mark the store that is at a real path, or will be, as made by this user.
+
+    Raises StoreUnavailable or StoreFull if that cannot be written.
+    """
+    _, inode = reserve(scheme, path)
+    token = os.urandom(16).hex()
+    mark = _made_mark(token)
+    fresh = path.with_name(f".{path.name}.{token}")  # a new store's folder must hold nothing else
+    with translate_os_errors(str(path)):
+        # The mark comes first: whichever of several processes is last, its token is known.
+        make_private(mark.parent)
+        write_private(mark, json.dumps({"path": str(path), "inode": inode}))
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(fresh, flags, 0o600), "w") as file:
+                file.write(token)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.rename(_token_path(scheme, path))
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+
+
+def was_made_here(scheme: str, path: Path) -> bool:
+    """Whether this user made the store at a real path."""
+    token, identity = _read_token(_token_path(scheme, path)), identity_of(scheme, path)
+    if token is None or identity is None:
+        return False
+    try:
+        mark = json.loads(_made_mark(token).read_bytes())
+    except (FileNotFoundError, PermissionError, ValueError):
+        return False
+    return bool(mark.get("path") == str(path) or mark.get("inode") == identity[1])
+
+
+def forget_made(scheme: str, path: Path) -> None:
+    """Remove the mark of the store at a real path as made by this user."""
+    token = _read_token(_token_path(scheme, path))
+    if token is not None:
+        _made_mark(token).unlink(missing_ok=True)
 
 
 def is_trusted(identity: FileIdentity | None) -> bool:
-    """Whether this user explicitly trusted the store with that identity."""
-    if identity is None:
-        return False
-    try:
-        return json.loads(_own_mark(identity).read_bytes()).get("trusted") is True
-    except (FileNotFoundError, PermissionError, ValueError):
-        return False
+    """Whether this user trusted the store with that identity."""
+    return identity is not None and _trust_mark(identity).exists()
 
 
-def add_own(identity: FileIdentity, url: str, *, trusted: bool = False) -> None:
-    """Mark a store as this user's own; a `trusted` one even if others may change it."""
-    mark = _own_mark(identity)
-    if trusted or not mark.exists():
-        make_private(mark.parent)
-        write_private(mark, json.dumps({"url": url, "trusted": trusted}))
+def add_trusted(identity: FileIdentity, url: str) -> None:
+    """Mark a store as trusted, also if others may change it."""
+    mark = _trust_mark(identity)
+    make_private(mark.parent)
+    write_private(mark, json.dumps({"url": url}))
 
 
-def remove_own(identity: FileIdentity) -> None:
-    """Remove the mark of a store as this user's own."""
-    _own_mark(identity).unlink(missing_ok=True)
+def remove_trusted(identity: FileIdentity) -> None:
+    """Remove the mark of a store as trusted."""
+    _trust_mark(identity).unlink(missing_ok=True)
 
 
 def note_use(url: str, space: str) -> None:
@@ -147,9 +189,31 @@ def _identity(standing: Path) -> FileIdentity | None:
     return status.st_dev, status.st_ino
 
 
-def _own_mark(identity: FileIdentity) -> Path:
+def _token_path(scheme: str, path: Path) -> Path:
+    return path / OWNER if _is_folder(scheme) else path.with_name(f"{path.name}.{OWNER}")
+
+
+def _read_token(path: Path) -> str | None:
+    """The token in a file; None if it has none, or is no regular file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        content = os.read(descriptor, 64) if is_file else b""
+    finally:
+        os.close(descriptor)
+    return content.decode() if _TOKEN.fullmatch(content) else None
+
+
+def _made_mark(token: str) -> Path:
+    return state_folder() / "made-stores" / token
+
+
+def _trust_mark(identity: FileIdentity) -> Path:
     device, number = identity
-    return state_folder() / "own-stores" / f"{device:x}-{number:x}"
+    return state_folder() / "trusted-stores" / f"{device:x}-{number:x}"
 
 
 def _use_mark(url: str, space: str) -> Path:

@@ -57,9 +57,9 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
 def _register_store(folder: Path, variables: Mapping[str, str]) -> None:
     """Let the store that the demo made in its own home count as made by this user."""
     place = AppContext.at(folder / "app", variables).workspace.locate(Area.WORK)
-    identity = known_stores.identity_of(place.scheme, path_of(place.url))
-    if identity is not None:
-        known_stores.add_own(identity, place.url)
+    path = path_of(place.url)
+    if known_stores.identity_of(place.scheme, path) is not None:
+        known_stores.mark_made(place.scheme, path)
 
 
 def make_repository(folder: Path) -> dict[str, Path]:

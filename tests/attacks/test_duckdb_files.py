@@ -29,7 +29,7 @@ from tests.attacks.conftest import Person
 ORIGIN = "https://example.com/stranger/app.git"
 KEYS = b"ssh-ed25519 AAAA somebody@example.com\n" * 60
 BESIDE = (
-    *(".wal", ".wal.checkpoint", ".wal.recovery", ".lock", ".turn", ".rollback"),
+    *(".wal", ".wal.checkpoint", ".wal.recovery", ".lock", ".turn", ".rollback", ".owner"),
     *(".new", ".new.wal", ".new.wal.checkpoint", ".new.wal.recovery"),
 )
 SECRET = "only-the-owner-knows-this"  # noqa: S105 - a mark to be found, no password

@@ -12,7 +12,7 @@ import pytest
 
 from tests.attacks.conftest import Person
 
-FILES = ("data.mdb", "lock.mdb", "herdbook.json", "writer.lock", "writer.turn")
+FILES = ("data.mdb", "lock.mdb", "herdbook.json", "writer.lock", "writer.turn", "owner")
 COMMANDS = (("status",), ("task", "list"), ("task", "add", "mine"), ("check",))
 KEYS = "ssh-ed25519 AAAA somebody@example.com\n" * 40
 ALIVE = range(100)

@@ -137,7 +137,8 @@ def _trust_store(
             raise NotFound("store", str(path))
         identity = known_stores.reserve(place.scheme, path)
         if revoke:
-            known_stores.remove_own(identity)
+            known_stores.remove_trusted(identity)
+            known_stores.forget_made(place.scheme, path)
         else:
-            known_stores.add_own(identity, place.url, trusted=True)
+            known_stores.add_trusted(identity, place.url)
     return {"store": shown_url(place.url), "trusted": not revoke, "new": new}

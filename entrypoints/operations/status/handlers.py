@@ -119,7 +119,10 @@ def _is_own(place: StoreLocation) -> bool:
     """Whether the store at a location is one that this user created or trusted."""
     if not is_in_files(place.url):
         return True
-    return known_stores.is_own(known_stores.identity_of(place.scheme, path_of(place.url)))
+    path = path_of(place.url)
+    return known_stores.was_made_here(place.scheme, path) or known_stores.is_trusted(
+        known_stores.identity_of(place.scheme, path)
+    )
 
 
 def _space(app: AppContext, store: Store, space: str, worktree: str | None) -> SpaceAnswer:

@@ -118,9 +118,9 @@ def test_the_files_of_a_trusted_store_may_belong_to_anybody(
     status = with_owner(file, ELSEWHERE)
     identity = known_stores.identity_at(file.parent)
     assert identity is not None
-    known_stores.add_own(identity, f"lmdb://{file.parent}", trusted=True)
+    known_stores.add_trusted(identity, f"lmdb://{file.parent}")
     require_own(status, file, str(file.parent))
-    known_stores.remove_own(identity)
+    known_stores.remove_trusted(identity)
     with pytest.raises(StoreUntrusted):
         require_own(status, file, str(file.parent))
 

@@ -109,7 +109,7 @@ endif
 
 .venv/pyvenv.cfg:
 ifdef UV
-	uv venv --quiet --allow-existing .venv
+	uv venv --quiet --allow-existing $(if $(filter-out file,$(origin PYTHON)),--python '$(PYTHON)') .venv
 else
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "Herdbook needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }

@@ -19,7 +19,7 @@ CLIENTS := build/clients
 IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "TMPDIR=/dev/shm" }')
 
 .DELETE_ON_ERROR:
-.PHONY: setup test quick clients soak check format bench demo docs clean
+.PHONY: setup test quick pythons clients soak check format bench demo docs clean
 
 setup: $(INSTALLED)
 # Each file of ours is a link in this tree, which is what Python and mypy read. Files come and go
@@ -39,6 +39,17 @@ test: setup
 # name chooses. What `.ci/run` runs is the whole matrix.
 quick: setup
 	$(IN_MEMORY) $(PYTEST) --quick $(ARGS)
+
+# The other versions of Python that Herdbook supports, where they are found: each in a checkout of its own.
+pythons: setup
+	@own=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	for version in 3.11 3.12 3.13; do \
+		python=$$(command -v python$$version) || continue; \
+		if [ $$version = $$own ] || ! $$python -c 'import venv' 2>/dev/null; then continue; fi; \
+		echo "== make test on Python $$version"; \
+		.ci/checkout build/python-$$version && \
+		$(MAKE) --directory=build/python-$$version test PYTHON="$$python" || exit 1; \
+	done
 
 # Other people's programs against ours: nothing here is skipped, and what is missing is an error.
 # Behind PgBouncer everything holds that holds on a server; what takes its time because it is large

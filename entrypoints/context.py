@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 AGENT, SESSION = "HERDBOOK_AGENT", "HERDBOOK_SESSION"
+HOST_SESSION = "CLAUDE_CODE_SESSION_ID"
+"""The variable in which a host names its session to the programs that it runs."""
 Progress = Callable[[str, int, int], None]
 """Called now and then with the current space, the rows that are done, and the total."""
 

@@ -9,6 +9,9 @@ from herdbook.domain.grading import Grade
 from herdbook.domain.secret import Secret
 from herdbook.domain.values import Count, Id, Key, Name, PositiveInt, Text
 
+UNKNOWN_PROVIDER = "unknown"
+"""The provider of entries whose setup nobody told."""
+
 
 class EventKind(StrEnum):
     TOOL = "tool"
@@ -49,7 +52,7 @@ class ScoreEvent:
     points: int
     session_id: Name | None = None
     project: Name | None = None
-    provider: Name = "claude"
+    provider: Name = UNKNOWN_PROVIDER
     model: Name | None = None
     mode: AgentMode | None = None
     at: datetime
@@ -61,7 +64,7 @@ class Standing:
 
     id: Key
     agent: Name
-    provider: Name = "claude"
+    provider: Name = UNKNOWN_PROVIDER
     model: Name | None = None
     mode: AgentMode | None = None
     skill_points: int = 1

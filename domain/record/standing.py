@@ -2,20 +2,28 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from enum import StrEnum
 from functools import reduce
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.entity import default_instance, evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience, Grade, grow_by_many, is_halted
-from herdbook.domain.record.model import EventKind, ScoreEvent, Standing
+from herdbook.domain.record.model import UNKNOWN_PROVIDER, EventKind, ScoreEvent, Standing
 
 DEFAULTS = default_instance(Experience)
 
 _PER_UNIT = (EventKind.TOOL, EventKind.COMMAND, EventKind.COMMIT)
 _COLLAPSED = (EventKind.TOOL, EventKind.COMMAND)
+
+
+class Party(StrEnum):
+    """Who grades a commit: the agent that made it, or the user."""
+
+    AGENT = "agent"
+    USER = "user"
 
 
 class EntryContext(NamedTuple):
@@ -26,7 +34,7 @@ class EntryContext(NamedTuple):
     id: str = ""
     session_id: str | None = None
     project: str | None = None
-    provider: str = "claude"
+    provider: str = UNKNOWN_PROVIDER
     model: str | None = None
     mode: AgentMode | None = None
 
@@ -72,6 +80,11 @@ def communication_entry(on: EntryContext, grade: Grade) -> ScoreEvent:
     return _make_entry(on, EventKind.COMMUNICATION, 1, int(grade))
 
 
+def completing_entry(on: EntryContext, points: int) -> ScoreEvent:
+    """The entry for the grade of the second party, by which a commit is graded by both."""
+    return _make_entry(on, EventKind.GRADE, 1, points)
+
+
 def bug_entry(on: EntryContext, count: int = 1) -> ScoreEvent:
     """The entry for bugs in an agent's work; its points are the skill points they cost."""
     return _make_entry(on, EventKind.BUG, count, -count)
@@ -92,6 +105,16 @@ def standing_id(agent: str) -> str:
     # A name typed in another encoding arrives with lone surrogates: it gets an id that no row
     # has, so that a lookup finds nothing instead of failing.
     return "std_" + sha256(agent.encode(errors="surrogatepass")).hexdigest()[:20]
+
+
+def grade_key(agent: str, project: str, commit_hash: str, party: Party) -> str:
+    """What ends the ids of the rows of a party's grade of a commit: the same in every record.
+
+    So a party's second grade of a commit, or the same one from another record, finds the first. At
+    one moment the agent's sorts before the user's.
+    """
+    identity = f"{agent}\0{project}\0{commit_hash}".encode(errors="surrogatepass")
+    return f"{sha256(identity).hexdigest()[:32]}_{party}"
 
 
 def first_standing(agent: str) -> Standing:
@@ -134,9 +157,7 @@ def apply(standing: Standing, event: ScoreEvent, rules: Experience = DEFAULTS) -
             skill, experience = grow_by_many(skill, experience, rules.grade, event.count, step)
     return evolve(
         standing,
-        provider=event.provider,
-        model=standing.model if event.model is None else event.model,
-        mode=standing.mode if event.mode is None else event.mode,
+        **_setup_after(standing, event),
         skill_points=skill,
         experience_points=experience,
         communication_score=score,
@@ -146,6 +167,27 @@ def apply(standing: Standing, event: ScoreEvent, rules: Experience = DEFAULTS) -
         last_event_at=event.at,
         last_event_id=event.id,
     )
+
+
+def _setup_after(standing: Standing, event: ScoreEvent) -> dict[str, Any]:
+    """The setup of the agent after an entry.
+
+    What an agent did tells what it runs as. What it was given (a grade, a bug) tells of an earlier
+    moment, so it counts only where nothing else is known. What an entry leaves open stays, unless
+    it is of another provider.
+    """
+    known = standing.provider != UNKNOWN_PROVIDER
+    if known and event.kind not in _PER_UNIT:
+        return {}
+    told = event.provider != UNKNOWN_PROVIDER
+    provider = event.provider if told else standing.provider
+    if known and provider != standing.provider:
+        return {"provider": provider, "model": event.model, "mode": event.mode}
+    return {
+        "provider": provider,
+        "model": standing.model if event.model is None else event.model,
+        "mode": standing.mode if event.mode is None else event.mode,
+    }
 
 
 def entry_order(event: ScoreEvent) -> tuple[datetime, str]:

@@ -8,12 +8,12 @@ from herdbook.adapters.system.ids import random_id
 from herdbook.domain.agents.model import Agent, AgentStatus
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.context import AGENT, SESSION, AppContext
+from herdbook.entrypoints.context import AGENT, HOST_SESSION, SESSION, AppContext
 from herdbook.entrypoints.server_context import ServerContext, StorePool
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents import agent_lifecycle, introduction
 
-_SESSIONS = (SESSION, "CLAUDE_CODE_SESSION_ID")
+_SESSIONS = (SESSION, HOST_SESSION)
 """The variables that may name the session, the most reliable first."""
 
 _PROVIDERS = ("claude", "codex", "opencode", "cursor", "gemini")

@@ -14,7 +14,7 @@ from herdbook.domain.record.model import (
 )
 from herdbook.domain.record.standing import first_standing, standing_id
 from herdbook.ports.engine.query import Query, between, find, up_to
-from herdbook.ports.repositories.base import Repository
+from herdbook.ports.repositories.base import PAGE, Repository
 
 E = TypeVar("E")
 
@@ -91,9 +91,19 @@ class DatedRepository(Repository[E]):
 class Ledger(DatedRepository[ScoreEvent]):
     """The entries that standings are computed from."""
 
+    def has_entry(self, agent: str, project: str) -> bool:
+        """Whether an agent has an entry in a project; the latest are looked at first."""
+        latest = find(self.kind, {"agent": agent}, by=("at",), limit=PAGE, descending=True)
+        return any(each.project == project for each in self.select_all(latest))
+
 
 class Commits(DatedRepository[Commit]):
     """The commits agents made."""
+
+    def of_hash(self, agent: str, project: str, commit_hash: str) -> Commit | None:
+        """One agent's commit, if the record has it."""
+        where = {"agent": agent, "project": project, "commit_hash": commit_hash}
+        return self.first(find(self.kind, where, limit=1))
 
 
 class Retrospectives(DatedRepository[Retrospective]):
@@ -115,3 +125,7 @@ class Standings(Repository[Standing]):
     def of_agent(self, agent: str) -> Standing:
         """An agent's standing; without ledger entries, the initial one."""
         return self.find(standing_id(agent)) or first_standing(agent)
+
+    def names(self) -> list[str]:
+        """The names of all agents that have ledger entries."""
+        return [each.agent for each in self.select_all(find(self.kind, limit=PAGE))]

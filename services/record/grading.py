@@ -1,15 +1,37 @@
-"""Grades, bugs, reinstatements and activities of agents, written at once."""
+"""Grades, bugs, reinstatements and activities of agents, written at once.
 
+Who acts is the actor of the unit of work. A person may do all of it. An agent may give its own
+commits its own grade, report bugs and record activities: the user's grade and the end of a halt are
+the user's to give.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
-from herdbook.domain.errors import AlreadyExists, InvalidValue
+from herdbook.domain.errors import AlreadyExists, InvalidValue, NotFound
 from herdbook.domain.grading import Grade, score_after
 from herdbook.domain.record import standing as ledger
-from herdbook.domain.record.model import Activity, Retrospective, ScoreEvent, Standing
-from herdbook.domain.record.standing import EntryContext
-from herdbook.ports.engine.dictionary import COMMITS, RETROSPECTIVES
-from herdbook.ports.engine.query import find
+from herdbook.domain.record.events import HookEvent, SessionSetup, entry_id
+from herdbook.domain.record.model import (
+    UNKNOWN_PROVIDER,
+    Activity,
+    EventKind,
+    Retrospective,
+    ScoreEvent,
+    Standing,
+)
+from herdbook.domain.record.standing import EntryContext, Party
+from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, SCORE_EVENTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.record import record_ingest
+
+Crew = Mapping[str, SessionSetup]
+"""The agents that are registered where somebody judges, by name, and what they run as."""
+NO_CREW: Crew = MappingProxyType({})
+
+_SCORED = (EventKind.GRADE, EventKind.COMMUNICATION)
+_BY = {Party.AGENT: "itself", Party.USER: "the user"}
 
 
 class GradeResult(NamedTuple):
@@ -18,6 +40,14 @@ class GradeResult(NamedTuple):
     entry: ScoreEvent
     retrospective: Retrospective | None
     standing: Standing
+
+
+class _Work(NamedTuple):
+    """A commit of an agent that is graded."""
+
+    agent: str
+    project: str
+    commit_hash: str
 
 
 def grade(
@@ -29,62 +59,100 @@ def grade(
     agent_grade: Grade | None = None,
     user_grade: Grade | None = None,
     task: str | None = None,
+    subject: str = "",
     agent_note: str = "",
     user_note: str = "",
+    crew: Crew = NO_CREW,
 ) -> GradeResult:
-    """Grade an agent's commit: two grades make a retrospective, one alone changes the score.
+    """Grade an agent's commit, as one party or as both; each party grades a commit once.
 
-    Without a `task`, it is taken from the commit in the record. Raises AlreadyExists if both
-    parties have graded it before, and InvalidValue without any grade.
+    One grade changes the score and is an activity with its note; the grade of the second party
+    completes the retrospective. Both carry the setup that the commit was made with. Without a
+    `task`, it is what the first party said, else that of the commit in the record, else `subject`.
+
+    Raises AlreadyExists for a party that has graded the commit before, InvalidValue without any
+    grade and for one that is not the acting agent's to give, and NotFound for an unknown agent.
     """
-    judged = uow.retrospectives.of_commit(agent, project, commit_hash)
-    if judged is not None:
-        raise AlreadyExists(RETROSPECTIVES.title, judged.id, ("agent", "project", "commit_hash"))
-    before = uow.standings.of_agent(agent)
-    on = _occasion(uow, before, project)
-    if agent_grade is None or user_grade is None:
-        alone = user_grade if agent_grade is None else agent_grade
-        if alone is None:
-            raise InvalidValue("grade", "nobody has given one; name --self, --user or both")
-        entry = uow.ledger.add(ledger.communication_entry(on, alone))
+    parties = ((Party.AGENT, agent_grade, agent_note), (Party.USER, user_grade, user_note))
+    given = {party: (each, note) for party, each, note in parties if each is not None}
+    if not given:
+        raise InvalidValue("grade", "nobody has given one; name --self, --user or both")
+    _check_grader(uow, agent, given)
+    _require_known(uow, agent, crew)
+    work = _Work(agent, project, commit_hash)
+    earlier = _earlier_grades(uow, work)
+    for party in given:
+        if party in earlier:
+            whose = "the user's grade" if party is Party.USER else "the agent's own grade"
+            raise AlreadyExists(f"{whose} of {agent}'s commit", commit_hash)
+    on = _occasion(uow, _setup(uow, agent, crew, work), agent, project)
+    said = task or _task(uow, work, earlier) or subject
+    if len(given) + len(earlier) == 1:
+        ((party, (alone, note)),) = given.items()
+        entry = _add_first_grade(uow, on, work, party, alone)
+        _add_activity_of_grade(uow, work, party, alone, task=said, note=note)
         return GradeResult(entry, None, uow.standings.of_agent(agent))
-    retrospective = uow.retrospectives.add(
-        Retrospective(
-            agent=agent,
-            project=project,
-            commit_hash=commit_hash,
-            task=_task(uow, agent, project, commit_hash) if task is None else task,
-            agent_grade=agent_grade,
-            user_grade=user_grade,
-            score_before=before.communication_score,
-            score_after=score_after(before.communication_score, agent_grade, user_grade),
-            agent_note=agent_note,
-            user_note=user_note,
-            at=uow.now,
-        )
-    )
-    entry = uow.ledger.add(ledger.grade_entry(on, agent_grade, user_grade))
-    return GradeResult(entry, retrospective, uow.standings.of_agent(agent))
+    if not earlier:
+        first = _add_first_grade(uow, on, work, Party.AGENT, given[Party.AGENT][0])
+        return _complete(uow, on, work, first, given, task=said)
+    ((party, first),) = earlier.items()
+    activity = uow.activities.find(_activity_key(work, party))
+    own = (Grade(first.points), "" if activity is None else activity.outcome)
+    return _complete(uow, on, work, first, {party: own, **given}, task=said)
 
 
 def report_bug(
-    uow: UnitOfWork, agent: str, note: str | None = None, *, project: str | None = None
+    uow: UnitOfWork,
+    agent: str,
+    note: str | None = None,
+    *,
+    project: str | None = None,
+    crew: Crew = NO_CREW,
 ) -> Standing:
-    """Record a bug in an agent's work: it costs a skill point; without any left, it is halted."""
-    uow.ledger.add(ledger.bug_entry(_occasion(uow, uow.standings.of_agent(agent), project)))
+    """Record a bug in an agent's work: it costs a skill point; without any left, it is halted.
+
+    Raises NotFound for an unknown agent.
+    """
+    _require_known(uow, agent, crew)
+    uow.ledger.add(ledger.bug_entry(_occasion(uow, _setup(uow, agent, crew), agent, project)))
     if note:
         add_activity(uow, agent, "bug", outcome=note, project=project)
     return uow.standings.of_agent(agent)
 
 
-def reinstate(uow: UnitOfWork, agent: str, skill_points: int = 1) -> Standing:
-    """Reinstate a halted agent with these skill points; raises InvalidValue if it is active."""
+def reinstate(
+    uow: UnitOfWork, agent: str, skill_points: int = 1, *, crew: Crew = NO_CREW
+) -> Standing:
+    """Reinstate a halted agent with these skill points, which a person may do.
+
+    Raises InvalidValue if an agent acts or the agent is active, and NotFound for an unknown agent.
+    """
+    if uow.actor.agent is not None:
+        raise _refuse_agent(uow, "reinstate", "to reinstate is a person's to decide")
+    _require_known(uow, agent, crew)
     standing = uow.standings.of_agent(agent)
     if standing.active:
         reason = f"{agent!r} is not halted ({standing.skill_points} skill points)"
         raise InvalidValue("agent", f"{reason}. Nothing was written")
-    uow.ledger.add(ledger.reinstatement_entry(_occasion(uow, standing, None), skill_points))
+    on = _occasion(uow, _setup(uow, agent, crew), agent, None)
+    uow.ledger.add(ledger.reinstatement_entry(on, skill_points))
     return uow.standings.of_agent(agent)
+
+
+def standings(
+    uow: UnitOfWork,
+    events: Sequence[HookEvent] = (),
+    agent: str | None = None,
+    *,
+    crew: Crew = NO_CREW,
+) -> list[Standing]:
+    """The standings of all agents or of one, counting buffered events; nothing is written.
+
+    Raises NotFound for an agent that nobody knows.
+    """
+    if agent is not None:
+        _require_known(uow, agent, crew, [each.agent for each in events if each.agent])
+    return record_ingest.standings_with(uow, events, agent)
 
 
 def add_activity(
@@ -131,20 +199,166 @@ def retrospectives(
     return uow.retrospectives.of_agent(agent, limit=limit, descending=True, after=start)
 
 
-def _occasion(uow: UnitOfWork, standing: Standing, project: str | None) -> EntryContext:
-    """An occasion now, with the agent's last setup: the grader knows no other."""
-    return EntryContext(
-        agent=standing.agent,
-        at=uow.now,
-        session_id=None,
-        project=project,
-        provider=standing.provider,
-        model=standing.model,
-        mode=standing.mode,
+def _check_grader(uow: UnitOfWork, agent: str, given: Iterable[Party]) -> None:
+    """Refuse grades that are not the acting agent's to give; a person may give both."""
+    acting = uow.actor.agent
+    if acting is None:
+        return
+    if Party.USER in given:
+        raise _refuse_agent(uow, "user", "the user's grade is a person's to give")
+    if acting != agent:
+        raise _refuse_agent(uow, "self", f"{agent!r} gives its own grade, or a person does")
+
+
+def _refuse_agent(uow: UnitOfWork, field: str, rule: str) -> InvalidValue:
+    return InvalidValue(
+        field, f"{rule}, and agent {uow.actor.agent!r} acts here. Nothing was written; ask yours"
     )
 
 
-def _task(uow: UnitOfWork, agent: str, project: str, commit_hash: str) -> str:
-    where = {"agent": agent, "project": project, "commit_hash": commit_hash}
-    known = uow.select(find(COMMITS, where, limit=1))
-    return known[0].task if known else ""
+def _require_known(uow: UnitOfWork, agent: str, crew: Crew, buffered: Iterable[str] = ()) -> None:
+    """Raise NotFound, with the names nearest to it, for an agent that nothing is known of."""
+    if agent in crew or uow.standings.of_agent(agent).last_event_id is not None:
+        return
+    others = set(buffered)
+    if agent in others or uow.activities.of_agent(agent, limit=1):
+        return
+    from difflib import get_close_matches  # noqa: PLC0415 - only for a name that is misspelt
+
+    near = get_close_matches(agent, sorted({*others, *crew, *uow.standings.names()}))
+    hint = f"did you mean {' or '.join(near)}? Nothing" if near else "nothing"
+    raise NotFound("agent", agent, f"{hint} was written; `agent add` makes a new one known")
+
+
+def _earlier_grades(uow: UnitOfWork, work: _Work) -> dict[Party, ScoreEvent]:
+    """The grades that the parties have given a commit one at a time.
+
+    Raises AlreadyExists if both have graded it.
+    """
+    judged = uow.retrospectives.of_commit(*work)
+    if judged is not None:
+        raise AlreadyExists(f"the retrospective of {work.agent}'s commit", work.commit_hash)
+    found = {party: uow.ledger.find(_entry_key(work, party)) for party in Party}
+    return {party: entry for party, entry in found.items() if entry is not None}
+
+
+def _add_first_grade(
+    uow: UnitOfWork, on: EntryContext, work: _Work, party: Party, given: Grade
+) -> ScoreEvent:
+    key = _entry_key(work, party)
+    return uow.ledger.add(ledger.communication_entry(on._replace(id=key), given))
+
+
+def _add_activity_of_grade(
+    uow: UnitOfWork, work: _Work, party: Party, given: Grade, *, task: str, note: str
+) -> None:
+    """Keep what the first party said: a ledger entry holds no words."""
+    uow.activities.add(
+        Activity(
+            id=_activity_key(work, party),
+            agent=work.agent,
+            project=work.project,
+            task=task,
+            actions=f"{work.commit_hash[:12]} was graded {given.label} by {_BY[party]}",
+            outcome=note,
+            decisions="",
+            at=uow.now,
+        )
+    )
+
+
+def _complete(
+    uow: UnitOfWork,
+    on: EntryContext,
+    work: _Work,
+    first: ScoreEvent,
+    given: Mapping[Party, tuple[Grade, str]],
+    *,
+    task: str,
+) -> GradeResult:
+    """Add the second of two grades, given in this order, to the ledger entry of the first.
+
+    The points of its entry make both count as their sum, also where the score is at its lowest.
+    """
+    opening, closing = (each for each, _ in given.values())
+    before = _score_before(uow, first)
+    after = score_after(before, opening, closing)
+    retrospective = uow.retrospectives.add(
+        Retrospective(
+            **work._asdict(),
+            task=task,
+            agent_grade=given[Party.AGENT][0],
+            user_grade=given[Party.USER][0],
+            score_before=before,
+            score_after=after,
+            agent_note=given[Party.AGENT][1],
+            user_note=given[Party.USER][1],
+            at=uow.now,
+        )
+    )
+    key = _entry_key(work, list(given)[-1])
+    points = after - score_after(before, opening)
+    entry = uow.ledger.add(ledger.completing_entry(on._replace(id=key), points))
+    return GradeResult(entry, retrospective, uow.standings.of_agent(work.agent))
+
+
+def _score_before(uow: UnitOfWork, entry: ScoreEvent) -> int:
+    """The communication score of the agent before a ledger entry."""
+    place = ledger.entry_order(entry)
+    earlier = [
+        each
+        for each in uow.ledger.of_agent(entry.agent)
+        if each.kind in _SCORED and ledger.entry_order(each) < place
+    ]
+    return ledger.fold(entry.agent, earlier, uow.experience).communication_score
+
+
+def _entry_key(work: _Work, party: Party) -> str:
+    return f"{SCORE_EVENTS.prefix}_{ledger.grade_key(*work, party)}"
+
+
+def _activity_key(work: _Work, party: Party) -> str:
+    return f"{ACTIVITIES.prefix}_{ledger.grade_key(*work, party)}"
+
+
+def _setup(
+    uow: UnitOfWork, agent: str, crew: Crew, work: _Work | None = None
+) -> ScoreEvent | Standing | SessionSetup:
+    """What a commit was made with, else what the agent last ran as, else what it is registered as.
+
+    A hook's commit and its ledger entry have ids that differ in their prefixes only.
+    """
+    commit = None if work is None else uow.commits.of_hash(*work)
+    if commit is not None:
+        own = uow.ledger.find(entry_id(commit.id.removeprefix(f"{COMMITS.prefix}_")))
+        if own is not None and own.provider != UNKNOWN_PROVIDER:
+            return own
+    standing = uow.standings.of_agent(agent)
+    if standing.provider != UNKNOWN_PROVIDER:
+        return standing
+    return crew.get(agent, standing)
+
+
+def _occasion(
+    uow: UnitOfWork,
+    setup: ScoreEvent | Standing | SessionSetup,
+    agent: str,
+    project: str | None,
+) -> EntryContext:
+    return EntryContext(
+        agent=agent,
+        at=uow.now,
+        project=project,
+        provider=setup.provider or UNKNOWN_PROVIDER,
+        model=setup.model,
+        mode=setup.mode,
+    )
+
+
+def _task(uow: UnitOfWork, work: _Work, earlier: Iterable[Party]) -> str:
+    for party in earlier:
+        said = uow.activities.find(_activity_key(work, party))
+        if said is not None and said.task:
+            return said.task
+    commit = uow.commits.of_hash(*work)
+    return "" if commit is None else commit.task

@@ -35,6 +35,7 @@ def test_no_repository_takes_the_record_or_lifts_a_halt(
     person: Person, app: Path, tmp_path: Path, name: str, text: str, *, trusted: bool
 ) -> None:
     """Events of all projects come into the user's record, wherever the flush is started."""
+    person.registers(app, "otter")
     for _ in range(2):
         person.runs(app, "bug", "otter")
     assert "deny" in event(person, app, "PreToolUse", "otter", "s-1")
@@ -57,6 +58,7 @@ def test_no_repository_takes_the_record_or_lifts_a_halt(
 
 def test_another_record_does_not_lift_halts(person: Person, app: Path, tmp_path: Path) -> None:
     """Only the record that set a marker takes it away."""
+    person.registers(app, "otter", "heron")
     person.runs(app, "bug", "otter")
     assert "deny" in event(person, app, "PreToolUse", "otter", "s-1")
     for words in (["flush"], ["bug", "heron"], ["reinstate", "heron"]):
@@ -106,6 +108,7 @@ def test_ways_round_a_halt_are_noted_in_the_journal_and_shown(
 )
 def test_one_account_is_one_person(person: Person, app: Path, variables: dict[str, str]) -> None:
     """Whatever variables a host starts its programs with: the account counts."""
+    person.registers(app, "otter")
     person.runs(app, "bug", "otter")
     where = person.asks(app, "where", **variables)
     assert where["areas"]["record"]["space"] == f"record/{account_name()}"

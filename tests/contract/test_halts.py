@@ -9,6 +9,7 @@ from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import AgentHalted, AlreadyExists, StoreUnavailable
 from herdbook.domain.plan.claims import Claim
 from herdbook.domain.plan.model import Task
+from herdbook.domain.record.events import SessionSetup
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
@@ -65,7 +66,8 @@ def test_what_the_record_says_counts_in_a_claim(
             halts.find(agent.name)
         return run(store, space, claims.claim, agent.id, halts=halts)
 
-    while run(record, records, grading.report_bug, "otter").active:
+    crew = {"otter": SessionSetup()}
+    while run(record, records, grading.report_bug, "otter", crew=crew).active:
         pass
     with pytest.raises(AgentHalted, match="otter"):
         attempt()

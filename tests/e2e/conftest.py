@@ -99,6 +99,11 @@ class Person:
             text=True,
         ).stdout
 
+    def registers(self, folder: Path, *agents: str) -> None:
+        """Register agents in a repository, so that their names are known."""
+        for agent in agents:
+            self.runs(folder, "agent", "add", agent)
+
     def repository(self, folder: Path, *, origin: str | None = None) -> Path:
         """Make a repository with one commit."""
         folder.mkdir(parents=True)

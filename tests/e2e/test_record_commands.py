@@ -22,12 +22,12 @@ REPOSITORY = Path(__file__).parents[2]
 OTTER = {"HERDBOOK_AGENT": "otter"}
 
 
-def hooked(person: Person, folder: Path, event: str, **told: Any) -> str:
+def hooked(person: Person, folder: Path, event: str, *, agent: str = "otter", **told: Any) -> str:
     """Let an agent's hook run in a folder as its host does; what it answers."""
     return subprocess.run(
         [sys.executable, "-I", "-S", HOOK, event],
         cwd=folder,
-        env={**person.variables, **OTTER},
+        env={**person.variables, "HERDBOOK_AGENT": agent},
         input=json.dumps({"session_id": "s1", "hook_event_name": event, **told}),
         capture_output=True,
         text=True,
@@ -81,6 +81,7 @@ def test_every_commit_is_known_by_its_hash_and_its_subject(person: Person, app: 
 
 def test_a_commit_is_graded_by_both_parties_once(person: Person, app: Path) -> None:
     """By labels or numbers, under any name that git knows for it."""
+    person.registers(app, "otter", "heron")
     words = ("grade", "otter", "HEAD", "--self", "good", "--user", "5", "--user-note", "neat")
     retro = person.asks(app, *words)["retrospective"]
     assert (retro["score_before"], retro["score_after"], retro["user_note"]) == (60, 67, "neat")
@@ -95,6 +96,7 @@ def test_a_commit_is_graded_by_both_parties_once(person: Person, app: Path) -> N
 
 def test_one_party_alone_gives_a_communication_score(person: Person, app: Path) -> None:
     """And no retrospective."""
+    person.registers(app, "otter")
     answer = person.asks(app, "grade", "otter", "HEAD", "--user", "bad")
     assert answer["retrospective"] is None
     assert answer["standing"]["communication_score"] == 59
@@ -103,6 +105,7 @@ def test_one_party_alone_gives_a_communication_score(person: Person, app: Path) 
 
 def test_on_a_terminal_grade_asks_for_what_is_missing(person: Person, app: Path) -> None:
     """Again where the answer is no grade; an empty answer gives none."""
+    person.registers(app, "otter")
     screen, line = pty.openpty()
     process = subprocess.Popen(
         [conftest.PROGRAM, "grade", "otter", "HEAD", "--self", "good"],
@@ -147,6 +150,7 @@ def test_a_halted_agent_is_denied_its_tools_in_a_session_that_is_new(
     person: Person, app: Path
 ) -> None:
     """No hook has told of that one yet."""
+    person.registers(app, "otter")
     person.runs(app, "bug", "otter")
     assert "otter" in hooked(person, app, "PreToolUse", session_id="s2")
     person.runs(app, "reinstate", "otter")
@@ -263,10 +267,13 @@ def test_exports_are_written_at_a_flush_when_they_are_wanted(person: Person, app
     assert not (app / ".agent").exists()
     (app / "herdbook.toml").write_text("exports = true\n")
     person.runs(app, "grade", "otter", commit, "--self", "good", "--user", "good")
-    person.runs(app, "bug", "elsewhere")
+    other = person.repository(app.parent / "other")
+    person.registers(other, "elsewhere")
+    person.runs(other, "bug", "elsewhere")
+    hooked(person, app, "PostToolUse", agent="heron")
     assert len(person.asks(app, "flush")["exported"]) >= 3
     status = json.loads((app / ".agent" / "status.json").read_text())
-    assert [each["agent"] for each in status["agents"]] == ["otter"]
+    assert [each["agent"] for each in status["agents"]] == ["heron", "otter"]
     talk = app / ".journal" / "communication.json"
     assert json.loads(talk.read_text())["retrospectives"][0]["commit_hash"] == commit
     (day, *_) = sorted((app / ".journal").glob("????-??-??.md"))

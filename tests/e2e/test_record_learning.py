@@ -28,6 +28,7 @@ def graded(person: Person, folder: Path, agent: str, task: str, *judged: str) ->
     """Let an agent make a commit, and both parties judge it."""
     person.git(folder, "commit", "--quiet", "--allow-empty", f"--message={task}")
     grade, note = judged
+    person.registers(folder, agent)
     words = ("--self", grade, "--user", grade, "--user-note", note)
     person.runs(folder, "grade", agent, "HEAD", *words)
 
@@ -135,6 +136,7 @@ def test_what_opencode_left_comes_by_itself_and_once(
 def test_later_writes_touch_no_path_of_the_tracker(person: Person, app: Path) -> None:
     """The first write looks for databases; the second costs one stat, of a mark."""
     left_by_opencode(person)
+    person.registers(app, "otter")
     first = paths_touched(person, app, "bug", "otter")
     assert [path for path in first["open"] if str(locate.DATABASE) in path]
     again = paths_touched(person, app, "bug", "otter")
@@ -157,6 +159,7 @@ def test_what_the_plugins_defect_left_in_a_project_comes_too(person: Person, app
     place.parent.mkdir(parents=True)
     shutil.copy(TRACKER, place)
     (app / "deep").mkdir()
+    person.registers(app, "otter")
     told = person.tries(app / "deep", "bug", "otter")
     assert "entries were merged into the record" in told.stderr
     assert len(person.asks(app, "standing")) == 3
@@ -167,6 +170,7 @@ def test_a_broken_legacy_database_stops_nothing(person: Person, app: Path) -> No
     place = person.home / locate.DATABASE
     place.parent.mkdir(parents=True)
     place.write_bytes(b"no such database" * 1000)
+    person.registers(app, "otter")
     first = person.tries(app, "bug", "otter")
     assert first.returncode == 0
     assert "was not merged into the record" in first.stderr
@@ -179,6 +183,7 @@ def test_a_broken_legacy_database_stops_nothing(person: Person, app: Path) -> No
 def test_the_user_can_keep_legacy_databases_out(person: Person, app: Path) -> None:
     """By a setting; a repository's word does not count."""
     left_by_opencode(person)
+    person.registers(app, "otter")
     person.chooses("lmdb", "merge_legacy = false")
     (app / "herdbook.toml").write_text("merge_legacy = true\n")
     assert person.tries(app, "bug", "otter").stderr == ""
@@ -188,6 +193,7 @@ def test_the_user_can_keep_legacy_databases_out(person: Person, app: Path) -> No
 def test_a_projects_own_record_merges_into_the_users(keeper: Person, app: Path) -> None:
     """Additive, and the second time nothing is added."""
     own = {"HERDBOOK_RECORD": f"lmdb://{keeper.home}/own.lmdb"}
+    keeper.registers(app, "otter")
     keeper.runs(app, "bug", "otter", **own)
     keeper.runs(app, "bug", "otter")
     first = keeper.asks(app, "merge", own["HERDBOOK_RECORD"], "record")

@@ -110,7 +110,9 @@ def test_first_requests_may_come_at_once(person: Person, app: Path, backend: str
     person.chooses(backend)
     with Pipes(person, app) as pipes:
         pipes.send(*(request("task.add", number, name="x") for number in range(30)))
-        pipes.send(*(request("bug", number, agent="otter") for number in range(30, 40)))
+        pipes.send(
+            *(request("activity.add", number, task="x", agent="otter") for number in range(30, 40))
+        )
         answers = [pipes.receive() for _ in range(40)]
         assert [each for each in answers if "error" in each] == []
         assert len(pipes.call("task.list")) == 30

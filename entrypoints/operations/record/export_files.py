@@ -34,11 +34,12 @@ class ProjectRecord(NamedTuple):
 
 
 def read_project(uow: UnitOfWork, project: str) -> ProjectRecord:
-    """Read the rows of a project and the standings of its agents."""
+    """Read the rows of a project, and the standings of the agents with rows or entries in it."""
     commits = _of_project(uow, COMMITS, project)
     retrospectives = _of_project(uow, RETROSPECTIVES, project)
     activities = _of_project(uow, ACTIVITIES, project)
     agents = {each.agent for each in (*commits, *retrospectives, *activities)}
+    agents |= {name for name in uow.standings.names() if uow.ledger.has_entry(name, project)}
     standings = [uow.standings.of_agent(agent) for agent in sorted(agents)]
     return ProjectRecord(project, standings, commits, retrospectives, activities)
 

@@ -1,26 +1,35 @@
 """The record: grades, bugs, standings, activities, and the spool of the hooks."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from herdbook.adapters.git import folder_for_git, history
 from herdbook.adapters.git.event_folders import FAILURES
 from herdbook.adapters.git.git_process import without_repository_variables
+from herdbook.adapters.hosts import parse_event
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.adapters.user_state import dirs, flush_notes, spool
 from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
+from herdbook.domain.record.events import SessionSetup
 from herdbook.domain.record.model import Activity, Retrospective, Standing
 from herdbook.entrypoints import tracker_automerge
-from herdbook.entrypoints.context import AppContext, text_of
+from herdbook.entrypoints.context import HOST_SESSION, SESSION, AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.hooks.spool_flush import FlushAnswer
 from herdbook.entrypoints.operations.record import export_files
+from herdbook.ports.engine.dictionary import AGENTS
+from herdbook.ports.engine.paging import PAGE
+from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.agents import agent_lifecycle
 from herdbook.services.record import grading, record_ingest
+
+R = TypeVar("R")
 
 LAST_LINES = 5
 """How many lines of the hooks' log are shown."""
@@ -37,25 +46,31 @@ def grade(
     self_note: str | None,
     user_note: str | None,
 ) -> grading.GradeResult:
-    """Grade an agent's commit; on a terminal, missing grades and notes are asked for."""
+    """Grade an agent's commit; on a terminal, missing grades and notes are asked for.
+
+    An agent is not asked for the user's grade, which is not its to give.
+    """
     revision = _revision(app, commit)
+    crew = _read_crew(app)
     asks = sys.stdin.isatty() and sys.stderr.isatty()
     if asks and (self is None or user is None):
         self = _prompt("the agent's own grade", self, grade=True)
-        user = _prompt("your grade", user, grade=True)
+        user = _prompt("your grade", user, grade=True) if crew.acting is None else user
         if self is not None and user is not None:
             self_note = _prompt("the agent's note", self_note)
             user_note = _prompt("your note", user_note)
-    spool_flush.flush_if_due(app)
-    return app.run(
-        Area.RECORD,
+    spool_flush.flush_if_any(app)
+    return _judge(
+        app,
+        crew,
         grading.grade,
         agent,
         _project(app),
         revision.commit_hash,
         agent_grade=None if self is None else Grade.parse(self),
         user_grade=None if user is None else Grade.parse(user),
-        task=task or revision.subject or None,
+        task=task,
+        subject=revision.subject,
         agent_note=self_note or "",
         user_note=user_note or "",
     )
@@ -63,18 +78,19 @@ def grade(
 
 def bug(app: AppContext, *, agent: str, note: str | None) -> Standing:
     """Record a bug against an agent at once, and mark it as halted if that halts it."""
-    spool_flush.flush_if_due(app)
-    standing = app.run(
-        Area.RECORD, grading.report_bug, agent, note, project=app.workspace.repository_id
-    )
+    crew = _read_crew(app)
+    spool_flush.flush_if_any(app)
+    project = app.workspace.repository_id
+    standing = _judge(app, crew, grading.report_bug, agent, note, project=project)
     spool_flush.mark_halted(app, _sessions_waiting(app))
     return standing
 
 
 def reinstate(app: AppContext, *, agent: str, skill_points: int) -> Standing:
     """Reinstate a halted agent."""
-    spool_flush.flush_if_due(app)
-    standing = app.run(Area.RECORD, grading.reinstate, agent, skill_points)
+    crew = _read_crew(app)
+    spool_flush.flush_if_any(app)
+    standing = _judge(app, crew, grading.reinstate, agent, skill_points)
     spool_flush.mark_halted(app, _sessions_waiting(app))
     return standing
 
@@ -82,7 +98,57 @@ def reinstate(app: AppContext, *, agent: str, skill_points: int) -> Standing:
 def standing(app: AppContext, *, agent: str | None) -> list[Standing]:
     """The standings of agents, including spooled events."""
     events = spool_flush.read_waiting(app)
-    return app.read(Area.RECORD, record_ingest.standings_with, events, agent)
+    crew = grading.NO_CREW if agent is None else _read_crew(app).setups
+    return app.read(Area.RECORD, grading.standings, events, agent, crew=crew)
+
+
+class _CrewHere(NamedTuple):
+    """The agents that this repository or the spool knows, and the name of the one that acts."""
+
+    acting: str | None
+    setups: grading.Crew
+
+
+def _read_crew(app: AppContext) -> _CrewHere:
+    """The agents of this repository and of the spool; a work store out of reach is a warning.
+
+    An agent acts if HERDBOOK_AGENT or a session is set, also a session that the host has named: one
+    that no agent is registered for has the agent to whom its hooks count what it does.
+    """
+    name = app.identity.agent_name
+    session = app.identity.session or app.workspace.variables.get(HOST_SESSION) or None
+
+    def question(uow: UnitOfWork) -> _CrewHere:
+        acting = agent_lifecycle.find_acting_agent(uow, name, session)
+        setups = {
+            each.name: SessionSetup(each.provider, each.model, each.mode)
+            for each in uow.agents.select_all(find(AGENTS, limit=PAGE))
+        }
+        return _CrewHere(None if acting is None else acting.name, setups)
+
+    try:
+        found = app.read(Area.WORK, question)
+    except HerdbookError as error:
+        app.warn(f"it is not known which agents are registered here: {error}")
+        found = _CrewHere(None, grading.NO_CREW)
+    if found.acting is None and name is None and session is not None:
+        name = parse_event(id="1", at=0, event="SessionStart", env={SESSION: session}).agent
+    spooled = (parse_event(*each).agent for each in spool.read_buffered().events)
+    seen = {each: SessionSetup() for each in spooled if each is not None}
+    return _CrewHere(found.acting or name, {**seen, **found.setups})
+
+
+def _judge(
+    app: AppContext, crew: _CrewHere, use_case: Callable[..., R], *args: Any, **kwargs: Any
+) -> R:
+    """Run a use case of grading on the record, as the agent that acts."""
+
+    def inside(uow: UnitOfWork) -> R:
+        if crew.acting is not None:
+            uow.act_as(crew.acting)
+        return use_case(uow, *args, crew=crew.setups, **kwargs)
+
+    return app.run(Area.RECORD, inside)
 
 
 def add_activity(

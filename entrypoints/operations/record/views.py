@@ -16,7 +16,8 @@ def grade(answer: dict[str, Any]) -> str:
     retro, now = answer["retrospective"], answer["standing"]
     agent, score = plain(now["agent"]), now["communication_score"]
     if retro is None:
-        return f"{agent} stands at communication score {score}; nothing else was written down"
+        rest = "the other party's grade completes the retrospective"
+        return f"{agent} stands at communication score {score}; {rest}"
     both = f"{_label(retro['agent_grade'])} by itself, {_label(retro['user_grade'])} by you"
     return f"{agent} {retro['commit_hash'][:12]}: {both}; score {retro['score_before']} to {score}"
 

@@ -290,14 +290,30 @@ def test_commits_and_bugs_are_counted(events: list[ScoreEvent]) -> None:
 
 
 @given(ledgers(entries).filter(bool))
-def test_the_newest_known_setup_stands(events: list[ScoreEvent]) -> None:
-    """The provider is that of the last entry, model and mode those of the last that knew them."""
+def test_the_setup_is_that_of_what_the_agent_did_last(events: list[ScoreEvent]) -> None:
+    """What it was given tells of earlier work, and counts only before it has done anything."""
     ordered = sorted(events, key=place)
     standing = fold(AGENT, events, RULES)
-    assert standing.provider == ordered[-1].provider
-    assert standing.model == next((e.model for e in reversed(ordered) if e.model), None)
-    assert standing.mode == next((e.mode for e in reversed(ordered) if e.mode), None)
+    doing = (EventKind.TOOL, EventKind.COMMAND, EventKind.COMMIT)
+    telling = ordered[:1] + [each for each in ordered[1:] if each.kind in doing]
+    of_provider = [
+        each
+        for number, each in enumerate(telling)
+        if all(later.provider == each.provider for later in telling[number:])
+    ]
+    assert standing.provider == telling[-1].provider
+    assert standing.model == next((e.model for e in reversed(of_provider) if e.model), None)
+    assert standing.mode == next((e.mode for e in reversed(of_provider) if e.mode), None)
     assert (standing.last_event_at, standing.last_event_id) == place(ordered[-1])
+
+
+def test_an_entry_that_knows_no_provider_changes_none() -> None:
+    """Nobody told what it ran as: what was known before stands."""
+    first = tool_entry(on(1, "evt_1")._replace(provider="codex", model="deep"))
+    second = tool_entry(on(2, "evt_2"))
+    assert fold(AGENT, [second], RULES).provider == "unknown"
+    standing = fold(AGENT, [first, second], RULES)
+    assert (standing.provider, standing.model) == ("codex", "deep")
 
 
 @given(tools | commands | commits, st.integers(2, 9))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from herdbook.adapters.stores.file_checks import is_own_account
-from herdbook.adapters.stores.registry import engine_schemes, is_in_files, is_in_memory
+from herdbook.adapters.stores.registry import engine_schemes, find_spec, is_in_files, is_in_memory
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import dirs, known_stores, settings, trust
 from herdbook.domain.errors import InvalidValue, StoreGone, StoreUnavailable, StoreUntrusted
@@ -31,9 +31,12 @@ from herdbook.domain.location.resolve import (
 from herdbook.domain.location.settings import (
     DEFAULTS,
     USER_AREAS,
+    USER_ONLY_KEYS,
     Layer,
     Scope,
+    Setting,
     effective_setting,
+    size_limit_keys,
 )
 
 if TYPE_CHECKING:
@@ -134,32 +137,46 @@ class Workspace:
     @cached_property
     def layers(self) -> list[Layer]:
         """All settings, those with precedence first."""
-        base = self.paths.repository or os.path.realpath(self.folder)
+        if self.settings_file is None:
+            return self.user_layers
+        layer = {
+            key: each._replace(of_repository=True, trusted=self.is_trusted)
+            for key, each in settings.from_file(self.settings_file, self._base).items()
+        }
+        *earlier, own = self.user_layers
+        return [*earlier, layer, own]
+
+    @cached_property
+    def user_layers(self) -> list[Layer]:
+        """The settings that are the user's own: all but the repository's, which is not read."""
         layers = [
-            settings.from_arguments(self.arguments, base),
-            *settings.from_environment(self.variables, base),
+            settings.from_arguments(self.arguments, self._base),
+            *settings.from_environment(self.variables, self._base),
         ]
-        if self.settings_file is not None:
-            layer = settings.from_file(self.settings_file, base)
-            layers.append(
-                {
-                    key: each._replace(of_repository=True, trusted=self.is_trusted)
-                    for key, each in layer.items()
-                }
-            )
         own = dirs.config_file()
-        if own.is_file():
-            home = Path.home()
-            name = f"~/{own.relative_to(home)}" if own.is_relative_to(home) else str(own)
-            layers.append(settings.from_file(own, str(home), name))
-        return layers
+        if not own.is_file():
+            return [*layers, {}]
+        home = Path.home()
+        name = f"~/{own.relative_to(home)}" if own.is_relative_to(home) else str(own)
+        return [*layers, settings.from_file(own, str(home), name)]
+
+    @property
+    def _base(self) -> str:
+        """The folder that paths typed here are relative to."""
+        return self.paths.repository or os.path.realpath(self.folder)
+
+    def _layers_of(self, area: Area) -> list[Layer]:
+        """The settings that count for an area: a repository has no say in what is the user's."""
+        return self.user_layers if area in USER_AREAS else self.layers
 
     def locate(self, area: Area) -> StoreLocation:
         """The location of an area's store."""
         location = self._locations.get(area)
         if location is None:
             location = self._prefer_earlier(
-                locate_store(area, self.layers, self.paths, _resolve_path, engine_schemes())
+                locate_store(
+                    area, self._layers_of(area), self.paths, _resolve_path, engine_schemes()
+                )
             )
             self._locations[area] = location
         return location
@@ -190,8 +207,7 @@ class Workspace:
         """The location of a store by the name of its area, or by its URL or path."""
         if value in set(Area):
             return self.locate(Area(value))
-        base = self.paths.repository or os.path.realpath(self.folder)
-        named = settings.from_arguments({"store": value}, base)
+        named = settings.from_arguments({"store": value}, self._base)
         return locate_store(
             Area.WORK, [named, *self.layers], self.paths, _resolve_path, engine_schemes()
         )
@@ -246,7 +262,7 @@ class Workspace:
         from herdbook.adapters.stores.probe import is_missing  # noqa: PLC0415
 
         if not is_in_files(location.url):
-            return not is_missing(location.url, self._area_setting(location.area, "patience"))
+            return not is_missing(location.url, self.area_setting(location.area, "patience"))
         path = _real_store_path(location.url)
         if not _exists(known_stores.data_file(location.scheme, path)):
             return False
@@ -346,8 +362,8 @@ class Workspace:
         store = open_store(
             location.url,
             area=location.area,
-            size_limit=self._area_setting(location.area, "size_limit"),
-            patience=self._area_setting(location.area, "patience"),
+            size_limit=self.size_limit(location.area),
+            patience=self.area_setting(location.area, "patience"),
             create=create,
             verify=verify,
         )
@@ -393,15 +409,30 @@ class Workspace:
 
     def setting(self, key: str) -> Any:
         """The effective value of a setting."""
-        found = effective_setting(self.layers, key)
+        layers = self.user_layers if key in USER_ONLY_KEYS else self.layers
+        found = effective_setting(layers, key)
         return DEFAULTS[key] if found is None else found.value
+
+    def size_limit(self, area: Area) -> int | None:
+        """How large the store of an area may grow; None if that is not set."""
+        found = self._size_setting(area)
+        return None if found is None else int(found.value)
+
+    def _size_setting(self, area: Area) -> Setting | None:
+        return effective_setting(self._layers_of(area), *size_limit_keys(area))
+
+    def unused_size_limit(self, area: Area) -> Setting | None:
+        """The size limit that is set for an area whose engine keeps none; None otherwise."""
+        spec = find_spec(self.locate(area).url)
+        has_limit = spec is not None and "size_limit" in spec.options
+        return None if has_limit else self._size_setting(area)
 
     @cached_property
     def experience(self) -> "Experience | None":
         """The experience that successes give; None unless the user has set it."""
         prefix = "experience_"
         keys = [key for key in DEFAULTS if key.startswith(prefix)]
-        if all(effective_setting(self.layers, key) is None for key in keys):
+        if all(effective_setting(self.user_layers, key) is None for key in keys):
             return None
         from herdbook.domain.grading import Experience  # noqa: PLC0415
 
@@ -418,12 +449,9 @@ class Workspace:
             found.append(f"the record is named by {rule}")
         return tuple(found)
 
-    def _area_setting(self, area: Area, key: str) -> Any:
+    def area_setting(self, area: Area, key: str) -> Any:
         """A setting for an area's store; a repository's settings do not apply to the user's own."""
-        if area not in USER_AREAS:
-            return self.setting(key)
-        own = [{k: s for k, s in layer.items() if not s.of_repository} for layer in self.layers]
-        found = effective_setting(own, key)
+        found = effective_setting(self._layers_of(area), key)
         return DEFAULTS[key] if found is None else found.value
 
     def pin(self) -> None:
@@ -503,6 +531,6 @@ def _make_store_folder(folder: Path) -> None:
 
 def _resolve_path(base: str, path: str) -> str:
     try:
-        return os.path.realpath(Path(base, Path(path).expanduser()))
+        return os.path.realpath(Path(dirs.expand_home(base), dirs.expand_home(path)))
     except RuntimeError as error:
         raise InvalidValue(path, "names the home directory of nobody known here") from error

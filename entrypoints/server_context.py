@@ -175,8 +175,10 @@ class PooledStores:
     def _key(self, location: StoreLocation) -> Key:
         key = self._keys.get(location)
         if key is None:
-            limits = self._workspace.setting("size_limit"), self._workspace.setting("patience")
-            key = self._keys[location] = location.url, str(location.area), *limits
+            area = location.area
+            patience = self._workspace.area_setting(area, "patience")
+            limits = self._workspace.size_limit(area), patience
+            key = self._keys[location] = location.url, str(area), *limits
         return key
 
 

@@ -27,6 +27,14 @@ def state_folder() -> Path:
     return Path(os.path.realpath(_folder("state")))
 
 
+def expand_home(path: str) -> str:
+    """A path whose beginning `~` or `~user` is expanded; `./~` is a folder of that name.
+
+    Raises RuntimeError for a user that is not known. `Path` alone would take the `./` away first.
+    """
+    return str(Path(path).expanduser()) if path.startswith("~") else path
+
+
 def _folder(kind: str) -> Path:
     if sys.platform != "linux":
         import platformdirs  # noqa: PLC0415

@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 
@@ -49,17 +50,35 @@ def area_of(space: str) -> Area:
     return Area(area)
 
 
+class SizeRange(NamedTuple):
+    """How large a store may grow, in bytes: what is allowed, and the default."""
+
+    default: int
+    most: int
+    least: int = MIB
+
+    def __contains__(self, size: object) -> bool:
+        return type(size) is int and self.least <= size <= self.most
+
+    def __str__(self) -> str:
+        return f"{self.least} (1 MiB) to {self.most} ({self.most // GIB} GiB) bytes"
+
+
+SIZES = {
+    Area.WORK: SizeRange(8 * GIB, TIB),
+    Area.CHECKPOINTS: SizeRange(8 * GIB, TIB),
+    Area.RECORD: SizeRange(512 * MIB, 2 * GIB),
+}
+
+
 def size_limit(area: Area | None, wanted: int | None) -> int:
     """How many bytes a store may take: `wanted` if that is allowed, by default the area's limit.
 
     Raises InvalidValue for a size outside the range of the area.
     """
-    default, most = (512 * MIB, 2 * GIB) if area is Area.RECORD else (8 * GIB, TIB)
+    sizes = SIZES[area or Area.WORK]
     if wanted is None:
-        return default
-    if type(wanted) is not int or not MIB <= wanted <= most:
-        raise InvalidValue(
-            "size_limit",
-            f"must be from {MIB} (1 MiB) to {most} ({most // GIB} GiB) bytes, is {wanted!r}",
-        )
+        return sizes.default
+    if wanted not in sizes:
+        raise InvalidValue("size_limit", f"must be from {sizes}, is {wanted!r}")
     return wanted

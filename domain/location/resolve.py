@@ -23,8 +23,13 @@ LINKS_FOLDER = ".herdbook"
 """The folder at the root of each worktree, with links to the stores; it once held the stores."""
 STATE_FOLDER = "herdbook"
 """The folder in the git directory that holds a repository's stores."""
+HOME = "~"
+"""The folder that paths of a user's own areas are relative to, wherever they are set."""
 ResolvePath = Callable[[str, str], str]
-"""Returns the real path of a path relative to a folder, with `~` expanded and links followed."""
+"""Returns the real path of a path relative to a folder, with links followed.
+
+A `~` at the beginning of either is expanded.
+"""
 
 
 class RepositoryPaths(NamedTuple):
@@ -160,7 +165,8 @@ class _StoreLocator:
             if not self._check_trusted(setting, "the URL of a store"):
                 return None
             return StoreLocation(self.area, setting.value, None, setting.origin)
-        path = self.resolve_path(setting.base, setting.value)
+        base = HOME if self.area in USER_AREAS else setting.base
+        path = self.resolve_path(base, setting.value)
         if not self.paths.contains(path) and not self._check_trusted(
             setting, "a path outside the repository"
         ):

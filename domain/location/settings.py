@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.location.areas import GIB, KIB, MIB, TIB, Area
+from herdbook.domain.location.areas import GIB, KIB, MIB, SIZES, TIB, Area, SizeRange
 
 
 class Scope(StrEnum):
@@ -109,6 +109,13 @@ def _parse_size(value: object) -> int:
     return value
 
 
+def _check_size(sizes: SizeRange, value: object) -> int:
+    size = _parse_size(value)
+    if size not in sizes:
+        raise ValueError
+    return size
+
+
 def _check_seconds(value: object) -> float:
     if type(value) not in (int, float) or not 0 < float(str(value)) <= 86_400:  # noqa: PLR2004 - a day
         raise ValueError
@@ -136,11 +143,15 @@ def _check_flag(value: object) -> bool:
 Check = tuple[Callable[[object], Any], str]
 """The check of a setting, and a description of what is allowed."""
 
+
+def _size_check(sizes: SizeRange, what: str) -> Check:
+    allowed = f"how large an LMDB store of {what} may grow: {sizes}, or a text such as '1 GiB'"
+    return partial(_check_size, sizes), allowed
+
+
 _CHECKS: Mapping[str, Check] = {
-    "size_limit": (
-        _parse_size,
-        "how large an LMDB store may grow: bytes, or a text such as '16 GiB'",
-    ),
+    "size_limit": _size_check(SIZES[Area.WORK], "work or checkpoints"),
+    **{f"{area}_size_limit": _size_check(sizes, str(area)) for area, sizes in SIZES.items()},
     "patience": (
         _check_seconds,
         "how long to wait for a store that others hold: 0 to 86400 seconds",
@@ -171,7 +182,10 @@ KEYS = ("store", *map(str, Area), "backend", *_CHECKS)
 DEFAULTS: Mapping[str, object] = {
     **{str(area): str(scope) for area, scope in DEFAULT_SCOPES.items()},
     "backend": "lmdb",
-    "size_limit": None,
+    "size_limit": SIZES[Area.WORK].default,
+    "work_size_limit": None,
+    "checkpoints_size_limit": None,
+    "record_size_limit": SIZES[Area.RECORD].default,
     "patience": 30.0,
     "exports": False,
     "enforce_halt": True,
@@ -185,7 +199,8 @@ DEFAULTS: Mapping[str, object] = {
     "experience_per_skill_point": 10_000,
 }
 USER_ONLY_KEYS = frozenset(
-    {"enforce_halt", "merge_legacy", *(key for key in KEYS if key.startswith("experience_"))}
+    {"enforce_halt", "merge_legacy", "record_size_limit"}
+    | {key for key in KEYS if key.startswith("experience_")}
 )
 """The keys that apply to a user's whole record, so that no single repository may set them."""
 
@@ -234,6 +249,15 @@ def effective_setting(layers: Sequence[Layer], *keys: str) -> Setting | None:
             if key in layer and not (key in USER_ONLY_KEYS and layer[key].of_repository):
                 return layer[key]
     return None
+
+
+def size_limit_keys(area: Area) -> tuple[str, ...]:
+    """The keys that say how large the store of an area may grow, the more special one first.
+
+    A limit for the stores of a repository does not hold for what belongs to the user alone.
+    """
+    own = f"{area}_size_limit"
+    return (own,) if area in USER_AREAS else (own, "size_limit")
 
 
 def is_url(value: str) -> bool:

@@ -16,6 +16,8 @@ DIVERSIONS = (
     ("herdbook.toml", 'store = "repo"'),
     ("herdbook.toml", 'backend = "duckdb"'),
     ("herdbook.toml", "size_limit = 1048576\npatience = 0.001"),
+    ("herdbook.toml", 'size_limit = "16 GiB"'),
+    ("herdbook.toml", 'record_size_limit = "1 MiB"'),
     ("herdbook.toml", "enforce_halt = false"),
     ("pyproject.toml", '[tool.herdbook]\nrecord = "leak.lmdb"'),
 )

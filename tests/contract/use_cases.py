@@ -21,7 +21,7 @@ from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.claims import LEASE
 from herdbook.domain.plan.model import TaskStatus
-from herdbook.domain.record.events import HookEvent
+from herdbook.domain.record.events import HookEvent, SessionSetup
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
@@ -241,12 +241,14 @@ def _thread_id(call: Call) -> str:
 BY_NAME: dict[str, Choose] = {
     "account_id": _key(ACCOUNTS),
     "after": lambda _: None,
+    "agent": lambda call: f"agent {call.number() % 4}",
     "agent_id": _key(AGENTS),
     "change_set_id": _key(CHANGE_SETS),
     "chat_session_id": _key(CHAT_SESSIONS),
     "checkpoint_id": lambda call: decode_checkpoint_id(call.row(KEPT).place),
     "comment_id": _key(REVIEW_COMMENTS),
     "conversation_id": _key(CONVERSATIONS),
+    "crew": lambda _: {f"agent {number}": SessionSetup() for number in range(4)},
     "errand_id": _key(ERRANDS),
     "events": _events,
     "fence": _fence,

@@ -179,7 +179,7 @@ def in_the_way(person: Person, trouble: str) -> str:
             place.mkdir()
             (place / "data.mdb").write_bytes(b"no store" * 1000)
         case "full":
-            person.chooses("lmdb", "size_limit = 1")
+            person.chooses("lmdb", "record_size_limit = 1048576")
         case "no folder":
             return "lmdb:///dev/null/record"
         case "read-only":

@@ -70,7 +70,7 @@ def test_the_environment_counts_more_than_files(person: Person, app: Path) -> No
     (app / "herdbook.toml").write_text('work = "worktree"\n')
     assert decided(person, app) == "herdbook.toml, line 1"
     assert url(person, app, HERDBOOK_STORE="all") == f"lmdb://{app}/all"
-    assert url(person, app, "record", HERDBOOK_STORE="all") == f"lmdb://{app}/all"
+    assert url(person, app, "record", HERDBOOK_STORE="all") == f"lmdb://{person.home}/all"
     both = {"HERDBOOK_STORE": "all", "HERDBOOK_WORK": "global"}
     assert url(person, app, **both) == f"lmdb://{person.data}/work.lmdb"
     assert decided(person, app, **both) == "HERDBOOK_WORK"
@@ -198,8 +198,96 @@ def test_config_tells_every_setting_and_its_origin(person: Person, app: Path) ->
         "trusted": False,
     }
     assert answer["size_limit"]["value"] == 16 * 2**30
+    assert answer["record_size_limit"]["value"] == 512 * 2**20
     assert answer["record"]["origin"] == "HERDBOOK_RECORD"
     assert answer["work"] == {"value": "repo", "origin": "default", "trusted": True}
+
+
+SIZES = ("0", "1", "1048575", "1099511627777", '"abc"', '"16 QiB"', "true")
+
+
+@pytest.mark.parametrize("file", ["herdbook.toml", "config.toml"])
+@pytest.mark.parametrize("key", ["size_limit", "work_size_limit", "record_size_limit"])
+def test_a_size_out_of_range_is_refused_where_it_is_read(
+    person: Person, app: Path, file: str, key: str
+) -> None:
+    """With the file, the line and the range, by every command that reads it."""
+    path = app / file if file == "herdbook.toml" else person.config
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for value in (*SIZES, *(["2147483649"] if key == "record_size_limit" else [])):
+        path.write_text(f"# sizes\n{key} = {value}\n")
+        for words in (("config",), ("where",), ("status",)):
+            told = person.tries(app, *words)
+            assert told.returncode == 2, (words, value)
+            assert f"{file}, line 2: {key}: must be" in told.stderr
+            assert "1048576 (1 MiB) to" in told.stderr
+
+
+def test_a_larger_limit_for_work_does_not_touch_the_record(person: Person, app: Path) -> None:
+    """Nor does a repository's: the record's own is the user's, and its borders are allowed."""
+    (app / "herdbook.toml").write_text('size_limit = "16 GiB"\nrecord_size_limit = "1 MiB"\n')
+    for value in ("1048576", "2147483648"):
+        person.config.parent.mkdir(parents=True, exist_ok=True)
+        person.config.write_text(f'size_limit = "1 TiB"\nrecord_size_limit = {value}\n')
+        answer = person.asks(app, "config")
+        assert answer["size_limit"]["value"] == 16 * 2**30
+        assert answer["record_size_limit"]["value"] == int(value)
+    person.config.write_text('size_limit = "1 TiB"\n')
+    person.runs(app, "activity", "add", "x", "--agent", "otter")
+    person.runs(app, "task", "add", "x")
+    person.registers(app, "otter")
+    person.runs(app, "bug", "otter")
+    claim = person.tries(app, "claim", "--agent", "otter")
+    assert "is halted" in claim.stderr
+
+
+@pytest.mark.parametrize("backend", ["duckdb", "postgresql://127.0.0.1:1/x?connect_timeout=1"])
+def test_a_size_limit_that_an_engine_does_not_keep_is_told(
+    person: Person, app: Path, backend: str
+) -> None:
+    """By `where` and by `config`, for each area it was set for."""
+    person.chooses(backend, "size_limit = 1048576", "record_size_limit = 1048576")
+    answer = person.asks(app, "config")
+    assert "has no effect on record" in answer["record_size_limit"]["notes"][0]
+    assert len(answer["size_limit"]["notes"]) == 2
+    assert "has no effect on work" in person.runs(app, "config")
+    assert "record_size_limit has no effect on record" in person.runs(app, "where")
+    person.config.write_text("size_limit = 1048576\n")
+    assert "has no effect" not in person.runs(app, "where")
+
+
+def test_a_relative_path_of_the_record_is_from_home(person: Person, app: Path) -> None:
+    """By variable, by option and in the user's file; from every repository and folder."""
+    other = person.repository(app.parent / "other")
+    (other / "deep").mkdir()
+    expected = f"lmdb://{person.home}/rec/r.lmdb"
+    for folder in (app, other, other / "deep", app.parent):
+        for words, variables in (
+            ((), {"HERDBOOK_RECORD": "rec/r.lmdb"}),
+            ((), {"HERDBOOK_STORE": "./rec/r.lmdb"}),
+            (("--record", "rec/r.lmdb"), {}),
+            (("--store", "rec/r.lmdb"), {}),
+        ):
+            areas = person.asks(folder, "where", *words, **variables)["areas"]
+            assert areas["record"]["url"] == expected, (folder, words, variables)
+    person.config.parent.mkdir(parents=True)
+    person.config.write_text('record = "rec/r.lmdb"\n')
+    assert person.asks(other, "where")["areas"]["record"]["url"] == expected
+    (other / "~").mkdir()
+    areas = person.asks(other, "where", "--work", "./~/w.lmdb")["areas"]
+    assert areas["work"]["url"] == f"lmdb://{other}/~/w.lmdb"
+
+
+def test_a_repositorys_broken_settings_do_not_reach_the_record(person: Person, app: Path) -> None:
+    """What is read from it is the user's own, so standings and halts are still told there."""
+    person.registers(app, "otter")
+    person.runs(app, "bug", "otter")
+    (app / "herdbook.toml").write_text("size_limit = 1\n")
+    (standing,) = person.asks(app, "standing")
+    assert standing["active"] is False
+    refused = person.tries(app, "claim", "--agent", "otter")
+    assert refused.returncode == 2
+    assert "herdbook.toml, line 1" in refused.stderr
 
 
 def test_a_password_is_never_printed(person: Person, app: Path) -> None:

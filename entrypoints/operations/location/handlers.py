@@ -1,5 +1,6 @@
 """Locations of the stores, settings and trust: `where`, `config`, `trust`."""
 
+from collections.abc import Iterator
 from typing import Any, TypedDict
 
 from herdbook.adapters.stores.registry import is_in_files
@@ -68,6 +69,7 @@ def _area(app: AppContext, area: Area) -> AreaAnswer:
     notes = list(place.notes)
     if place.backend_by is not None:
         notes.append(f"its engine was chosen by {place.backend_by}")
+    notes += [note for _, note in _unused_limits(app, area)]
     if sight.problem is not None:
         notes.append(sight.problem)
     return {
@@ -93,7 +95,21 @@ def config(app: AppContext) -> dict[str, SettingAnswer]:
             "origin": str(DEFAULT if found is None else found.origin),
             "trusted": True if found is None else found.trusted,
         }
+    for key, note in _unused_limits(app, *Area):
+        answer[key].setdefault("notes", []).append(note)
     return answer
+
+
+def _unused_limits(app: AppContext, *areas: Area) -> Iterator[tuple[str, str]]:
+    """The size limits that are set for engines that keep none, each with a sentence about it."""
+    for area in areas:
+        found = app.workspace.unused_size_limit(area)
+        if found is not None:
+            engine = app.workspace.locate(area).scheme
+            note = (
+                f"{found.key} has no effect on {area}: a {engine} store grows while there is room"
+            )
+            yield found.key, note
 
 
 def trust(app: AppContext, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:

@@ -37,7 +37,8 @@ def config(answer: dict[str, Any]) -> str:
         (
             key,
             "not set" if each["value"] is None else plain(str(each["value"])),
-            plain(each["origin"]) + ("" if each["trusted"] else " (not trusted)"),
+            plain("; ".join([each["origin"], *each.get("notes", ())]))
+            + ("" if each["trusted"] else " (not trusted)"),
         )
         for key, each in answer.items()
     ]

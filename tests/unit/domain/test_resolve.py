@@ -28,7 +28,8 @@ BARE = RepositoryPaths(None, "/srv/app.git", "/people/me/.local/share/herdbook",
 
 def real(base: str, path: str) -> str:
     """Resolve a path in a world without links."""
-    return os.path.normpath(Path(base, path.replace("~", "/people/me", 1)))
+    home = "/people/me"
+    return os.path.normpath(Path(base.replace("~", home, 1), path.replace("~", home, 1)))
 
 
 def layer(rule: str = "test", *, base: str = "/src/app", **values: str) -> Layer:
@@ -238,3 +239,12 @@ def test_a_repository_may_not_keep_stores_among_gits_own_files(value: str) -> No
     assert place.decided_by == Origin("default")
     assert "herdbook trust" in place.notes[0]
     assert LINKED.contains("/src/app/.git/herdbook/x.lmdb")
+
+
+@for_each("key", ["record", "store"])
+def test_a_relative_path_of_the_record_is_from_home_wherever_it_is_set(key: str) -> None:
+    """One record for all repositories; the others' paths are from the repository on."""
+    settings = layer("HERDBOOK_X", base="/src/app", **{key: "rec/r.lmdb"})
+    assert found(Area.RECORD, settings).url == "lmdb:///people/me/rec/r.lmdb"
+    if key == "store":
+        assert found(Area.WORK, settings).url == "lmdb:///src/app/rec/r.lmdb"

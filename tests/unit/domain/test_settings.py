@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location import settings
-from herdbook.domain.location.areas import GIB, KIB, MIB, TIB
+from herdbook.domain.location.areas import GIB, KIB, MIB, TIB, Area
 from herdbook.domain.location.settings import (
     DEFAULTS,
     KEYS,
@@ -38,13 +38,20 @@ def check_setting(key: str, value: object, origin: Origin) -> Setting:
         ("record", "postgresql://db.example/team", "postgresql://db.example/team"),
         ("backend", "duckdb", "duckdb"),
         ("backend", "postgresql://db.example/team", "postgresql://db.example/team"),
-        ("size_limit", 4096, 4096),
+        ("size_limit", MIB, MIB),
+        ("size_limit", TIB, TIB),
+        ("work_size_limit", "16 GiB", 16 * GIB),
+        ("checkpoints_size_limit", 2 * GIB + 1, 2 * GIB + 1),
+        ("record_size_limit", MIB, MIB),
+        ("record_size_limit", 2 * GIB, 2 * GIB),
+        ("record_size_limit", "2 GiB", 2 * GIB),
         ("size_limit", "16 GiB", 16 * GIB),
         ("size_limit", "16g", 16 * GIB),
-        ("size_limit", "3 KiB", 3 * KIB),
+        ("flush_size", "3 KiB", 3 * KIB),
+        ("flush_size", 4096, 4096),
         ("size_limit", "5MB", 5 * MIB),
         ("size_limit", "1T", TIB),
-        ("size_limit", "77", 77),
+        ("flush_size", "77", 77),
         ("patience", 5, 5.0),
         ("patience", 0.5, 0.5),
         ("exports", True, True),
@@ -81,6 +88,13 @@ def test_an_allowed_value_is_kept(key: str, value: object, kept: object) -> None
         ("size_limit", True),
         ("size_limit", "a lot"),
         ("size_limit", 1.5),
+        *(
+            (key, value)
+            for key in ("size_limit", *(f"{area}_size_limit" for area in Area))
+            for value in (0, 1, MIB - 1, TIB + 1, "0", "1 KiB", "2 TiB", "abc", True)
+        ),
+        ("record_size_limit", 2 * GIB + 1),
+        ("record_size_limit", "16 GiB"),
         ("patience", 0),
         ("patience", -1),
         ("patience", True),
@@ -107,6 +121,15 @@ def test_a_bad_value_names_the_file_the_key_and_what_is_allowed(key: str, value:
         str(caught.value)
         == f"herdbook.toml, line 3: {key}: must be {setting_checks(ENGINES)[key][1]}"
     )
+
+
+def test_a_size_limit_says_the_range_of_its_area() -> None:
+    """In bytes and in words; that of the record is smaller."""
+    for key, most in (("size_limit", "(1024 GiB)"), ("record_size_limit", "2147483648 (2 GiB)")):
+        with pytest.raises(InvalidValue) as caught:
+            check_setting(key, 1, FILE)
+        assert "1048576 (1 MiB) to" in str(caught.value)
+        assert most in str(caught.value)
 
 
 def test_an_unknown_key_names_the_file_and_the_keys_there_are() -> None:

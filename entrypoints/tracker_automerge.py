@@ -6,12 +6,15 @@ record and source, and a check per record and set of paths. A later write costs 
 check; it touches no path of the tracker. `herdbook import agent-tracker` does the same on request,
 also for a database that appears later.
 
-While a database that was found cannot be read, there is no check: it is tried again once its file
-has changed. Every outcome is reported in one line, and no error here stops a command.
+While a database that was found cannot be read, or only with a word list that was not found, there
+is no check: it is tried again once its file has changed or the word list is there. Every outcome is
+reported in one line, and no error here stops a command. Agents that came halted are marked at once.
 """
 
 import json
 import os
+import shlex
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,9 +25,12 @@ from herdbook.adapters.user_state import dirs
 if TYPE_CHECKING:
     from herdbook.entrypoints.context import AppContext
     from herdbook.ports.engine.store import Store
+    from herdbook.services.stores.merge_spaces import MergeReport
 
 AGAIN = 0
 """The time of change to record for a file that is to be tried again even if it did not change."""
+MOST_REASONS = 3
+"""How many different reasons are told why something could not come."""
 
 
 class Outcome(NamedTuple):
@@ -35,17 +41,29 @@ class Outcome(NamedTuple):
     added: int = 0
     failed: int = 0
     trouble: str | None = None
+    reasons: Sequence[str] = ()
+    needs_words: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something may still come from a database that is still there."""
+        unfinished = self.trouble is not None or self.needs_words
+        return unfinished and Path(self.source).exists()
 
     def __str__(self) -> str:
+        by_hand = f"`herdbook import agent-tracker {shlex.quote(self.source)}"
         if self.trouble is not None:
-            by_hand = f"`herdbook import agent-tracker {self.source}` tries again"
-            return f"{self.source} was not merged into the record: {self.trouble}. {by_hand}"
-        short = f", {self.failed} could not come" if self.failed else ""
+            return (
+                f"{self.source} was not merged into the record: {self.trouble}. "
+                f"{by_hand}` tries again"
+            )
         entries = "entry was" if self.added == 1 else "entries were"
-        return (
-            f"{self.added} {entries} merged into the record from {self.source}, "
-            f"which is as it was{short}"
+        text = (
+            f"{self.added} {entries} merged into the record from {self.source}, which is as it was"
         )
+        if self.failed:
+            text += f"; {self.failed} could not come: {'; '.join(self.reasons)}"
+        return f"{text}. {by_hand} --words FILE` brings them" if self.needs_words else text
 
 
 def merge_once(app: "AppContext", store: "Store") -> None:
@@ -61,21 +79,31 @@ def merge_once(app: "AppContext", store: "Store") -> None:
         return
     from herdbook.adapters.agent_tracker import locate  # noqa: PLC0415 - only for the first write
 
-    failed = False
+    is_open = False
     for source in dict.fromkeys(
         each.resolve()
         for folder in (app.workspace.folder, root)
         for each in locate.find_databases(folder, Path.home())
     ):
-        mark = _folder() / sha256(f"{store.uuid} {source}".encode()).hexdigest()[:32]
+        mark = _outcome_mark(store.uuid, source)
         outcome, changed_at = _read(mark), _changed_at(source)
-        if outcome is None or (outcome.trouble is not None and outcome.changed_at != changed_at):
+        if outcome is None or _is_due(app, outcome, changed_at):
             outcome = _merge(app, store, source, changed_at)
             app.warn(str(outcome))
             _write(app, mark, json.dumps(outcome._asdict()))
-        failed = failed or outcome.trouble is not None
-    if not failed:
+        is_open = is_open or outcome.is_open
+    if not is_open:
         _write(app, check, "")
+
+
+def note_import(app: "AppContext", record: str, source: Path, report: "MergeReport") -> None:
+    """Note what a person's import brought, if the database was merged automatically before."""
+    mark = _outcome_mark(record, source.resolve())
+    earlier = _read(mark)
+    if earlier is not None:
+        outcome = _outcome_of(source.resolve(), _changed_at(source), report)
+        outcome = outcome._replace(added=earlier.added + report.added)
+        _write(app, mark, json.dumps(outcome._asdict()))
 
 
 def outcomes() -> list[Outcome]:
@@ -83,6 +111,20 @@ def outcomes() -> list[Outcome]:
     folder = _folder()
     marks = sorted(folder.iterdir()) if folder.is_dir() else []
     return [found for mark in marks if (found := _read(mark)) is not None]
+
+
+def _is_due(app: "AppContext", outcome: Outcome, changed_at: int) -> bool:
+    """Whether a database that was tried before is to be tried again."""
+    if not outcome.is_open:
+        return False
+    if outcome.changed_at != changed_at:
+        return True
+    from herdbook.adapters.agent_tracker import locate  # noqa: PLC0415
+
+    source = Path(outcome.source)
+    return outcome.needs_words and (
+        locate.find_word_list(source, Path.home(), app.workspace.variables) is not None
+    )
 
 
 def _merge(app: "AppContext", store: "Store", source: Path, changed_at: int) -> Outcome:
@@ -104,14 +146,48 @@ def _merge(app: "AppContext", store: "Store", source: Path, changed_at: int) -> 
             actor=app.actor,
             experience=app.workspace.experience,
         )
+        if report.added:
+            _mark_halted(app, store)
     except Exception as error:  # noqa: BLE001 - a foreign file never stops a command
         reason = str(error) or type(error).__name__
         return Outcome(str(source), tried, trouble=reason)
-    return Outcome(str(source), changed_at, report.added, len(report.failed))
+    return _outcome_of(source, changed_at, report)
+
+
+def _outcome_of(source: Path, changed_at: int, report: "MergeReport") -> Outcome:
+    from herdbook.adapters.agent_tracker.errors import NO_WORD_LIST  # noqa: PLC0415
+
+    reasons = list(dict.fromkeys(each.reason for each in report.failed))
+    return Outcome(
+        str(source),
+        changed_at,
+        report.added,
+        len(report.failed),
+        reasons=reasons[:MOST_REASONS],
+        needs_words=NO_WORD_LIST in reasons,
+    )
+
+
+def _mark_halted(app: "AppContext", store: "Store") -> None:
+    """Set the markers of the agents that are halted in the record."""
+    from functools import partial  # noqa: PLC0415
+
+    from herdbook.adapters.user_state import halt_markers  # noqa: PLC0415
+    from herdbook.domain.location.areas import Area  # noqa: PLC0415
+    from herdbook.ports.unit_of_work.run import read, run  # noqa: PLC0415
+    from herdbook.services.record.spool_flush import Record, mark_halted  # noqa: PLC0415
+
+    space = app.workspace.space(Area.RECORD)
+    record = Record(partial(run, store, space), partial(read, store, space))
+    mark_halted(record, halt_markers, enforce_halt=app.workspace.setting("enforce_halt"))
 
 
 def _folder() -> Path:
     return dirs.state_folder() / "legacy"
+
+
+def _outcome_mark(record: str, source: Path) -> Path:
+    return _folder() / sha256(f"{record} {source}".encode()).hexdigest()[:32]
 
 
 def _check_mark(store: "Store", *folders: Path) -> Path:

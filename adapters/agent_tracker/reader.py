@@ -6,7 +6,7 @@ from stat import S_ISREG
 from typing import Any
 
 from herdbook.adapters.agent_tracker import lz4, msgpack
-from herdbook.adapters.agent_tracker.errors import MalformedTracker
+from herdbook.adapters.agent_tracker.errors import NO_WORD_LIST, MalformedTracker
 from herdbook.adapters.agent_tracker.pages import PageReader, TreeEntry, newest_meta
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.ports.world.agent_tracker import (
@@ -37,7 +37,7 @@ def read(path: Path, dictionary: bytes | None = None) -> TrackerContents:
     """All records of the database at this path; the file is only read.
 
     `dictionary` is the word list that lmdb-js compresses long values with. A value that cannot be
-    decoded is listed in `untold`. Raises InvalidValue if the file is no such database or is
+    decoded is listed in `failures`. Raises InvalidValue if the file is no such database or is
     damaged, and StoreUnavailable if it cannot be read.
     """
     try:
@@ -162,10 +162,7 @@ def _decompress(value: bytes, dictionary: bytes | None) -> bytes:
     except lz4.NeedsDictionary as error:
         if dictionary is not None:
             raise
-        raise MalformedTracker(
-            "it is compressed with the word list of the npm package lmdb, which was not found; "
-            "name the package's file dict/dict.txt"
-        ) from error
+        raise MalformedTracker(NO_WORD_LIST) from error
 
 
 def _align(dictionary: bytes | None) -> bytes:

@@ -175,9 +175,69 @@ def test_a_broken_legacy_database_stops_nothing(person: Person, app: Path) -> No
     assert first.returncode == 0
     assert "was not merged into the record" in first.stderr
     assert person.tries(app, "bug", "otter").stderr == ""
-    assert "was not merged" in person.runs(app, "doctor")
+    told = person.tries(app, "doctor")
+    assert told.returncode == 1
+    assert "was not merged" in told.stdout
     shutil.copy(TRACKER, place)
     assert "entries were merged" in person.tries(app, "bug", "otter").stderr
+    assert person.asks(app, "doctor")["ok"] is True
+
+
+def test_who_comes_halted_is_denied_its_tools_at_once(person: Person, app: Path) -> None:
+    """By the automatic merge, by an import and by a merge of records; nobody has to flush."""
+    place = left_by_opencode(person)
+    records = [{"XDG_STATE_HOME": str(person.home / name)} for name in ("a", "b", "c")]
+    other = {"HERDBOOK_RECORD": f"lmdb://{person.home}/other.lmdb"}
+    person.runs(app, "activity", "add", "begin", "--agent", "otter", **records[0])
+    assert "halted" in denied(person, app, "grey-heron", **records[0])
+    assert denied(person, app, "brisk-otter", **records[0]) == ""
+    away = place.rename(person.home / "tracker.lmdb")
+    imported = person.tries(app, "import", "agent-tracker", str(away), **records[1], **other)
+    assert imported.returncode == 1, "two of its records are no records"
+    assert "halted" in denied(person, app, "grey-heron", **records[1])
+    third = {**records[2], "XDG_DATA_HOME": str(person.home / "data")}
+    person.runs(app, "merge", other["HERDBOOK_RECORD"], "record", **third)
+    assert "halted" in denied(person, app, "grey-heron", **third)
+
+
+def denied(person: Person, folder: Path, agent: str, **variables: str) -> str:
+    """What the hook answers when an agent wants to use a tool."""
+    given = json.dumps({"session_id": "s9", "tool_name": "Bash"})
+    words = ("hook", "PreToolUse")
+    return person.tries(folder, *words, stdin=given, HERDBOOK_AGENT=agent, **variables).stdout
+
+
+def test_a_folder_called_tilde_can_be_named(person: Person, app: Path) -> None:
+    """`./~` is that folder, and `~` the home directory."""
+    (app / "~").mkdir()
+    shutil.copy(TRACKER, app / "~" / "x.lmdb")
+    shutil.copy(TRACKER, person.home / "x.lmdb")
+    for path, source in (
+        ("./~/x.lmdb", app / "~" / "x.lmdb"),
+        ("~/x.lmdb", person.home / "x.lmdb"),
+    ):
+        told = person.tries(app, "import", "agent-tracker", path, "--json")
+        assert json.loads(told.stdout)["source"] == str(source)
+
+
+def test_what_could_not_come_is_told_with_its_reason_and_can_be_brought(
+    person: Person, app: Path
+) -> None:
+    """In the line of the merge and by `doctor`, until the word list has been named."""
+    place = person.home / locate.DATABASE
+    place.parent.mkdir(parents=True)
+    shutil.copy(TRACKER.with_name("dictionary.lmdb"), place)
+    first = person.tries(app, "activity", "add", "begin", "--agent", "otter")
+    assert "2 could not come: it is compressed with the word list" in first.stderr
+    assert f"`herdbook import agent-tracker {place} --words FILE` brings them" in first.stderr
+    assert person.tries(app, "activity", "add", "on", "--agent", "otter").stderr == ""
+    doctor = person.tries(app, "doctor")
+    assert doctor.returncode == 1
+    assert "--words FILE" in doctor.stdout
+    words = str(TRACKER.with_name("words.txt"))
+    person.runs(app, "import", "agent-tracker", str(place), "--words", words)
+    told = person.asks(app, "doctor")
+    assert (told["ok"], told["merged"][0]["added"], told["merged"][0]["failed"]) == (True, 2, 0)
 
 
 def test_the_user_can_keep_legacy_databases_out(person: Person, app: Path) -> None:

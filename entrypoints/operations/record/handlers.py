@@ -223,8 +223,10 @@ def doctor(app: AppContext) -> dict[str, Any]:
     failure = flush_notes.last_failure()
     ahead = _clocks_ahead(app)
     unplaced = flush_notes.list_unlocated()
+    merged = tracker_automerge.outcomes()
+    unmerged = any(each.is_open for each in merged)
     return {
-        "ok": reason is None and failure is None and not ahead and not unplaced,
+        "ok": not (reason or failure or ahead or unplaced or unmerged),
         "spool": str(spool.folder()),
         "waiting": {
             "events": len(spool.read_buffered().events),
@@ -239,7 +241,7 @@ def doctor(app: AppContext) -> dict[str, Any]:
         ],
         "halted": halted,
         "enforce_halt": app.workspace.setting("enforce_halt"),
-        "merged": [{**each._asdict(), "told": str(each)} for each in tracker_automerge.outcomes()],
+        "merged": [{**each._asdict(), "told": str(each)} for each in merged],
         "log": _log(),
         "clocks_ahead": ahead,
     }

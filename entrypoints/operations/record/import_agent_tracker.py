@@ -8,9 +8,12 @@ from attrs import asdict
 from herdbook.adapters.agent_tracker import locate, reader
 from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.stores.urls import shown_url
+from herdbook.adapters.user_state import dirs
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
+from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.hooks import spool_flush
 from herdbook.ports.world.agent_tracker import TrackerContents, TrackerRecord
 from herdbook.services.agent_tracker.fields import project_of
 from herdbook.services.agent_tracker.import_records import import_tracker
@@ -18,10 +21,14 @@ from herdbook.services.agent_tracker.import_records import import_tracker
 
 def read(app: AppContext, *, file: str, words: str | None = None) -> dict[str, Any]:
     """Add the missing entries of a database to the record; the database is only read."""
-    database = app.workspace.folder / Path(file).expanduser()
-    named = None if words is None else app.workspace.folder / Path(words).expanduser()
+    database = (app.workspace.folder / dirs.expand_home(file)).absolute()
+    named = None if words is None else app.workspace.folder / dirs.expand_home(words)
     tracker, projects = read_database(app, database, named)
-    report = app.run(Area.RECORD, import_tracker, tracker, projects)
+    report, record = app.run(
+        Area.RECORD, lambda uow: (import_tracker(uow, tracker, projects), uow.node)
+    )
+    tracker_automerge.note_import(app, record, database, report)
+    spool_flush.mark_halted(app)
     return {
         "source": str(database),
         "target": shown_url(app.workspace.locate(Area.RECORD).url),

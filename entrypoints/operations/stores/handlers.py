@@ -89,7 +89,7 @@ def merge(app: AppContext, *, source: str, target: str) -> MergeAnswer:
             experience=app.workspace.experience,
             progress=app.progress,
         )
-        return {
+        answer = {
             "source": one.url,
             "target": other.url,
             "added": report.added,
@@ -97,6 +97,11 @@ def merge(app: AppContext, *, source: str, target: str) -> MergeAnswer:
             "failed": [asdict(each) for each in report.failed],
             "ok": not report.failed,
         }
+    if to.url == app.workspace.locate(Area.RECORD).url:
+        from herdbook.entrypoints.hooks import spool_flush  # noqa: PLC0415 - only for a record
+
+        spool_flush.mark_halted(app)
+    return answer
 
 
 def check(app: AppContext, *, area: str | None, repair: bool) -> CheckAnswer:

@@ -1,16 +1,21 @@
 """`import agent-tracker` on real folders: the file, its word list and the projects it names."""
 
 import os
+import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from herdbook.adapters.agent_tracker import locate
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
+from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.record.import_agent_tracker import _projects, read
 from herdbook.ports.world.agent_tracker import TrackedKind, TrackerContents, TrackerRecord
+from herdbook.services.record import grading
 from tests.unit.adapters.git_repositories import ORIGIN, git, settle
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "agent-tracker"
@@ -71,3 +76,29 @@ def test_projects_go_by_their_repositories(app: AppContext, tmp_path: Path) -> N
         str(plain): str(plain),
     }
     assert found[str(shop)] != str(shop)
+
+
+def test_what_needs_a_word_list_comes_once_that_is_there(
+    app: AppContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next write tries again; until then it costs no more than a look for the list."""
+    place = tmp_path / "home" / locate.DATABASE
+    place.parent.mkdir(parents=True)
+    shutil.copy(FIXTURES / "dictionary.lmdb", place)
+    said: list[str] = []
+    app = AppContext.at(tmp_path, dict(os.environ), warn=said.append)
+
+    def write() -> int:
+        app.run(Area.RECORD, grading.add_activity, "otter", "work")
+        return len(app.read(Area.RECORD, lambda uow: uow.activities.page()))
+
+    assert [write(), write()] == [1, 2]
+    assert [each.needs_words for each in tracker_automerge.outcomes()] == [True]
+    words = (FIXTURES / "words.txt").read_bytes()
+    monkeypatch.setattr(locate, "KNOWN_WORDS", sha256(words).hexdigest())
+    listed = place.parent / locate.WORD_LIST
+    listed.parent.mkdir(parents=True)
+    listed.write_bytes(words)
+    assert [write(), write()] == [5, 6]
+    assert [each.is_open for each in tracker_automerge.outcomes()] == [False]
+    assert ["could not come" in each for each in said] == [True, False]

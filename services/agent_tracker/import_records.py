@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from herdbook.domain.record.model import ScoreEvent
+from herdbook.domain.record.model import Retrospective, ScoreEvent
+from herdbook.domain.record.standing import Party, grade_key
 from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, RETROSPECTIVES, SCORE_EVENTS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.unit_of_work.integrity import find_clashes
@@ -19,7 +20,8 @@ def import_tracker(
 ) -> MergeReport:
     """Add to the record what it lacks of an agent-tracker's records; importing again adds nothing.
 
-    A commit or retrospective that the record already has is kept as it is and counts once. The
+    A commit or retrospective that the record already has is kept as it is and counts once; so does
+    a commit that a party has graded here, whose retrospective comes without another entry. The
     balance between an agent's totals and its single entries is imported the first time only: later
     imports add its new commits, grades, bugs and activities. `projects` maps paths of projects to
     their names in the record; a project that is not in it goes by its path.
@@ -29,7 +31,8 @@ def import_tracker(
     commits, known_commits = _missing_rows(uow, COMMITS, rows.commits)
     judgements, known_judgements = _missing_rows(uow, RETROSPECTIVES, rows.retrospectives)
     activities, _ = _missing_rows(uow, ACTIVITIES, rows.activities)
-    known = {rows.entry_of[key] for key in known_commits | known_judgements}
+    graded = {key for key, row in rows.retrospectives.items() if _is_graded(uow, row)}
+    known = {rows.entry_of[key] for key in known_commits | known_judgements | graded}
     single = {key: row for key, row in rows.entries.items() if key not in known}
     entries, _ = _missing_rows(uow, SCORE_EVENTS, {**single, **_balances(uow, rows)})
     uow.commits.add_all(commits)
@@ -44,6 +47,12 @@ def import_tracker(
             MergeFailure(uow.space, str(each.kind), each.key, each.reason) for each in rows.failed
         ),
     )
+
+
+def _is_graded(uow: UnitOfWork, row: Retrospective) -> bool:
+    """Whether a party has graded the commit here."""
+    keys = [grade_key(row.agent, row.project, row.commit_hash, party) for party in Party]
+    return any(uow.ledger.find(f"{SCORE_EVENTS.prefix}_{key}") for key in keys)
 
 
 def _count_rows(rows: TrackerRows) -> int:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from herdbook.domain.grading import Grade
+from herdbook.domain.record.events import SessionSetup
 from herdbook.domain.record.model import Commit, EventKind, Standing
 from herdbook.domain.record.standing import EntryContext, commit_entry, tool_entry
 from herdbook.ports.unit_of_work.projections import find_differences
@@ -17,6 +18,7 @@ from herdbook.ports.world.agent_tracker import (
     TrackerRecord,
 )
 from herdbook.services.agent_tracker.import_records import import_tracker
+from herdbook.services.record import grading
 from herdbook.services.stores.merge_spaces import MergeReport
 from tests.cases import for_each
 from tests.contract.trackers import (
@@ -104,6 +106,20 @@ def test_importing_again_adds_nothing(begin: Begin) -> None:
     assert (again.added, again.kept) == (0, first.added + first.kept)
     assert again.failed == first.failed
     assert [_standing(begin, name) for name in ("brisk-otter", "grey-heron")] == before
+
+
+def test_a_commit_that_a_party_graded_here_counts_once(begin: Begin) -> None:
+    """Its retrospective comes, without a second grade of that party, however often."""
+    told = retrospective(1)
+    crew = {"otter": SessionSetup()}
+    with begin() as uow:
+        grading.grade(uow, "otter", "shop", told.fields["commit"], user_grade=Grade.BAD, crew=crew)
+        uow.commit()
+    for _ in range(2):
+        _import(begin, agent(communication_score=67), commit(1), told)
+        assert _standing(begin).communication_score == 59
+    with begin(write=False) as uow:
+        assert len(uow.retrospectives.of_agent("otter")) == 1
 
 
 def test_both_layouts_of_one_database_count_once(begin: Begin) -> None:

@@ -1,7 +1,7 @@
 """Locations of the stores, settings and trust: `where`, `config`, `trust`."""
 
 from collections.abc import Iterator
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of, shown_url
@@ -50,6 +50,7 @@ class SettingAnswer(TypedDict):
     value: Any
     origin: str
     trusted: bool
+    notes: NotRequired[list[str]]
 
 
 def where(app: AppContext) -> WhereAnswer:

@@ -118,14 +118,19 @@ class StaleFence(HerdbookError):
 
 
 class CycleRefused(HerdbookError):
-    """The dependency would close a cycle."""
+    """The edge would close a cycle of dependencies, or put a row below itself in a tree."""
 
-    def __init__(self, cycle: tuple[str, ...]) -> None:
+    relation = "wait for"
+
+    def __init__(self, cycle: tuple[str, ...], relation: str = "") -> None:
         super().__init__()
         self.cycle = cycle
+        if relation:
+            self.relation = relation
 
     def __str__(self) -> str:
-        return f"refused, because these would wait for one another: {' -> '.join(self.cycle)}"
+        way = " -> ".join(self.cycle)
+        return f"refused, because these would {self.relation} one another: {way}"
 
 
 class AgentHalted(HerdbookError):

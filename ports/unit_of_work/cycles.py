@@ -4,9 +4,12 @@ All waits-for edges of a space are one graph. A task waits for what it depends o
 children, and every task of a phase for all tasks of the phases its phase depends on. A phase is two
 nodes: its gate, which its tasks wait for, and its end, which waits for its tasks and, because there
 may be none yet, for the gate itself.
+
+Pages, messages and comments hang on a parent of their own kind; none may be its own ancestor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.errors import CycleRefused
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 TASK, GATE, END = "task", "gate", "end"
+BELOW = "be below"
+"""What the rows of a cycle in a tree would do to one another."""
 
 EDGE_MAPPINGS = (
     EdgeMapping(TASK_DEPENDENCIES, "task_id", TASK, "depends_on_task_id", TASK),
@@ -50,6 +55,61 @@ def refuse_cycles(uow: "UnitOfWork", pairs: Sequence[Pair]) -> None:
     cycle = find_cycle(graph)
     if cycle:
         raise CycleRefused(_readable_cycle(cycle))
+
+
+@cache
+def parent_field(kind: Kind[Any]) -> str | None:
+    """The field that names a row's parent in a tree of its kind; None if the graph has it."""
+    if kind in EDGE_KINDS:
+        return None
+    fields = (each.field for each in kind.references if each.target == kind.name)
+    return next(fields, None)
+
+
+def refuse_own_ancestors(uow: "UnitOfWork", kind: Kind[Any], pairs: Sequence[Pair]) -> None:
+    """Raise CycleRefused if one of these rows, given as (before, after), becomes its own ancestor.
+
+    Nothing that is stored hangs on a new row, so the ancestors of new rows are looked up only among
+    the rows that come with them.
+    """
+    field = parent_field(kind)
+    if field is None:
+        return
+    parents = {kind.key_of(after): getattr(after, field) for _, after in pairs}
+    moved = {
+        kind.key_of(after)
+        for before, after in pairs
+        if before is not None and getattr(before, field) != getattr(after, field)
+    }
+
+    def parent_of(key: Any) -> Any:
+        if key in parents:
+            return parents[key]
+        row = uow.get(kind, [key])[0] if moved else None
+        return None if row is None else getattr(row, field)
+
+    for key in moved | {kind.key_of(after) for before, after in pairs if before is None}:
+        cycle = _find_way_round(key, parent_of)
+        if cycle is not None:
+            raise CycleRefused(cycle, BELOW)
+
+
+def own_ancestors(parents: Mapping[Any, Any]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """The keys that are their own ancestors, each with the cycle, of parents by key."""
+    for key in parents:
+        cycle = _find_way_round(key, parents.get)
+        if cycle is not None:
+            yield key, cycle
+
+
+def _find_way_round(start: Any, parent_of: Callable[[Any], Any]) -> tuple[str, ...] | None:
+    """The way from a row up to itself; None if its ancestors end, or go round without it."""
+    trail = {start: None}
+    key = parent_of(start)
+    while key is not None and key not in trail:
+        trail[key] = None
+        key = parent_of(key)
+    return (*map(str, trail), str(start)) if key == start else None
 
 
 def _label(node: Node) -> str:

@@ -161,7 +161,7 @@ def _children_first(kind: Kind[Any], rows: dict[Any, Any]) -> dict[Any, Any]:
     for key, row in rows.items():
         trail = {key: None}
         parent = getattr(row, up[0])
-        # Nothing forbids a page or a message to be its own ancestor.
+        # A store of an older version may hold a page or a message that is its own ancestor.
         while parent in rows and parent not in depths and parent not in trail:
             trail[parent] = None
             parent = getattr(rows[parent], up[0])

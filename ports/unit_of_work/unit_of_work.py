@@ -152,6 +152,7 @@ class UnitOfWork(Repositories):
             integrity.check_uniques(self, kind, stamped, nothing)
         if kind in cycles.EDGE_KINDS:
             cycles.refuse_cycles(self, [(None, row) for row in stamped])
+        cycles.refuse_own_ancestors(self, kind, [(None, row) for row in stamped])
         self.session.insert(kind, stamped)
         self._record_changes(kind, ((None, row) for row in stamped))
         return stamped
@@ -209,6 +210,7 @@ class UnitOfWork(Repositories):
         integrity.check_uniques(self, kind, after, before)
         if kind in cycles.EDGE_KINDS:
             cycles.refuse_cycles(self, list(zip(before, after, strict=True)))
+        cycles.refuse_own_ancestors(self, kind, list(zip(before, after, strict=True)))
         self.session.replace(kind, after)
         self._record_changes(kind, zip(before, after, strict=True))
         return after

@@ -7,7 +7,11 @@ from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
 from herdbook.ports.unit_of_work.changes import RowReader
-from herdbook.ports.unit_of_work.cycles import EDGE_KINDS, refuse_cycles
+from herdbook.ports.unit_of_work.cycles import (
+    EDGE_KINDS,
+    refuse_cycles,
+    refuse_own_ancestors,
+)
 from herdbook.ports.unit_of_work.integrity import check_references, check_uniques
 
 if TYPE_CHECKING:
@@ -59,4 +63,5 @@ def check_verbatim_rows(uow: "UnitOfWork", dictionary: Dictionary, rows: Arrival
         nothing = [None] * len(each)
         check_references(together, dictionary, kind, each, nothing)
         check_uniques(uow, kind, each, nothing)
+        refuse_own_ancestors(uow, kind, [(None, row) for row in each])
     refuse_cycles(uow, [(None, row) for kind in rows if kind in EDGE_KINDS for row in rows[kind]])

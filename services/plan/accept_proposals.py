@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from herdbook.domain.entity import evolve
-from herdbook.domain.errors import CycleRefused, InvalidValue, UnknownReference
-from herdbook.domain.plan.graph import find_cycle
+from herdbook.domain.errors import InvalidValue, UnknownReference
 from herdbook.domain.plan.model import (
     Page,
     Phase,
@@ -63,7 +62,7 @@ class ProposalAcceptance:
         self._root: Page | None = None
 
     def prepare(self) -> None:
-        """Prepare the rows to add and to change; raises CycleRefused for a cycle of pages."""
+        """Prepare the rows to add and to change."""
         for proposal in self._proposals:
             if proposal.target_id is None:
                 key = self._ids[proposal.id][1]
@@ -73,13 +72,12 @@ class ProposalAcceptance:
                 ](proposal, key, metadata)
             else:
                 self._change(proposal, proposal.target_id)
-        parents = {page.id: [page.parent_page_id] for page in self._added[PAGES]}
-        cycle = find_cycle({page: [up for up in ups if up] for page, ups in parents.items()})
-        if cycle:
-            raise CycleRefused(cycle)
 
     def write(self) -> None:
-        """Write the rows: first the new ones, which may be refused as a whole."""
+        """Write the rows: first the new ones, which may be refused as a whole.
+
+        Raises CycleRefused for a cycle of tasks, phases or pages.
+        """
         self._uow.insert_verbatim({kind: rows for kind, rows in self._added.items() if rows})
         for kind, rows in self._saved.items():
             if rows:

@@ -96,7 +96,8 @@ def _mark(uow: UnitOfWork, comment_id: str, *, resolved: bool) -> ReviewComment:
 def _first_comment(uow: UnitOfWork, comment_id: str) -> ReviewComment:
     """The first comment of a thread.
 
-    Nothing forbids a comment to be its own ancestor; the walk ends before it repeats itself.
+    In a store of an older version a comment may be its own ancestor; the walk ends before it
+    repeats itself.
     """
     remark = uow.review_comments.get(comment_id)
     seen = {remark.id}

@@ -21,7 +21,12 @@ from herdbook.ports.engine.long_work import long_work
 from herdbook.ports.engine.paging import Progress, no_progress, select_pages
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store, TryAgain
-from herdbook.ports.unit_of_work.cycles import refuse_cycles
+from herdbook.ports.unit_of_work.cycles import (
+    BELOW,
+    own_ancestors,
+    parent_field,
+    refuse_cycles,
+)
 from herdbook.ports.unit_of_work.integrity import find_clashes
 from herdbook.ports.unit_of_work.run import retry
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
@@ -158,6 +163,10 @@ class _Candidates:
             for row, holder, unique in find_clashes(self.uow, kind, own, [None] * len(own)):
                 taken = f"{kind.title} {str(kind.key_of(holder))!r} has its"
                 self._reject(kind, kind.key_of(row), f"{taken} {' and '.join(unique.fields)}")
+            if field := parent_field(kind):
+                parents = {key: getattr(row, field) for key, row in rows.items()}
+                for key, cycle in own_ancestors(parents):
+                    self._reject(kind, key, str(CycleRefused(cycle, BELOW)))
         self._drop_dangling()
         whole = [row for kind in _GRAPH_KINDS for row in self.rows.get(kind, {}).values()]
         if self._cycle(whole) is None:

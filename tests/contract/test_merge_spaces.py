@@ -46,6 +46,7 @@ from herdbook.ports.engine.dictionary import (
 )
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
+from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from herdbook.services.stores.copy_spaces import copy
@@ -222,6 +223,27 @@ def test_what_hangs_on_a_failed_row_fails_all_the_way_down(
     assert [each.key for each in report.failed] == ["pag_theirs", "pag_0", "pag_1", "pag_2"]
     assert (report.added, report.kept) == (0, 1)
     assert entities(store, space)[PAGES.name].keys() == {"pag_ours"}
+
+
+def test_pages_that_are_below_one_another_stay_behind(
+    source: Store, store: Store, space: str
+) -> None:
+    """An older program let them be so; what hangs on them stays too, and the rest comes."""
+    root = Page(id="pag_root", initiative_id="ini_i", title="root")
+    put(source, space, Initiative(id="ini_i", name="i"), root)
+    parents = {"pag_a": "pag_b", "pag_b": "pag_a", "pag_leaf": "pag_a"}
+    with unit_of_work(source, space) as uow:
+        stamped = uow.pages.get("pag_root")
+        circle = [evolve(stamped, id=key, parent_page_id=up) for key, up in parents.items()]
+        uow.session.insert(PAGES, circle)
+        uow.commit()
+    report = merge(source, store)
+    assert {each.key: "be below" in each.reason for each in report.failed} == {
+        "pag_a": True,
+        "pag_b": True,
+        "pag_leaf": False,
+    }
+    assert entities(store, space)[PAGES.name].keys() == {"pag_root"}
 
 
 def test_an_edge_that_would_close_a_cycle_fails_alone(

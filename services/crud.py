@@ -13,6 +13,7 @@ from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import select_all
 from herdbook.ports.engine.query import Query, find, starting_with
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.guarded_fields import guards_of, refuse_guarded
 
 E = TypeVar("E")
 
@@ -73,17 +74,28 @@ def resolve_references(
 
 
 def add(uow: UnitOfWork, kind: Kind[E], values: Mapping[str, Any]) -> E:
-    """Add a row with these values; missing fields have their defaults."""
-    (row,) = uow.add(kind, [kind.entity(**resolve_references(uow, kind, values))])
-    return row
+    """Add a row with these values; missing fields have their defaults.
+
+    Raises InvalidValue for a value of a field that only use cases write.
+    """
+    row = kind.entity(**resolve_references(uow, kind, values))
+    columns = {name: kind.columns[name] for name in guards_of(kind.name, adding=True)}
+    defaults = {name: each.default for name, each in columns.items() if each.has_default}
+    refuse_guarded(kind.name, defaults, vars(row))
+    (added,) = uow.add(kind, [row])
+    return added
 
 
 def change(uow: UnitOfWork, kind: Kind[E], text: str, values: Mapping[str, Any]) -> E:
-    """Change some fields of a row; nothing is written if they have these values already."""
+    """Change some fields of a row; nothing is written if they have these values already.
+
+    Raises InvalidValue, with the command to use, for a field that only use cases write.
+    """
     row = find_row(uow, kind, text)
     changed = evolve(row, **resolve_references(uow, kind, values))
     if changed == row:
         return row
+    refuse_guarded(kind.name, vars(row), vars(changed))
     (saved,) = uow.save(kind, [changed])
     return saved
 

@@ -3,6 +3,8 @@
 As sender or recipient, an agent's id stands for that agent and None for the person.
 """
 
+from collections.abc import Sequence
+
 from herdbook.domain.conversation import (
     ChatMessage,
     ChatRole,
@@ -17,9 +19,10 @@ from herdbook.domain.conversation import (
 )
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists, InvalidValue
-from herdbook.ports.engine.dictionary import CHAT_MESSAGES, CONVERSATIONS, MESSAGES
+from herdbook.ports.engine.dictionary import CHAT_MESSAGES, CONVERSATIONS, MESSAGES, PHASES, TASKS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services import crud
 
 PAGE = 100
 """How many messages one page holds by default."""
@@ -113,6 +116,18 @@ def inbox(
     return uow.messages.select(find(MESSAGES, where, limit=limit, after=last))
 
 
+def unanswered(
+    uow: UnitOfWork,
+    recipient_id: str | None = None,
+    *,
+    limit: int = PAGE,
+    after: str | None = None,
+) -> list[Message]:
+    """A page of the messages that still need a response (of this agent), oldest first."""
+    last = None if after is None else uow.messages.get(after)
+    return uow.messages.requiring_response(recipient_id=recipient_id, limit=limit, after=last)
+
+
 def thread(uow: UnitOfWork, message_id: str) -> list[Message]:
     """The whole thread of a message: its first message, then each reply followed by its replies.
 
@@ -145,9 +160,18 @@ def ask(
     phase_id: str | None = None,
     task_id: str | None = None,
 ) -> Conversation:
-    """Ask another agent a question."""
+    """Ask another agent a question, about a task, a phase or an initiative.
+
+    Unless they are given, the phase follows from the task and the initiative from either. Raises
+    InvalidValue if an agent asks itself.
+    """
     if from_agent_id == to_agent_id:
         raise InvalidValue("to_agent_id", "an agent that asks itself would wait for ever")
+    task = None if task_id is None else uow.tasks.find(task_id)
+    phase_id = phase_id or (task.phase_id if task else None)
+    phase = None if phase_id is None else uow.phases.find(phase_id)
+    within = phase or task
+    initiative_id = initiative_id or (within.initiative_id if within else None)
     return uow.conversations.add(
         Conversation(
             from_agent_id=from_agent_id,
@@ -158,6 +182,13 @@ def ask(
             question=question,
         )
     )
+
+
+def count_questions(uow: UnitOfWork, agent_ids: Sequence[str]) -> dict[str, int]:
+    """How many questions each of these agents has asked, by name."""
+    agents = uow.agents.get_many(dict.fromkeys(agent_ids))
+    counts = uow.conversations.count_by_senders(each.id for each in agents)
+    return {each.name: counts[each.id] for each in agents}
 
 
 def listen(uow: UnitOfWork, agent_id: str) -> Conversation | None:
@@ -187,8 +218,11 @@ def open_chat(
 ) -> ChatSession:
     """The open chat about a phase or a task, created if there is none.
 
-    The given agent joins a chat that has no agent.
+    The target may be named by a unique prefix of its id. The given agent joins a chat that has no
+    agent.
     """
+    target_type = ChatTarget(target_type)
+    target_id = crud.key_of(uow, PHASES if target_type is ChatTarget.PHASE else TASKS, target_id)
     chat = uow.chat_sessions.active_for_target(target_type, target_id)
     if chat is None:
         return uow.chat_sessions.add(

@@ -62,11 +62,16 @@ def _find_named(words: Sequence[str]) -> tuple[Operation | None, list[str]]:
 def parse(operation: Operation, words: Sequence[str]) -> ParsedCommand:
     """Read the words after a command.
 
-    Raises InvalidValue for a value that does not fit its parameter; argparse ends the program for
-    unknown options and for missing ones.
+    Raises InvalidValue for a value that does not fit its parameter, and for an option of a field
+    that other commands write; argparse ends the program for unknown options and for missing ones.
     """
     parameters = parameters_of(operation)
-    given = vars(argument_parser(operation, parameters).parse_args(words))
+    parser = argument_parser(operation, parameters)
+    found, unknown = parser.parse_known_args(words)
+    if unknown:
+        _refuse_guarded(operation, unknown)
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    given: dict[str, Any] = vars(found)
     values, problems = convert_all(parameters, given, SHELL)
     if problems:
         raise problems[0]
@@ -76,6 +81,15 @@ def parse(operation: Operation, words: Sequence[str]) -> ParsedCommand:
         given["as_json"],
         arguments_of(operation, parameters, values),
     )
+
+
+def _refuse_guarded(operation: Operation, unknown: Sequence[str]) -> None:
+    from herdbook.entrypoints.operations.parameters import reason_refused  # noqa: PLC0415 - rare
+
+    for word in unknown:
+        option = word.removeprefix("--").partition("=")[0]
+        if word.startswith("--") and (reason := reason_refused(operation, option)):
+            raise InvalidValue(option, reason)
 
 
 def argument_parser(
@@ -120,7 +134,9 @@ def _add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
     metavar = f"{{{','.join(choices)}}}" if choices else option_name(parameter).upper()
     more: dict[str, Any] = {"help": parameter.help, "metavar": metavar}
     if parameter.many:
-        more["nargs"] = "+"
+        more["nargs"] = "*" if parameter.positional and not parameter.required else "+"
+        # Else it would be an empty list where nothing is given.
+        more["default"] = argparse.SUPPRESS if more["nargs"] == "*" else None
     elif parameter.positional and not parameter.required:
         more["nargs"] = "?"
     if parameter.positional:

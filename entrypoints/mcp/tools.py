@@ -146,6 +146,7 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("question", "the question, with all that is needed to answer it"),
             ToolParameter("to", "the name or the id of the agent you ask"),
             ToolParameter("task", "the id of the task it is about"),
+            ToolParameter("phase", "the id of the phase, where it is about no task"),
             ToolParameter("wait", _WAIT),
         ),
         agent_parameter="agent",

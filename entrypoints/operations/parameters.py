@@ -9,18 +9,10 @@ from typing import Any
 from herdbook.entrypoints.operations.model import Operation, Parameter, article
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Column, Kind
+from herdbook.services.guarded_fields import FieldGuard, guards_of
 
 SET_BY_STORE = frozenset({"id", "created_at", "updated_at", "version", "worktree_id"})
 """Fields that the unit of work fills in."""
-SET_BY_USE_CASES = {
-    "tasks": frozenset({"fence", "retry_count", "assignee_id", "type"}),
-    "accounts": frozenset({"last_used_at"}),
-    "change_sets": frozenset({"tx", "status"}),
-    "log_chunks": frozenset({"agent_name"}),
-}
-"""Fields that only use cases set."""
-MANUAL_CHOICES = {("tasks", "status"): ("pending", "blocked", "completed")}
-"""The choices that a person may make; claims make the others."""
 FIELD_HELP = {
     "answer": "the answer",
     "author": "who wrote it",
@@ -93,7 +85,7 @@ def kind_of(operation: Operation) -> Kind[Any]:
 def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
     """The parameters for the fields that can be added, changed or listed by."""
     kind, verb = kind_of(operation), operation.words[-1]
-    left_out = SET_BY_STORE | SET_BY_USE_CASES.get(kind.name, frozenset())
+    left_out = SET_BY_STORE | _guarded(operation).keys()
     columns = [column for name, column in kind.columns.items() if name not in left_out]
     if verb == "list":
         looked_up = {name for lookup in kind.all_lookups for name in lookup}
@@ -105,14 +97,32 @@ def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
     return tuple(_parameter(kind, column, operation) for column in columns)
 
 
+def _guarded(operation: Operation) -> dict[str, FieldGuard]:
+    """The fields that an operation does not write because use cases do."""
+    guards = guards_of(operation.entity, adding=operation.words[-1] == "add")
+    return {name: guard for name, guard in guards.items() if not guard.by_hand}
+
+
+def reason_refused(operation: Operation, option: str) -> str:
+    """Why an operation has no such parameter, if use cases write that field; else empty."""
+    if not operation.entity or operation.words[-1] not in ("add", "set"):
+        return ""
+    kind, name = kind_of(operation), option.replace("-", "_")
+    for field, guard in _guarded(operation).items():
+        if name in (field, field_option(kind, field)):
+            return guard.reason
+    return ""
+
+
 def _parameter(kind: Kind[Any], column: Column, operation: Operation) -> Parameter:
     positional = operation.words[-1] == "add" and column.name == operation.positional
     needed = operation.words[-1] == "add" and not column.has_default and not column.optional
     choices: tuple[str, ...] = ()
     if column.type_name == "choice":
         every = tuple(str(each.value) for each in column.rule.python_type)  # type: ignore[attr-defined]
-        by_hand = MANUAL_CHOICES.get((kind.name, column.name), every)
-        choices = every if operation.words[-1] == "list" else by_hand
+        guard = guards_of(kind.name).get(column.name)
+        by_hand = guard is not None and operation.words[-1] != "list" and guard.by_hand
+        choices = by_hand or every
     return Parameter(
         column.name if positional else field_option(kind, column.name),
         _help(kind, column),

@@ -118,7 +118,7 @@ class Method:
         for name, value in params.items():
             parameter = self._by_name.get(name)
             if parameter is None:
-                problems.append((name, f"is no parameter of {self.name}{self._hint(name)}"))
+                problems.append((name, self._describe_unknown(name)))
             elif parameter.name in given:
                 problems.append(
                     (name, f"is the same as {json_name(parameter)}, which is given too")
@@ -127,10 +127,14 @@ class Method:
                 given[parameter.name] = value
         return given
 
-    def _hint(self, name: str) -> str:
-        return suggest(name, self._by_name) or _list_names(
+    def _describe_unknown(self, name: str) -> str:
+        from herdbook.entrypoints.operations.parameters import reason_refused  # noqa: PLC0415
+
+        hint = suggest(name, self._by_name) or _list_names(
             [json_name(each) for each in self.parameters]
         )
+        known = f"is no parameter of {self.name}{hint}"
+        return reason_refused(self.operation, name) or known
 
 
 _answers = count()

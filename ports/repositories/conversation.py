@@ -1,7 +1,8 @@
 """Named queries for messages, conversations, chats and logs."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from herdbook.domain.conversation import (
     ChatMessage,
@@ -17,8 +18,8 @@ from herdbook.domain.conversation import (
 )
 from herdbook.domain.entity import evolve
 from herdbook.ports.engine.dictionary import CHAT_MESSAGES
-from herdbook.ports.engine.query import any_of, find
-from herdbook.ports.repositories.base import Repository
+from herdbook.ports.engine.query import above, any_of, find
+from herdbook.ports.repositories.base import PAGE, Repository
 
 
 class Messages(Repository[Message]):
@@ -34,10 +35,21 @@ class Messages(Repository[Message]):
         where = {"recipient_id": agent_id, "status": MessageStatus.PENDING}
         return self.select(find(self.kind, where))
 
-    def requiring_response(self) -> list[Message]:
-        """The messages that still need an answer, oldest first."""
+    def requiring_response(
+        self,
+        *,
+        recipient_id: str | None = None,
+        limit: int | None = None,
+        after: Message | None = None,
+    ) -> list[Message]:
+        """The messages that still need an answer (of this agent), oldest first."""
         open_statuses = any_of([MessageStatus.PENDING, MessageStatus.READ])
-        return self.select(find(self.kind, {"requires_response": True, "status": open_statuses}))
+        where = {"requires_response": True, "status": open_statuses}
+        query = find(self.kind, where, limit=limit, after=after)
+        if recipient_id is None:
+            return self.select(query)
+        found = self.select_all(query._replace(limit=limit or PAGE))
+        return list(islice((each for each in found if each.recipient_id == recipient_id), limit))
 
     def replies(self, message_id: str) -> list[Message]:
         """The answers to a message, oldest first."""
@@ -79,10 +91,13 @@ class ChatSessions(Repository[ChatSession]):
         where = {"target_type": target_type, "target_id": target_id, "status": ChatStatus.ACTIVE}
         return self.first(find(self.kind, where, descending=True, limit=1))
 
-    def active_for_agent(self, agent_id: str) -> ChatSession | None:
-        """The open chat of an agent, the newest if there are several."""
+    def active_for_agent(
+        self, agent_id: str, *, initiative_id: str | None = None
+    ) -> ChatSession | None:
+        """The open chat of an agent (in this initiative), the newest if there are several."""
         where = {"agent_id": agent_id, "status": ChatStatus.ACTIVE}
-        return self.first(find(self.kind, where, descending=True, limit=1))
+        chats = self.select_all(find(self.kind, where, descending=True, limit=PAGE))
+        return next((each for each in chats if initiative_id in (None, each.initiative_id)), None)
 
     def post(self, message: ChatMessage) -> ChatMessage:
         """Add a message to its chat."""
@@ -114,9 +129,20 @@ class LogChunks(Repository[LogChunk]):
                 logs[chunk.agent_id].append(chunk)
         return logs
 
+    def agent_ids(self) -> Iterator[str]:
+        """The ids of all agents that have a log, removed ones too, with one query for each."""
+        first = self.first(find(self.kind, by=("agent_id",), limit=1))
+        while first is not None:
+            yield first.agent_id
+            first = self.first(find(self.kind, {"agent_id": above(first.agent_id)}, limit=1))
+
+    def last(self, agent_id: str) -> LogChunk | None:
+        """The last chunk of an agent's log."""
+        return self.first(find(self.kind, {"agent_id": agent_id}, descending=True, limit=1))
+
     def session_count(self, agent_id: str) -> int:
         """How many sessions an agent has a log of: its last session's number."""
-        last = self.first(find(self.kind, {"agent_id": agent_id}, descending=True, limit=1))
+        last = self.last(agent_id)
         return last.session_number if last else 0
 
     def remove_of_agent(self, agent_id: str) -> int:

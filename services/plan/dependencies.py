@@ -31,6 +31,21 @@ def task_dependencies(uow: UnitOfWork, task_id: str) -> list[Task]:
     return uow.tasks.dependencies(task_id)
 
 
+def task_dependents(uow: UnitOfWork, task_id: str) -> list[Task]:
+    """The tasks that depend on a task."""
+    return uow.tasks.dependents(task_id)
+
+
+def phase_dependencies(uow: UnitOfWork, phase_id: str) -> list[Phase]:
+    """The phases a phase depends on, completed or not."""
+    return uow.phases.dependencies(phase_id)
+
+
+def phase_dependents(uow: UnitOfWork, phase_id: str) -> list[Phase]:
+    """The phases that depend on a phase."""
+    return uow.phases.dependents(phase_id)
+
+
 def add_phase_dependencies(uow: UnitOfWork, phase_id: str, others: Sequence[str]) -> Phase:
     """Add dependencies to a phase; raises CycleRefused, with the cycle, if that closes one."""
     there = {each.id for each in uow.phases.dependencies(phase_id)}

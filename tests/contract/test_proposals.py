@@ -401,11 +401,11 @@ def test_all_that_an_agent_left_open_is_dismissed_at_once(begin: Begin) -> None:
     pending = [propose(begin, plan, TASK, sort_order=n) for n in range(2)]
     accepted = propose(begin, plan, TASK, status=ACCEPTED)
     theirs = propose(begin, other, TASK)
-    dismissed = do(begin, proposals.dismiss_all_of, plan.agent.id)
+    dismissed = do(begin, proposals.dismiss_all, agent_id=plan.agent.id)
     assert [each.id for each in dismissed] == pending
     keys = [*pending, accepted, theirs]
     statuses = [_proposal(begin, key).status for key in keys]
     assert statuses == [DISMISSED, DISMISSED, ACCEPTED, PENDING]
-    assert do(begin, proposals.dismiss_all_of, plan.agent.id) == []
+    assert do(begin, proposals.dismiss_all, agent_id=plan.agent.id) == []
     with pytest.raises(NotFound):
-        do(begin, proposals.dismiss_all_of, "nobody")
+        do(begin, proposals.dismiss_all, agent_id="nobody")

@@ -44,6 +44,7 @@ from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
+from herdbook.services.guarded_fields import guards_of
 from herdbook.services.plan_text import import_export
 from tests.contract.claims import BLINK
 from tests.contract.rows import STAMPED, build, value_for
@@ -65,6 +66,9 @@ MODULES = {
     "plan.dependencies": WORK,
     "plan.diagram": WORK,
     "plan.errands": WORK,
+    "plan.initiatives": WORK,
+    "plan.pages": WORK,
+    "plan.projects": WORK,
     "record.grading": RECORD,
     "crud": (*WORK, *WORK, *RECORD),
     "agents.introduction": WORK,
@@ -211,7 +215,9 @@ def _values(call: Call) -> dict[str, Any]:
     references = {each.field: DICTIONARY.kinds[each.target] for each in kind.references}
     changed = {}
     for _ in range(2):
-        column = call.one_of([each for n, each in kind.columns.items() if n not in STAMPED])
+        own = guards_of(kind.name) if call.number() % 4 else {}
+        left_out = STAMPED | own.keys()
+        column = call.one_of([each for n, each in kind.columns.items() if n not in left_out])
         if column.name in references:
             changed[column.name] = _key(references[column.name])(call)
         else:
@@ -243,6 +249,8 @@ BY_NAME: dict[str, Choose] = {
     "after": lambda _: None,
     "agent": lambda call: f"agent {call.number() % 4}",
     "agent_id": _key(AGENTS),
+    "agent_ids": lambda call: call.keys(AGENTS),
+    "agents": lambda call: call.keys(AGENTS),
     "change_set_id": _key(CHANGE_SETS),
     "chat_session_id": _key(CHAT_SESSIONS),
     "checkpoint_id": lambda call: decode_checkpoint_id(call.row(KEPT).place),
@@ -267,6 +275,7 @@ BY_NAME: dict[str, Choose] = {
     "phase_id": _key(PHASES),
     "plan": lambda call: import_export.export_plan(call.uow),
     "project_id": _key(PROJECTS),
+    "project_ids": lambda call: call.keys(PROJECTS),
     "proposal_id": _key(PROPOSALS),
     "proposal_ids": lambda call: call.keys(PROPOSALS),
     "recipient_id": _key(AGENTS),

@@ -1,6 +1,6 @@
 """Agents of this host, their logs, and the journal: operations that are more than a use case."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.serialize import row_to_data
-from herdbook.ports.engine.dictionary import AGENTS
+from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -108,10 +108,36 @@ def waiting(app: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
 
 
 def log(
-    app: AppContext, *, agent: str, follow: bool, after: str | None, limit: int | None
+    app: AppContext,
+    *,
+    agent: str | None,
+    agents: Sequence[str] | None,
+    follow: bool,
+    after: str | None,
+    limit: int | None,
 ) -> Iterator[LogChunk]:
-    """An agent's log, chunk by chunk; also of a removed agent, by its whole id."""
-    agent_id = app.read(Area.WORK, _known_id, agent)
+    """The log of an agent, chunk by chunk, or of several or all, one after the other.
+
+    A removed agent's log is found too. Only one log can be followed or begun after a chunk.
+    """
+    named = [*([] if agent is None else [agent]), *(agents or [])]
+    if len(named) != 1 and (follow or after is not None):
+        name = "follow" if follow else "after"
+        raise InvalidValue(name, "is for one agent's log; name one agent")
+    if not named:
+        named = app.read(Area.WORK, lambda uow: list(uow.log_chunks.agent_ids()))
+    for each in named:
+        for chunk in _read_log(app, each, follow=follow, after=after, limit=limit):
+            yield chunk
+            limit = None if limit is None else limit - 1
+        if limit == 0:
+            return
+
+
+def _read_log(
+    app: AppContext, agent: str, *, follow: bool, after: str | None, limit: int | None
+) -> Iterator[LogChunk]:
+    agent_id = app.read(Area.WORK, logs.find_log, agent)
     if follow:
         with app.open(Area.WORK) as store:
             chunks = watch.follow_log(store, app.workspace.space(Area.WORK), agent_id, after)
@@ -124,13 +150,6 @@ def log(
         if len(page) < size:
             return
         after, limit = page[-1].id, None if limit is None else limit - size
-
-
-def _known_id(uow: UnitOfWork, text: str) -> str:
-    agent = uow.agents.by_name(text) or uow.agents.find(text)
-    if agent is None and logs.read(uow, text, limit=1):
-        return text
-    return agent.id if agent is not None else crud.key_of(uow, AGENTS, text)
 
 
 def journal(
@@ -159,6 +178,20 @@ def since(app: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
         raise InvalidValue("limit", f"must be 1 or more, is {limit}")
     found: list[JournalEntry] = app.read(Area.WORK, lambda uow: uow.journal.since(seq, limit=limit))
     return found
+
+
+def row_history(app: AppContext, *, id: str) -> list[JournalEntry]:  # noqa: A002 - the parameter's name
+    """The journal of one row, in order; NotFound if there never was one."""
+    prefix = id.partition("_")[0]
+    kind = next((each for each in DICTIONARY if each.prefix and each.prefix == prefix), None)
+    if kind is None or kind.area is None or not kind.journalled:
+        known = ", ".join(each.prefix for each in DICTIONARY if each.prefix and each.journalled)
+        raise InvalidValue("id", f"must begin with the prefix of a kind of rows: {known}")
+
+    def find_entries(uow: UnitOfWork) -> list[JournalEntry]:
+        return uow.journal.of_row(kind, id) or uow.journal.of_row(kind, crud.key_of(uow, kind, id))
+
+    return app.read(kind.area, find_entries)
 
 
 def follow(app: AppContext, *, since: int | None) -> Iterator[JournalEntry]:

@@ -108,6 +108,13 @@ ROWS: tuple[Operation, ...] = (
         area="record",
     ),
     use_case_operation(
+        "account.free-expired",
+        "mark all accounts whose exhaustion is over as available",
+        "agents.accounts:free_expired",
+        "account free-expired",
+        area="record",
+    ),
+    use_case_operation(
         "log.add",
         "append to an agent's log",
         "agents.logs:append",
@@ -118,12 +125,17 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "log.list",
-        "print an agent's log, or follow it",
+        "print the log of an agent or of several, or follow it",
         "agents.handlers:log",
         "agents.views:log_chunk",
         "herdbook log list brisk-otter --follow",
         (
-            Parameter("agent", "its name or id", positional=True, required=True),
+            Parameter(
+                "agent",
+                "its name or id, also of one that was removed; default: all agents",
+                positional=True,
+            ),
+            Parameter("agents", "in place of one: several agents, one after the other", many=True),
             Parameter("follow", "keep running and print new entries", kind="flag"),
             Parameter("after", "start after the piece with this id"),
             Parameter("limit", "the maximum number of pieces", kind="number"),
@@ -136,8 +148,18 @@ ROWS: tuple[Operation, ...] = (
         "remove an agent's log",
         "agents.logs:remove",
         "log rm brisk-otter",
-        id_argument("agent_id", "agents"),
+        argument("agent_id", "its name or id, also of one that was removed")._replace(
+            option="agent"
+        ),
     ),
+    use_case_operation(
+        "log.sessions",
+        "list whose logs there are, removed agents too, and how many sessions each has",
+        "agents.logs:summarize_logs",
+        "log sessions brisk-otter",
+        argument("agents", "their names or ids; default: all")._replace(required=False, many=True),
+        reads=True,
+    )._replace(view="agents.views:log_summaries"),
     Operation(
         "journal.list",
         "print the journal, or follow it",
@@ -176,6 +198,14 @@ ROWS: tuple[Operation, ...] = (
             ),
             Parameter("limit", "the maximum number of rows", kind="number", default=100),
         ),
+    ),
+    Operation(
+        "journal.row",
+        "list what happened to one row, also to one that was removed",
+        "agents.handlers:row_history",
+        "agents.views:entries",
+        "herdbook journal row tsk_a1b2",
+        (argument("id", "its id with its prefix, whole unless the row still exists"),),
     ),
     Operation(
         "journal.follow",

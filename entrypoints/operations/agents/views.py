@@ -32,6 +32,22 @@ def log_chunk(answer: dict[str, Any]) -> str:
     return "\n".join(plain(line) for line in lines)
 
 
+def log_summaries(answer: list[dict[str, Any]]) -> str:
+    """Whose logs there are, a line each."""
+    if not answer:
+        return "there are none"
+    rows = [
+        (
+            plain(each["agent_name"]),
+            plain(each["agent_id"]),
+            str(each["sessions"]),
+            "removed" if each["removed"] else "",
+        )
+        for each in answer
+    ]
+    return table(("AGENT", "ID", "SESSIONS", ""), rows)
+
+
 def entries(answer: list[dict[str, Any]]) -> str:
     """Entries of the journal, a line each."""
     return "\n".join(map(entry, answer))

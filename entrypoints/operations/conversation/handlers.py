@@ -9,7 +9,7 @@ from herdbook.domain.conversation import Conversation
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import agent_id
-from herdbook.ports.engine.dictionary import AGENTS, TASKS
+from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud, messaging
 from herdbook.services.journal import watch
@@ -24,6 +24,8 @@ def ask(
     to: str,
     agent: str | None,
     task: str | None,
+    phase: str | None,
+    initiative: str | None,
     wait: timedelta | None,
 ) -> Conversation:
     """Ask another agent; with `wait`, the conversation has the answer if it comes in time."""
@@ -35,6 +37,8 @@ def ask(
             crud.key_of(uow, AGENTS, to),
             question,
             task_id=crud.key_of(uow, TASKS, task) if task else None,
+            phase_id=crud.key_of(uow, PHASES, phase) if phase else None,
+            initiative_id=crud.key_of(uow, INITIATIVES, initiative) if initiative else None,
         )
 
     conversation = app.run(Area.WORK, inside)

@@ -5,6 +5,7 @@ from herdbook.entrypoints.operations.model import (
     Parameter,
     argument,
     crud_operations,
+    flag,
     id_argument,
     id_option,
     use_case_operation,
@@ -26,10 +27,46 @@ _TTL = Parameter(
 )
 _INITIATIVE = id_option("initiative_id", "initiatives")
 _PHASE = id_option("phase_id", "phases")
+_PROPOSALS = (
+    id_argument("proposal_ids", "proposals", "the proposals", many=True)._replace(required=False),
+    id_option("agent_id", "agents", "in place of ids: all pending proposals of this agent"),
+)
 _LIMIT = Parameter("limit", "the maximum number of rows", kind="number", default=20)
 
 ROWS: tuple[Operation, ...] = (
-    *crud_operations("initiative", "initiatives", "name", "'ship the login'"),
+    use_case_operation(
+        "initiative.add",
+        "add an initiative",
+        "plan.initiatives:begin_initiative",
+        "initiative add 'ship the login'",
+        argument("name", "name; - reads it from standard input"),
+        Parameter("branch", "its branch; default: one that is named after it"),
+        Parameter(
+            "status", "status", choices=("active", "pending_review", "completed", "archived")
+        ),
+        Parameter("execution_mode", "execution mode", choices=("yolo", "review_per_phase")),
+        Parameter("quality_review", "quality review", kind="yesno"),
+    ),
+    *crud_operations("initiative", "initiatives", "name", "", add=False),
+    use_case_operation(
+        "initiative.projects",
+        "list the projects that an initiative touches",
+        "plan.projects:projects_of",
+        "initiative projects a1b2",
+        id_argument("initiative_id", "initiatives"),
+        reads=True,
+    ),
+    use_case_operation(
+        "initiative.set-projects",
+        "set the projects that an initiative touches",
+        "plan.projects:set_projects",
+        "initiative set-projects a1b2 app site",
+        id_argument("initiative_id", "initiatives"),
+        id_argument("project_ids", "projects", "their names or ids", many=True)._replace(
+            required=False
+        ),
+        flag("none", "it touches no project"),
+    ),
     *crud_operations("phase", "phases", "name", "schema --initiative a1b2"),
     use_case_operation(
         "phase.after",
@@ -46,6 +83,22 @@ ROWS: tuple[Operation, ...] = (
         "phase not-after a1b2 c3d4",
         id_argument("phase_id", "phases"),
         id_argument("others", "phases", "what it no longer depends on", many=True),
+    ),
+    use_case_operation(
+        "phase.waits-for",
+        "list the dependencies of a phase, completed or not",
+        "plan.dependencies:phase_dependencies",
+        "phase waits-for a1b2",
+        id_argument("phase_id", "phases"),
+        reads=True,
+    ),
+    use_case_operation(
+        "phase.dependents",
+        "list the phases that depend on a phase",
+        "plan.dependencies:phase_dependents",
+        "phase dependents a1b2",
+        id_argument("phase_id", "phases"),
+        reads=True,
     ),
     *crud_operations("task", "tasks", "name", "'write the parser' --priority high"),
     use_case_operation(
@@ -143,6 +196,14 @@ ROWS: tuple[Operation, ...] = (
         reads=True,
     ),
     use_case_operation(
+        "task.dependents",
+        "list the tasks that depend on a task",
+        "plan.dependencies:task_dependents",
+        "task dependents a1b2",
+        id_argument("task_id", "tasks"),
+        reads=True,
+    ),
+    use_case_operation(
         "task.order",
         "list unfinished tasks in dependency order",
         "plan.schedule:order",
@@ -170,7 +231,23 @@ ROWS: tuple[Operation, ...] = (
         reads=True,
     ),
     *crud_operations("page", "pages", "title", "notes --initiative a1b2"),
+    use_case_operation(
+        "page.root",
+        "show the root page of an initiative, which is made if there is none",
+        "plan.pages:root_page",
+        "page root a1b2",
+        id_argument("initiative_id", "initiatives"),
+        Parameter("title", "its title if it is made; default: the initiative's name"),
+    ),
     *crud_operations("project", "projects", "name", "app --url https://example.com/app.git"),
+    use_case_operation(
+        "project.fetched",
+        "note that a project was fetched",
+        "plan.projects:mark_fetched",
+        "project fetched app",
+        id_argument("project_id", "projects", "its name or id"),
+        Parameter("at", "when it was fetched; default: now", kind="moment"),
+    ),
     use_case_operation(
         "errand.add",
         "start an errand: a small change to a project outside any initiative",
@@ -183,6 +260,7 @@ ROWS: tuple[Operation, ...] = (
             "base_branch", "the branch it starts from; default: the project's default branch"
         ),
         id_option("agent_id", "agents"),
+        Parameter("errand_id", "its id, chosen by you; default: a new one", option="id"),
     ),
     *crud_operations("errand", "errands", "", "", add=False),
     use_case_operation(
@@ -218,6 +296,29 @@ ROWS: tuple[Operation, ...] = (
         "plan.proposals:dismiss",
         "proposal dismiss a1b2",
         id_argument("proposal_id", "proposals"),
+    ),
+    use_case_operation(
+        "proposal.accept-all",
+        "accept several proposals of one initiative as one change set",
+        "plan.proposals:accept_all",
+        "proposal accept-all a1b2 c3d4",
+        *_PROPOSALS,
+        Parameter("summary", "what the change set says; default: the titles"),
+    ),
+    use_case_operation(
+        "proposal.dismiss-all",
+        "dismiss several proposals",
+        "plan.proposals:dismiss_all",
+        "proposal dismiss-all --agent brisk-otter",
+        *_PROPOSALS,
+    ),
+    use_case_operation(
+        "proposal.count",
+        "count the proposals of an agent by status",
+        "plan.proposals:count_of_agent",
+        "proposal count brisk-otter",
+        id_argument("agent_id", "agents", "its name or id"),
+        reads=True,
     ),
     *crud_operations("change-set", "change_sets", "summary", "", add=False),
     use_case_operation(

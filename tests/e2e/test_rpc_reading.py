@@ -43,7 +43,7 @@ PASSING = {"now", "seconds", "lease_seconds", "bytes"}
 """What is another moment's when it is asked for again."""
 
 
-def filled(herd: Client) -> dict[str, str]:
+def filled(herd: Client) -> dict[str, Any]:
     """One row of everything that can be read; the ids by what they are called as parameters."""
 
     def added(noun: str, **values: Any) -> str:
@@ -55,7 +55,14 @@ def filled(herd: Client) -> dict[str, str]:
     task = added("task", name="write", phase=phase, initiative=initiative)
     later = added("task", name="read", phase=phase, initiative=initiative)
     herd.call("task.after", task=later, others=[task])
+    last = added("task", name="send", phase=phase, initiative=initiative)
+    herd.call("task.after", task=last, others=[later])
+    before = added("phase", name="plan", initiative=initiative, status="completed")
+    herd.call("phase.after", phase=phase, others=[before])
+    after = added("phase", name="screens", initiative=initiative)
+    herd.call("phase.after", phase=after, others=[phase])
     project = added("project", name="app", url="https://example.com/app.git")
+    herd.call("initiative.set-projects", initiative=initiative, project_ids=[project])
     about = {"target_type": "task", "summary": "s", "content": "- [ ] c", "initiative": initiative}
     proposal = added("proposal", title="t", agent=agent, target_id=task, **about)
     accepted = added("proposal", title="u", agent=agent, **{**about, "target_type": "page"})
@@ -69,6 +76,7 @@ def filled(herd: Client) -> dict[str, str]:
         "phase": phase,
         "task": later,
         "agent": agent,
+        "agent_ids": [agent, lynx],
         "account": added("account", email="me@example.com", credentials="S3CRET"),
         "page": added("page", title="notes", initiative=initiative),
         "project": project,
@@ -77,7 +85,7 @@ def filled(herd: Client) -> dict[str, str]:
         "change-set": herd.call("proposal.accept", proposal=accepted)["id"],
         "review": added("review", body="why?", **remark),
         "log": added("log", content="all tests pass", agent=agent),
-        "message": added("message", content="may I?", sender=agent),
+        "message": added("message", content="may I?", sender=agent, requires_response=True),
         "conversation": added("conversation", question="?", to=lynx, agent=agent),
         "chat": chat,
         "chat_session": chat,
@@ -97,9 +105,13 @@ def worked(person: Person, folder: Path) -> str:
     return "issue-17"
 
 
-def parameters(name: str, ids: dict[str, str]) -> dict[str, Any]:
+def parameters(name: str, ids: dict[str, Any]) -> dict[str, Any]:
     """What a method needs to be given."""
-    special = {"recall": {"text": "parse"}, "journal.since": {"seq": 3, "limit": 5}}
+    special = {
+        "recall": {"text": "parse"},
+        "journal.since": {"seq": 3, "limit": 5},
+        "journal.row": {"id": ids["task"]},
+    }
     if name in special:
         return special[name]
     needed = [json_name(each) for each in methods()[name].parameters if each.required]
@@ -113,7 +125,7 @@ def typed(name: str, params: dict[str, Any]) -> list[str]:
     for each in methods()[name].parameters:
         if (value := params.get(json_name(each))) is not None:
             option = [] if each.positional else [f"--{json_name(each).replace('_', '-')}"]
-            words += [*option, str(value)]
+            words += [*option, *map(str, value if each.many else [value])]
     return [*words, "--json"]
 
 

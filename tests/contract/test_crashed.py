@@ -199,7 +199,7 @@ def test_what_a_crashed_agent_has_done_stays_done(begin: Begin) -> None:
     with begin(write=False) as uow:
         after = uow.tasks.get_many([done.id, reviewed.id]), uow.openings.get(reviewed.id)
     assert after == before
-    assert do(begin, claims.complete, reviewed.id, review.fence).finished
+    assert do(begin, claims.complete, reviewed.id, review.fence).is_finished
 
 
 def test_the_review_of_a_crashed_agent_is_free_for_others(begin: Begin) -> None:
@@ -227,4 +227,4 @@ def test_the_review_of_a_crashed_agent_is_free_for_others(begin: Begin) -> None:
     assert (again.task.id, again.opening.kind) == (first.id, OpeningKind.REVIEW)
     assert (again.task.assignee_id, again.task.retry_count) == (author, 1)
     for task, fence in ((first, again.fence), (second, reviews[1].fence)):
-        assert do(begin, claims.complete, task.id, fence).finished
+        assert do(begin, claims.complete, task.id, fence).is_finished

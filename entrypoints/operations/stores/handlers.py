@@ -89,7 +89,7 @@ def merge(app: AppContext, *, source: str, target: str) -> MergeAnswer:
             experience=app.workspace.experience,
             progress=app.progress,
         )
-        answer = {
+        answer: MergeAnswer = {
             "source": one.url,
             "target": other.url,
             "added": report.added,

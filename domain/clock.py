@@ -11,8 +11,6 @@ from typing import Final, NamedTuple, Self
 
 from herdbook.domain.errors import InvalidValue
 
-UTC_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
 FARTHEST_AHEAD: Final = timedelta(minutes=1)
 """How far a stamp from another node may be ahead of this machine's clock."""
 _LAST_COUNTER: Final = 99_999_999

@@ -7,6 +7,7 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.values import Count, PositiveInt
 
 FIRST_COMMUNICATION_SCORE = 60
+"""The communication score of an agent without grades."""
 
 
 class Grade(IntEnum):

@@ -11,7 +11,6 @@ from herdbook.ports.engine.query import Query, Range
 
 E = TypeVar("E")
 Parameters = list[Any]
-SPACE = "space"
 
 
 class SqlTable(Generic[E]):

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.entity import VersionedEntity, entity
-from herdbook.domain.grading import Grade
+from herdbook.domain.grading import FIRST_COMMUNICATION_SCORE, Grade
 from herdbook.domain.secret import Secret
 from herdbook.domain.values import Count, Id, Key, Name, PositiveInt, Text
 
@@ -69,7 +69,7 @@ class Standing:
     mode: AgentMode | None = None
     skill_points: int = 1
     experience_points: Count = 0
-    communication_score: Count = 60
+    communication_score: Count = FIRST_COMMUNICATION_SCORE
     commits: Count = 0
     bugs: Count = 0
     active: bool = True

@@ -22,7 +22,7 @@ from herdbook.services.record.spool_flush import EMPTY, Record
 __all__ = ["EMPTY"]
 
 
-class _Batch:
+class _ParsedBatch:
     """The port `EventBatch` over what one reading of the spool found."""
 
     def __init__(self, taken: spool.SpoolBatch) -> None:
@@ -44,16 +44,16 @@ class _Batch:
         self._taken.confirm()
 
 
-class _Spool:
+class _UserSpool:
     """The port `Spool` over the spool in the state folder."""
 
-    def take(self) -> _Batch:
-        return _Batch(spool.take_batch())
+    def take(self) -> _ParsedBatch:
+        return _ParsedBatch(spool.take_batch())
 
 
 def read_waiting(app: AppContext) -> list[HookEvent]:
     """What waits to be flushed; it stays where it is."""
-    batch = _Batch(spool.read_buffered())
+    batch = _ParsedBatch(spool.read_buffered())
     return locate_events(EventFolders(app.workspace.variables), batch.events).events
 
 
@@ -67,7 +67,7 @@ def flush(app: AppContext) -> tuple[FlushReport, set[str]]:
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
     return spool_flush.flush(
         _record(app),
-        _Spool(),
+        _UserSpool(),
         EventFolders(app.workspace.variables),
         halt_markers,
         flush_notes,

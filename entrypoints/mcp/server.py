@@ -38,7 +38,7 @@ _JSON = "application/json"
 _log = logging.getLogger(__name__)
 
 
-class _Tool(SdkTool):
+class _OperationTool(SdkTool):
     """A tool that checks its arguments itself, so that its errors can say what to do next."""
 
     async def run(self, arguments: dict[str, Any], *_: Any, **__: Any) -> Any:
@@ -96,7 +96,7 @@ def _sdk_tool(tool: Tool, client: ClientSession) -> SdkTool:
         finally:
             gone.set()
 
-    return _Tool(
+    return _OperationTool(
         fn=run,
         name=tool.name,
         title=tool.title,

@@ -21,7 +21,6 @@ from herdbook.ports.checkpoint_storage.extents import (
     Part,
     append_extents,
     difference,
-    read_extents,
 )
 from herdbook.ports.engine.dictionary import PIECES
 from herdbook.ports.unit_of_work.changes import RowReader
@@ -85,10 +84,6 @@ class ValueTable:
     def size(self) -> int:
         """How many bytes all values have."""
         return sum([size for _, _, size in self.extents])
-
-    def read_one(self, channel: Channel, pieces: Mapping[str, bytes]) -> bytes:
-        """The bytes of one value."""
-        return read_extents(self.extent_index.cut(channel.start, channel.size), pieces)
 
     def read_all(self, pieces: Mapping[str, bytes]) -> dict[str, TaggedBytes]:
         """All values, by the names of their channels."""

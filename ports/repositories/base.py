@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import select_all
-from herdbook.ports.engine.query import Query, find, starting_with
+from herdbook.ports.engine.query import Query, find
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -62,10 +62,6 @@ class Repository(Generic[E]):
     def page(self, *, limit: int = PAGE, after: E | None = None) -> list[E]:
         """All rows by key, a page at a time."""
         return self.uow.select(find(self.kind, limit=limit, after=after))
-
-    def by_prefix(self, prefix: str, limit: int = 10) -> list[E]:
-        """Rows whose id begins with this text."""
-        return self.uow.select(find(self.kind, {self.kind.key: starting_with(prefix)}, limit=limit))
 
     def select(self, query: Query[E]) -> list[E]:
         """The rows of a query over this kind."""

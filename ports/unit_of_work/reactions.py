@@ -1,8 +1,9 @@
 """Rows that follow other rows by a rule of the domain, and are journalled like any other change.
 
 The unit of work runs `REACTIONS` over the net changes of a transaction before it commits and before
-anybody asks for projections, so no use case can forget one. A rule never undoes what a use case set
-itself: a phase whose status was written in this transaction keeps it.
+anybody asks for projections, so no use case can forget one. However often they run, in the end the
+rows are as if they had run once, on the net changes. A rule never undoes what a use case set: a
+phase whose status was written in this transaction keeps it.
 """
 
 from collections.abc import Callable, Iterable, Iterator

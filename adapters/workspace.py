@@ -29,6 +29,7 @@ from herdbook.domain.location.resolve import (
     locate_store,
 )
 from herdbook.domain.location.settings import (
+    DEFAULT_SCOPES,
     DEFAULTS,
     USER_AREAS,
     USER_ONLY_KEYS,
@@ -178,7 +179,7 @@ class Workspace:
                     area, self._layers_of(area), self.paths, _resolve_path, engine_schemes()
                 )
             )
-            self._locations[area] = location
+            location = self._locations[area] = self._note_other_store(location)
         return location
 
     def _prefer_earlier(self, location: StoreLocation) -> StoreLocation:
@@ -202,6 +203,30 @@ class Workspace:
         except StoreUntrusted as error:
             return location._replace(notes=(*location.notes, str(error)))
         return earlier
+
+    def _note_other_store(self, location: StoreLocation) -> StoreLocation:
+        """The location, with a note if no store is there but the usual place has one in use.
+
+        Another setting, perhaps one that came with the repository, shows an empty plan otherwise.
+        """
+        if not is_in_files(location.url) or _exists(
+            known_stores.data_file(location.scheme, _real_store_path(location.url))
+        ):
+            return location
+        area = location.area
+        folder = self.paths.store_folder(DEFAULT_SCOPES[area]) or self.paths.data
+        for scheme in engine_schemes().files:
+            url = file_url(scheme, f"{folder}/{area}.{scheme}")
+            if url == location.url or not _exists(known_stores.data_file(scheme, path_of(url))):
+                continue
+            used = known_stores.last_use(url, self.space(area))
+            if used is not None:
+                note = (
+                    f"there is no store at {shown_url(location.url)}; {area} is in {url}, which "
+                    f"was used on {used.date().isoformat()} (`herdbook copy` brings it along)"
+                )
+                location = location._replace(notes=(*location.notes, note))
+        return location
 
     def locate_named(self, value: str) -> StoreLocation:
         """The location of a store by the name of its area, or by its URL or path."""

@@ -233,6 +233,23 @@ def test_a_store_that_is_gone_is_never_shown_as_an_empty_plan(
     person.runs(app, "task", "add", "again")
 
 
+@pytest.mark.parametrize("setting", ['backend = "duckdb"', 'work = "plans/work.lmdb"'])
+def test_settings_that_name_another_store_do_not_hide_the_plan(
+    person: Person, app: Path, setting: str
+) -> None:
+    """A pull may bring them: who sees an empty plan is told where the one of yesterday is."""
+    person.runs(app, "task", "add", "mine")
+    (app / "herdbook.toml").write_text(f"{setting}\n")
+    where = f"is in lmdb://{app}/.git/herdbook/work.lmdb, which was used on "
+    for words in (("status",), ("task", "list"), ("board",), ("ready",), ("where",)):
+        told = person.tries(app, *words)
+        assert told.returncode in (0, 3), told.stderr
+        assert where in told.stdout + told.stderr, words
+    person.runs(app, "task", "add", "other")
+    told = person.tries(app, "task", "list")
+    assert where not in told.stderr
+
+
 def test_a_repository_that_is_cloned_anew_starts_afresh(
     person: Person, app: Path, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from herdbook.adapters.git.git_process import ask_git, without_repository_variables
 from herdbook.adapters.git.status import status
 
+TRUNKS = ("refs/remotes/origin/HEAD",)
+"""What branches are compared with, where the repository has it."""
 PATIENCE = 10.0
 """How many seconds git may take for one query."""
 

@@ -29,7 +29,6 @@ CACHE_SECONDS = 2.0
 """Seconds for which an answer of git is used again."""
 MOST_DIFFS = 500
 LONGEST = 60
-TRUNKS = ("refs/remotes/origin/HEAD",)
 SHOW_AGENT = "herdbook.agent"
 _TOP = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
 
@@ -184,7 +183,11 @@ def _trunk_commit(app: AppContext, trees: list[GitWorktree]) -> str | None:
     if app.workspace.facts is None:
         return None
     folder = folder_for_git(app.workspace.facts)
-    for name in (*TRUNKS, *(each.head for each in trees[:1] if each.head), "main-worktree/HEAD"):
+    for name in (
+        *changes.TRUNKS,
+        *(each.head for each in trees[:1] if each.head),
+        "main-worktree/HEAD",
+    ):
         commit = changes.commit_of(folder, name, app.workspace.variables)
         if commit is not None:
             return commit

@@ -68,6 +68,7 @@ MODULES = {
     "plan.errands": WORK,
     "plan.initiatives": WORK,
     "plan.pages": WORK,
+    "plan.phases": WORK,
     "plan.projects": WORK,
     "record.grading": RECORD,
     "crud": (*WORK, *WORK, *RECORD),

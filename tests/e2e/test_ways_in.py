@@ -296,3 +296,40 @@ def test_an_initiative_gets_a_branch_from_its_name(herd: Herd) -> None:
     given = herd.asks("initiative", "add", "x", "--branch", "main", "--execution-mode", "yolo")
     assert (given["branch"], given["execution_mode"]) == ("main", "yolo")
     assert herd.asks("initiative", "set", auth["id"], "--clear", "branch")["branch"] is None
+
+
+@pytest.mark.parametrize("way", ["done", "set"])
+def test_a_phase_that_is_handed_in_keeps_its_merge_base(
+    person: Person, app: Path, tmp_path: Path, way: str
+) -> None:
+    """Where the commits of the agent's worktree left the main one, whatever is committed later."""
+    base = person.git(app, "rev-parse", "HEAD").strip()
+    person.git(app, "worktree", "add", "--quiet", "-b", "work", str(tmp_path / "work"))
+    initiative = person.asks(app, "initiative", "add", "User auth")["id"]
+    words = ("phase", "add", "one", "--initiative", initiative, "--status", "approved")
+    phase = person.asks(app, *words)["id"]
+    person.runs(app, "task", "add", "parse", "--phase", phase)
+    for folder in (tmp_path / "work", app):
+        person.git(folder, "commit", "--quiet", "--allow-empty", f"--message={folder.name}")
+    here = tmp_path / "work"
+    if way == "done":
+        person.runs(here, "agent", "add", "otter")
+        person.runs(here, "claim", HERDBOOK_AGENT="otter")
+        assert person.asks(here, "phase", "show", phase)["merge_base"] is None
+        person.runs(here, "done", HERDBOOK_AGENT="otter")
+    else:
+        shown = person.asks(here, "phase", "set", phase, "--status", "pending_review")
+        assert shown["merge_base"] == base
+    kept = person.asks(app, "phase", "show", phase)
+    assert (kept["status"], kept["merge_base"]) == ("pending_review", base)
+    person.git(app, "merge", "--quiet", "--no-edit", "work")
+    done = person.asks(app, "phase", "set", phase, "--status", "completed")
+    assert done["merge_base"] == base
+
+
+def test_a_phase_has_no_merge_base_where_nothing_was_committed(person: Person, app: Path) -> None:
+    """On the branch that it would be merged into."""
+    initiative = person.asks(app, "initiative", "add", "x")["id"]
+    phase = person.asks(app, "phase", "add", "one", "--initiative", initiative)["id"]
+    done = person.asks(app, "phase", "set", phase, "--status", "completed")
+    assert (done["status"], done["merge_base"]) == ("completed", None)

@@ -1,13 +1,13 @@
 """Claim a task, renew its lease, complete, fail or release it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, TypeVar, cast
 
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.claims import Claim
-from herdbook.domain.plan.model import Task
+from herdbook.domain.plan.model import Phase, Task
 from herdbook.domain.plan.readiness import Opening
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import agent_id, find_agent_id
@@ -92,7 +92,41 @@ def complete(
     app: AppContext, *, task: str | None, fence: int | None, summary: str | None, agent: str | None
 ) -> Task:
     """Complete a claimed task, or approve one under review."""
-    return _write_claimed(app, task, fence, agent, claims.complete, summary=summary)
+    done = _write_claimed(app, task, fence, agent, claims.complete, summary=summary)
+    if done.phase_id is not None and done.is_finished:
+        _note_merge_base(app, done.phase_id)
+    return done
+
+
+def set_phase(
+    app: AppContext,
+    *,
+    id: str,  # noqa: A002 - the parameter's name
+    clear: str | None,
+    entity: str,
+    values: Mapping[str, Any],
+) -> Phase:
+    """Change fields of a phase; one that is handed in or completed so gets its merge base."""
+    from herdbook.entrypoints.operations.crud import handlers  # noqa: PLC0415 - others need none
+
+    phase: Phase = handlers.set_(app, id=id, clear=clear, entity=entity, values=values)
+    if "status" not in values or phase.merge_base is not None:
+        return phase
+    _note_merge_base(app, phase.id)
+    noted: Phase = app.read(Area.WORK, lambda uow: uow.phases.get(phase.id))
+    return noted
+
+
+def _note_merge_base(app: AppContext, phase_id: str) -> None:
+    """Note the merge base of a phase that is finished, as this worktree has it."""
+    from herdbook.services.plan.phases import finished_phase  # noqa: PLC0415 - others need none
+
+    finished = app.read(Area.WORK, finished_phase, phase_id)
+    if finished is not None:
+        # Git is asked after the transaction, so that nobody waits for it.
+        from herdbook.entrypoints.operations.plan import merge_base  # noqa: PLC0415 - starts git
+
+        merge_base.note_merge_base(app, finished)
 
 
 def fail(app: AppContext, *, task: str | None, fence: int | None, agent: str | None) -> Task:

@@ -67,7 +67,10 @@ ROWS: tuple[Operation, ...] = (
         ),
         flag("none", "it touches no project"),
     ),
-    *crud_operations("phase", "phases", "name", "schema --initiative a1b2"),
+    *(
+        each._replace(code="plan.handlers:set_phase") if each.name == "phase.set" else each
+        for each in crud_operations("phase", "phases", "name", "schema --initiative a1b2")
+    ),
     use_case_operation(
         "phase.after",
         "add dependencies to a phase",

@@ -4,21 +4,26 @@ A hook stores what it was given and exits; only here is it parsed. Unknown field
 hosts add events and fields as they like.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeVar
 
-from herdbook.adapters.hosts import claude_code, codex, git, opencode
+from herdbook.adapters.hosts import claude_code, codex, git, opencode, registration
 from herdbook.adapters.hosts.payload import as_name
 from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup
 
 T = TypeVar("T")
 
 AGENT, SESSION = "HERDBOOK_AGENT", "HERDBOOK_SESSION"
+SESSION_VARIABLES: Final = {"CODEX_THREAD_ID": "codex", "CLAUDE_CODE_SESSION_ID": "claude"}
+"""The variables in which hosts name their sessions to the programs they start, and their providers.
+
+Who runs one host inside another runs Codex in Claude Code, so that comes first.
+"""
 MEANINGS: Final[Mapping[str, Meaning]] = {
     **claude_code.MEANINGS,
     **opencode.MEANINGS,
     **git.MEANINGS,
+    registration.EVENT: Meaning.REGISTRATION,
 }
 """Every known event, and what it means."""
 PROVIDERS: Final = {
@@ -29,12 +34,9 @@ PROVIDERS: Final = {
     "git": None,
 }
 """The hosts that may be named before the colon of an event, and the providers they stand for."""
-SHORT: Final = 8
-"""How much of a session's id names an agent that has no other name."""
 
 # The first that finds a value wins: a transcript below folders of both is Codex's.
 _PARSERS: Final = (codex.parse, claude_code.parse, opencode.parse)
-_TIMED_ID: Final = re.compile(r"ses_|[0-9a-f]{8}-[0-9a-f]{4}-7")
 
 
 def parse_event(  # noqa: PLR0917 - the fields of a spooled event, in its order
@@ -53,8 +55,13 @@ def parse_event(  # noqa: PLR0917 - the fields of a spooled event, in its order
     env = env or {}
     name, provider = _split_name(event)
     payloads = [parse(raw) for parse in _PARSERS]
-    session = _first(each.session_id for each in payloads) or as_name(env.get(SESSION))
+    session = _first(each.session_id for each in payloads)
     meaning = MEANINGS.get(name)
+    if meaning is Meaning.REGISTRATION:
+        return registration.parse(HookEvent(id, at, event, meaning, cwd), raw)
+    if session is None:
+        session, started_by = _environment_session(env)
+        provider = provider or (started_by if name in git.MEANINGS else None)
     if meaning is not None and any(each.failed for each in payloads):
         meaning = Meaning.UNCOUNTED
     return HookEvent(
@@ -63,16 +70,25 @@ def parse_event(  # noqa: PLR0917 - the fields of a spooled event, in its order
         name=event,
         meaning=meaning,
         cwd=cwd,
-        agent=as_name(env.get(AGENT)) or (None if session is None else _agent_name(session)),
+        agent=as_name(env.get(AGENT)),
         session_id=session,
-        environment_session=env.get(SESSION),
+        environment_session=as_name(env.get(SESSION)),
         setup=SessionSetup(
             provider or _first(each.provider for each in payloads),
             _first(each.model for each in payloads),
             _first(each.mode for each in payloads),
         ),
         commit_hash=git.commit_hash(raw) if meaning is Meaning.COMMIT else None,
+        rewrites=git.rewritten_commits(raw) if meaning is Meaning.REWRITE else (),
     )
+
+
+def _environment_session(env: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """The session that the environment of a hook names, and its provider if that is known."""
+    for variable, provider in SESSION_VARIABLES.items():
+        if session := as_name(env.get(variable)):
+            return session, provider
+    return as_name(env.get(SESSION)), None
 
 
 def _split_name(event: str) -> tuple[str, str | None]:
@@ -81,12 +97,6 @@ def _split_name(event: str) -> tuple[str, str | None]:
     if colon and host in PROVIDERS:
         return name, PROVIDERS[host]
     return event, "opencode" if "." in event else None
-
-
-def _agent_name(session: str) -> str:
-    # The ids of Codex and OpenCode begin with the time: their ends tell them apart.
-    short = session[-SHORT:] if _TIMED_ID.match(session) else session[:SHORT]
-    return f"session-{short}"
 
 
 def _first(values: Iterable[T | None]) -> T | None:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from herdbook.adapters.hosts.payload import Payload, as_mapping, as_name, model_name
-from herdbook.domain.agents.model import AgentMode
+from herdbook.adapters.hosts.payload import Payload, as_mapping, as_name, mode_of, model_name
 from herdbook.domain.record.events import Meaning
 
 MEANINGS: Final[Mapping[str, Meaning]] = {
@@ -26,7 +25,7 @@ def parse(raw: object) -> Payload:
         session_id=as_name(fields.get("session_id")),
         provider="claude" if is_transcript_below(fields, ".claude") else None,
         model=model_name(fields.get("model")),
-        mode=AgentMode.PLAN if fields.get("permission_mode") == "plan" else None,
+        mode=mode_of(fields.get("permission_mode")),
     )
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from herdbook.adapters.hosts.payload import Payload, as_mapping, as_name, model_name
-from herdbook.domain.agents.model import AgentMode
+from herdbook.adapters.hosts.payload import Payload, as_mapping, as_name, mode_of, model_name
 from herdbook.domain.record.events import Meaning
 
 MEANINGS: Final[Mapping[str, Meaning]] = {
@@ -29,7 +28,7 @@ def parse(raw: object) -> Payload:
     return Payload(
         session_id=_session_id(fields),
         model=model_name(fields.get("model")),
-        mode=AgentMode.PLAN if fields.get("agent") == "plan" else None,
+        mode=mode_of(fields.get("agent")),
         failed=isinstance(code, int) and code != 0,
     )
 

@@ -34,3 +34,10 @@ def as_name(value: object) -> str | None:
 def model_name(value: object) -> str | None:
     """The model: a name, or an object with its id."""
     return as_name(value) or as_name(as_mapping(value).get("id"))
+
+
+def mode_of(value: object) -> AgentMode | None:
+    """The mode of an agent: what is not planning is executing, whatever the host calls it."""
+    if as_name(value) is None:
+        return None
+    return AgentMode.PLAN if value == "plan" else AgentMode.EXECUTE

@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
 from herdbook.domain.errors import StoreUnavailable
 
-EVENTS, ASIDE = "events.jsonl", "aside.jsonl"
+EVENTS, ASIDE, FLUSH_SIZE = "events.jsonl", "aside.jsonl", "flush-size"
+USUAL_FLUSH_SIZE = 1 << 20
+"""The size that hooks know without being told."""
 QUIET_SECONDS = 60.0
 """After how many seconds without a write nobody is expected to write to a renamed file."""
 _FIELDS = {"id": str, "at": int, "event": str, "cwd": str, "env": dict, "raw": object}
@@ -174,6 +176,19 @@ def backlog() -> SpoolBacklog:
             begun = min(status.st_mtime, _taken_at(path) or status.st_mtime)
             since = begun if since is None else min(begun, since)
     return SpoolBacklog(size, since)
+
+
+def set_flush_size(size: int) -> None:
+    """Leave the size at which hooks start a flush beside the spool, where they look for it."""
+    path = folder() / FLUSH_SIZE
+    try:
+        known = path.read_text() if path.exists() else str(USUAL_FLUSH_SIZE)
+        if known == str(size):
+            return
+        make_private(path.parent)
+        write_private(path, str(size))
+    except OSError:  # a full disk: hooks go by the size they know
+        return
 
 
 def read_rejected() -> list[RejectedLine]:

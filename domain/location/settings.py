@@ -199,7 +199,7 @@ DEFAULTS: Mapping[str, object] = {
     "experience_per_skill_point": 10_000,
 }
 USER_ONLY_KEYS = frozenset(
-    {"enforce_halt", "merge_legacy", "record_size_limit"}
+    {"enforce_halt", "flush_size", "merge_legacy", "record_size_limit"}
     | {key for key in KEYS if key.startswith("experience_")}
 )
 """The keys that apply to a user's whole record, so that no single repository may set them."""

@@ -120,3 +120,19 @@ class Activity:
     outcome: Text
     decisions: Text
     at: datetime
+
+
+@entity
+class SetupNote:
+    """What a session of an agent runs as from a moment on, as far as the session has told it.
+
+    Without a session it is what the agent was registered with.
+    """
+
+    id: Key = ""
+    agent: Name
+    session_id: Name | None = None
+    provider: Name | None = None
+    model: Name | None = None
+    mode: AgentMode | None = None
+    at: datetime

@@ -7,7 +7,14 @@ from datetime import datetime
 from attrs import evolve, frozen
 
 from herdbook.domain.agents.model import AgentMode
-from herdbook.domain.record.model import Commit, EventKind, Retrospective, ScoreEvent
+from herdbook.domain.record.events import commit_event_id, entry_id
+from herdbook.domain.record.model import (
+    UNKNOWN_PROVIDER,
+    Commit,
+    EventKind,
+    Retrospective,
+    ScoreEvent,
+)
 
 
 @frozen
@@ -42,14 +49,16 @@ def observe(
 ) -> list[Observation]:
     """Read the record: each commit with its grades and whether bugs were found in it.
 
-    A commit counts for the setup that the ledger has for its agent at that time; where it has none,
-    the commit is left out. A bug counts against the agent's last commit before it that has none yet
+    A commit counts for the setup of its own entry in the ledger. One without an entry counts for
+    the setup that the ledger has for its agent at that time; where it has none, the commit is left
+    out. A bug counts against the agent's last commit before it that has none yet
     (in its project, if it names one); without such a commit it is an observation of its own.
     """
     ledger = sorted(events, key=lambda each: (each.at, each.id))
     setups = _setup_history(ledger)
+    own = {each.id: _setup_of(each) for each in ledger if each.kind is EventKind.COMMIT}
     works: dict[str, list[Observation]] = defaultdict(list)
-    for agent, work in _observe_commits(commits, retrospectives, setups):
+    for agent, work in _observe_commits(commits, retrospectives, setups, own):
         works[agent].append(work)
     for its in works.values():
         its.sort(key=lambda each: each.at)
@@ -59,14 +68,19 @@ def observe(
     return sorted((each for its in works.values() for each in its), key=lambda each: each.at)
 
 
+def _setup_of(event: ScoreEvent) -> Setup:
+    return Setup(event.provider, event.model, event.mode)
+
+
 def _setup_history(ledger: Iterable[ScoreEvent]) -> dict[str, list[tuple[datetime, Setup]]]:
     known: dict[str, list[tuple[datetime, Setup]]] = defaultdict(list)
     for event in ledger:
-        setup = Setup(event.provider, event.model, event.mode)
+        setup = _setup_of(event)
         before = known[event.agent][-1][1] if known[event.agent] else setup
         # An entry without a model or mode keeps the previous one, unless the provider changed.
-        if before.provider == setup.provider:
-            setup = evolve(setup, model=setup.model or before.model, mode=setup.mode or before.mode)
+        if setup.provider in (before.provider, UNKNOWN_PROVIDER):
+            model, mode = setup.model or before.model, setup.mode or before.mode
+            setup = Setup(before.provider, model, mode)
         if not known[event.agent] or setup != before:
             known[event.agent].append((event.at, setup))
     return known
@@ -84,14 +98,16 @@ def _observe_commits(
     commits: Iterable[Commit],
     retrospectives: Iterable[Retrospective],
     setups: dict[str, list[tuple[datetime, Setup]]],
+    own: dict[str, Setup],
 ) -> Iterator[tuple[str, Observation]]:
-    made = {(each.agent, each.project, each.commit_hash): each.at for each in commits}
+    made = {(each.agent, each.project, each.commit_hash): each for each in commits}
     judged = {(each.agent, each.project, each.commit_hash): each for each in retrospectives}
     for key in sorted(made.keys() | judged.keys()):
         agent, project, _ = key
         judgement = judged.get(key)
-        at = made[key] if key in made else judged[key].at
-        setup = _setup_at(setups.get(agent, ()), at)
+        at = made[key].at if key in made else judged[key].at
+        setup = own.get(entry_id(commit_event_id(made[key]))) if key in made else None
+        setup = setup or _setup_at(setups.get(agent, ()), at)
         if setup is None:
             continue
         work = Observation(setup=setup, at=at, project=project)

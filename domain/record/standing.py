@@ -211,22 +211,36 @@ def is_late(standing: Standing, event: ScoreEvent) -> bool:
     return entry_order(event) <= (standing.last_event_at, standing.last_event_id)
 
 
-def collapse(events: Iterable[ScoreEvent]) -> list[ScoreEvent]:
-    """Merge equal tool or command entries of one session into one, in place of the last of them.
+def collapse(events: Iterable[ScoreEvent], others: Iterable[ScoreEvent] = ()) -> list[ScoreEvent]:
+    """Merge equal tool or command entries that follow one another, in place of the last of them.
 
-    Two are equal if they differ only in id, time and count, and each unit is worth the same. The
-    fold stays exactly the same where no entry of another kind was between them; otherwise only the
-    moment of a promotion may shift.
+    Two are equal if they differ only in id, time and count, and each unit is worth the same. They
+    follow one another if no other entry of their agent is between them, neither of `events` nor of
+    `others`, so the fold stays exactly the same.
     """
-    together: dict[tuple[object, ...], ScoreEvent] = {}
-    alone = []
-    for event in sorted(events, key=entry_order):
-        if event.kind not in _COLLAPSED or event.points % event.count:
-            alone.append(event)
-            continue
-        unit = event.points // event.count
-        setup = (event.provider, event.model, event.mode)
-        like = (event.agent, event.session_id, event.kind, event.project, unit, *setup)
-        count = event.count + (together[like].count if like in together else 0)
-        together[like] = evolve(event, count=count, points=count * unit)
-    return sorted([*together.values(), *alone], key=entry_order)
+    events = list(events)
+    own = {event.id for event in events}
+    last: dict[str, tuple[object, ...] | None] = {}
+    merged: list[ScoreEvent] = []
+    place: dict[str, int] = {}
+    for event in sorted([*events, *others], key=entry_order):
+        like = _likeness(event) if event.id in own else None
+        if event.id not in own:
+            last[event.agent] = None
+        elif like is not None and like == last.get(event.agent):
+            before = merged[place[event.agent]]
+            both = {"count": before.count + event.count, "points": before.points + event.points}
+            merged[place[event.agent]] = evolve(event, **both)
+        else:
+            last[event.agent], place[event.agent] = like, len(merged)
+            merged.append(event)
+    return sorted(merged, key=entry_order)
+
+
+def _likeness(event: ScoreEvent) -> tuple[object, ...] | None:
+    """What equal entries have in common; None for one that is never merged."""
+    if event.kind not in _COLLAPSED or event.points % event.count:
+        return None
+    unit = event.points // event.count
+    setup = (event.provider, event.model, event.mode)
+    return (event.session_id, event.kind, event.project, unit, *setup)

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-VARIABLES = ("HERDBOOK_AGENT", "HERDBOOK_SESSION")
+OWN = ("HERDBOOK_AGENT", "HERDBOOK_SESSION")
+VARIABLES = (*OWN, "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
+"""What is told of the environment; the hosts' own variables only where they are set."""
 ASKS = "PreToolUse"
 ENDS = frozenset({"SessionEnd", "session.deleted", "pre-push"})
 """After these the spool is flushed."""
 FULL = 1 << 20
-"""So is it by whoever makes it longer than this."""
+"""So is it by whoever makes it as long as this, unless a flush has left another length."""
 KEPT = 1 << 20
 """How many bytes of what a hook was given are kept."""
 _PARSED = 16 << 20
@@ -42,15 +44,16 @@ def main(words: list[str]) -> int:
     """Spool the event that the first word names, answer if it asks something, and give 0."""
     try:
         state = state_folder(os.environ, sys.platform)
+        event = words[0].rpartition(":")[2] if words else ""
         try:
             given = _read(0)
             try:
                 text = line(words, given.spool_text())
                 size = append(state + "/spool", text)
-                if (words[:1] and words[0] in ENDS) or size - len(text) <= FULL < size:
+                if event in ENDS or size - len(text) < _flush_size(state) <= size:
                     _hand_over()
             finally:  # a full disk is no way round a halt
-                if words[:1] == [ASKS]:
+                if event == ASKS:
                     _answer(state + "/halted", given.head())
         except BaseException as error:  # noqa: BLE001 - also an interrupted hook must not fail its host
             _log(state, words, error)
@@ -79,7 +82,7 @@ def line(words: list[str], given: bytes) -> bytes:
         f'"at": {time.time_ns() // 1000}',
         '"event": ' + _text(words[0][:_SHORT] if words else ""),
         '"cwd": ' + _text(_here()),
-        '"env": {' + ", ".join(_text(k) + ": " + _text(_variable(k)) for k in VARIABLES),
+        '"env": {' + ", ".join(_text(k) + ": " + _text(_variable(k)) for k in _variables()),
     ]
     return _encode(", ".join(told) + '}, "raw": ') + _raw(words[1:], given) + b"}\n"
 
@@ -114,6 +117,10 @@ def _text(text: str) -> str:
 def _encode(text: str) -> bytes:
     # What stands for an undecodable byte of a path is a lone surrogate, which JSON may escape.
     return text.encode("utf-8", "backslashreplace")
+
+
+def _variables() -> "list[str]":
+    return [each for each in VARIABLES if each in OWN or os.environ.get(each)]
 
 
 def _variable(name: str) -> str:
@@ -228,6 +235,19 @@ def _append_once(spool: str, text: bytes) -> int:
         return status.st_size if whole else 0
     finally:
         os.close(descriptor)
+
+
+def _flush_size(state: str) -> int:
+    """The length at which the spool is flushed, as the last flush has left it."""
+    try:
+        descriptor = os.open(state + "/spool/flush-size", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return FULL
+    try:
+        text = os.read(descriptor, 32)
+    finally:
+        os.close(descriptor)
+    return int(text) if text.isdigit() else FULL
 
 
 def _hand_over() -> None:

@@ -166,7 +166,8 @@ def _groups(target: str, there: SettingsFile) -> dict[str, dict[str, Any]]:
         timeout = _TIMEOUT_AT_THE_END if event == "SessionEnd" else _TIMEOUT
         # Claude Code could go on without waiting (`async`), but what it has not waited for it ends
         # with itself, and the last tools of a session would be missing.
-        entry = {"type": "command", "command": command(event), "timeout": timeout}
+        # The word tells whose event it is: Claude Code and Codex send the same.
+        entry = {"type": "command", "command": command(f"{target}:{event}"), "timeout": timeout}
         matcher = {"matcher": "*"} if event in _TOOL_EVENTS else {}
         groups[event] = {**matcher, "hooks": [entry]}
     return groups

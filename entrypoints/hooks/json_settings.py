@@ -58,7 +58,8 @@ def is_ours(command: object, event: str) -> bool:
     except ValueError:
         return False
     by_path = len(words) > 1 and words[-2].endswith(_OUR_FILES) and "-I" in words
-    return words[-1:] == [event] and (by_path or words[:-1] == ["herdbook", "hook"])
+    is_event = words[-1:] and words[-1].rpartition(":")[2] == event
+    return bool(is_event) and (by_path or words[:-1] == ["herdbook", "hook"])
 
 
 def _hooks(text: str) -> JsonPart | None:

@@ -1,8 +1,10 @@
 """The plugin for OpenCode, which appends to the spool itself and starts no process for a tool.
 
 A tool of a halted agent is refused as OpenCode wants it: by an error with the reason. When a
-session or OpenCode itself is over, and at most every few minutes when a session rests, a flush is
-started and left alone. The plugin names no file of this machine, so a project may commit it.
+session or OpenCode itself is over, when the spool has grown, and at most every few minutes when a
+session rests, a flush is started and left alone. A program that a session starts is told which
+session that is, so that git's hook knows whose commit it sees. The plugin names no file of this
+machine, so a project may commit it.
 """
 
 PLUGIN = """\
@@ -18,8 +20,10 @@ const LONGEST_MARKER = 200
 const LONGEST_MEMORY = 1000
 const LONGEST_EVENT = 1024 * 1024
 const SHORT = 2000
+const FULL = 1024 * 1024
 let flushedAt = Date.now()
 let waiting = false
+let lastAt = 0
 const setups = new Map()
 
 const state = () => {
@@ -29,6 +33,21 @@ const state = () => {
   return join(homedir(), inside, "herdbook")
 }
 
+// Later than every event before it: the clock here counts whole milliseconds.
+const now = () => {
+  lastAt = Math.max(Date.now() * 1000, lastAt + 1)
+  return lastAt
+}
+
+const flushSize = (spool) => {
+  try {
+    return Number.parseInt(readFileSync(join(spool, "flush-size"), "utf8"), 10) || FULL
+  } catch {
+    return FULL // nobody has chosen another
+  }
+}
+
+// Gives whether the spool has just become so long that it is to be flushed.
 const append = (line) => {
   const spool = join(state(), "spool")
   mkdirSync(spool, { recursive: true, mode: 0o700 })
@@ -36,13 +55,17 @@ const append = (line) => {
     const file = openSync(join(spool, "events.jsonl"), "a", 0o600)
     try {
       const written = writeSync(file, line)
-      const { mode, nlink } = fstatSync(file)
+      const { mode, nlink, size } = fstatSync(file)
       // Cut off, or sealed or taken away by a flush: once more.
-      if (written === line.length && nlink > 0 && (mode & 0o200) > 0) return
+      if (written === line.length && nlink > 0 && (mode & 0o200) > 0) {
+        const full = flushSize(spool)
+        return size >= full && size - written < full
+      }
     } finally {
       closeSync(file)
     }
   }
+  return false
 }
 
 // What is too long keeps its fields; its long texts are cut, and its size and digest are told.
@@ -64,7 +87,7 @@ const spool = (event, cwd, raw) => {
   try {
     const told = {
       id: randomBytes(16).toString("hex"),
-      at: Date.now() * 1000,
+      at: now(),
       event,
       cwd,
       env: {
@@ -74,7 +97,7 @@ const spool = (event, cwd, raw) => {
       raw: fitting(raw),
     }
     waiting = true
-    append(Buffer.from("\\n" + JSON.stringify(told) + "\\n"))
+    if (append(Buffer.from("\\n" + JSON.stringify(told) + "\\n"))) flush(cwd)
   } catch {
     // A record that cannot be kept never disturbs the session.
   }
@@ -129,6 +152,12 @@ export const Herdbook = async ({ directory }) => {
     "tool.execute.before": async (input) => {
       const reason = halted(input?.sessionID)
       if (reason !== null) throw new Error(reason)
+    },
+    "shell.env": async (input, output) => {
+      if (!input?.sessionID || !output?.env) return
+      // OpenCode may itself run in another agent's session, which is not the one that commits.
+      Object.assign(output.env, { CLAUDE_CODE_SESSION_ID: "", CODEX_THREAD_ID: "" })
+      output.env.HERDBOOK_SESSION = input.sessionID
     },
     "chat.message": async (input, output) => {
       remember(input?.sessionID, output?.message ?? {})

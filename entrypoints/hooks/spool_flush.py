@@ -65,6 +65,7 @@ def flush(app: AppContext) -> tuple[FlushReport, set[str]]:
     """
     if is_in_memory(app.workspace.locate(Area.RECORD).url):
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
+    spool.set_flush_size(app.workspace.setting("flush_size"))
     return spool_flush.flush(
         _record(app),
         _UserSpool(),
@@ -81,11 +82,12 @@ def _record(app: AppContext) -> Record:
 
 def is_due(app: AppContext) -> bool:
     """Whether the spool is larger or older than the settings allow."""
+    setting = app.workspace.setting
+    spool.set_flush_size(setting("flush_size"))
     waiting = spool.backlog()
     if waiting.since is None:
         return False
     age = time.time() - waiting.since
-    setting = app.workspace.setting
     return bool(age >= setting("flush_after") or waiting.size >= setting("flush_size"))
 
 
@@ -139,6 +141,7 @@ def as_answer(report: FlushReport, exported: Iterable[str] = ()) -> FlushAnswer:
         "applied": report.applied,
         "doubled": report.doubled,
         "uncounted": report.uncounted,
+        "dropped": sum(report.dropped.values()),
         "aside": [{"event": place, "reason": reason} for place, reason in report.aside],
         "exported": sorted(set(exported)),
     }

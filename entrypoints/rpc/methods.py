@@ -34,8 +34,9 @@ MOST_ANSWERS = 1_000
 def _refuse_folder(goal: Any) -> list[tuple[str, str]]:
     """The problem with a goal that is no language: only a person may name a folder."""
     from herdbook.domain.record.languages import LANGUAGES, find_language  # noqa: PLC0415
+    from herdbook.entrypoints.operations.advice.rows import EVERYTHING  # noqa: PLC0415
 
-    if not isinstance(goal, str) or find_language(goal) is not None:
+    if not isinstance(goal, str) or goal == EVERYTHING or find_language(goal) is not None:
         return []
     known = ", ".join(LANGUAGES)
     return [("for", f"{goal!r} is no language of {known}, and no folder is taken from here")]

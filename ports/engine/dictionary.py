@@ -13,7 +13,7 @@ from herdbook.domain.plan import readiness
 from herdbook.domain.record import model as record_model
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference, Unique
 
-VERSION = 3
+VERSION = 4
 
 
 def _cascade(field: str, target: str) -> Reference:
@@ -267,7 +267,7 @@ COMMITS = Kind(
     record_model.Commit,
     prefix="com",
     area=Area.RECORD,
-    lookups=(("agent", "at"), ("project", "at"), ("at",)),
+    lookups=(("agent", "at"), ("project", "at"), ("at",), ("project", "commit_hash")),
     uniques=(Unique(("project", "commit_hash", "agent")),),
     append_only=True,
 )
@@ -286,6 +286,14 @@ ACTIVITIES = Kind(
     prefix="act",
     area=Area.RECORD,
     lookups=(("agent", "at"), ("project", "at"), ("at",)),
+    append_only=True,
+)
+SETUP_NOTES = Kind(
+    "setup_notes",
+    record_model.SetupNote,
+    prefix="stn",
+    area=Area.RECORD,
+    lookups=(("session_id", "at"), ("agent", "session_id", "at"), ("agent", "at")),
     append_only=True,
 )
 LANES = Kind(
@@ -372,6 +380,7 @@ DICTIONARY = Dictionary(
         COMMITS,
         RETROSPECTIVES,
         ACTIVITIES,
+        SETUP_NOTES,
         LANES,
         CHECKPOINTS,
         PIECES,

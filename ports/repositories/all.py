@@ -57,5 +57,6 @@ class Repositories:
     commits = LazyRepository(record.Commits, dictionary.COMMITS)
     retrospectives = LazyRepository(record.Retrospectives, dictionary.RETROSPECTIVES)
     activities = LazyRepository(record.Activities, dictionary.ACTIVITIES)
+    setup_notes = LazyRepository(record.SetupNotes, dictionary.SETUP_NOTES)
     journal = LazyRepository(Journal, dictionary.JOURNAL)
     operations = LazyRepository(Operations, dictionary.OPERATIONS)

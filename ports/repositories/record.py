@@ -10,6 +10,7 @@ from herdbook.domain.record.model import (
     Commit,
     Retrospective,
     ScoreEvent,
+    SetupNote,
     Standing,
 )
 from herdbook.domain.record.standing import first_standing, standing_id
@@ -105,6 +106,10 @@ class Commits(DatedRepository[Commit]):
         where = {"agent": agent, "project": project, "commit_hash": commit_hash}
         return self.first(find(self.kind, where, limit=1))
 
+    def with_hash(self, project: str, commit_hash: str) -> list[Commit]:
+        """The rows of one commit of a project, whichever agents made it."""
+        return self.select(find(self.kind, {"project": project, "commit_hash": commit_hash}))
+
 
 class Retrospectives(DatedRepository[Retrospective]):
     """What both parties thought of commits."""
@@ -117,6 +122,18 @@ class Retrospectives(DatedRepository[Retrospective]):
 
 class Activities(DatedRepository[Activity]):
     """What agents did."""
+
+
+class SetupNotes(DatedRepository[SetupNote]):
+    """What sessions have told of their setups, and what agents were registered with."""
+
+    def of_session(self, session_id: str) -> list[SetupNote]:
+        """The notes of one session, oldest first."""
+        return self.select(find(self.kind, {"session_id": session_id}))
+
+    def of_registration(self, agent: str) -> list[SetupNote]:
+        """What an agent was registered with, oldest first."""
+        return self.select(find(self.kind, {"agent": agent, "session_id": None}))
 
 
 class Standings(Repository[Standing]):

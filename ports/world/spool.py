@@ -50,3 +50,6 @@ class FlushNotes(Protocol):
 
         `counts` has the number of such events, by folder.
         """
+
+    def note_dropped(self, counts: Mapping[str, int]) -> None:
+        """Add to the number of commits of each folder that were counted for nobody."""

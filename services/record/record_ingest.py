@@ -1,33 +1,36 @@
 """Ingest of spooled hook events into the record, each event exactly once.
 
 Every event has an id. The transaction that counts an event also writes its id, so that a flush that
-was killed before it could clear its buffer recognises what it had done. Counts of one flush are one
-entry per agent, session and kind; they cannot be confused with another flush's, because an event
-belongs to exactly one.
+was killed before it could clear its buffer recognises what it had done. Equal counts that follow
+one another are one entry. What becomes of an event does not depend on the other events of its flush
+but on what happened before it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import reduce
-from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import OperationResult
 from herdbook.domain.record.events import (
+    COUNTED,
     HookEvent,
     Interpretation,
-    SessionSetup,
+    Meaning,
+    check_event,
     entry_id,
     interpret,
 )
-from herdbook.domain.record.model import Commit, ScoreEvent, Standing
+from herdbook.domain.record.model import ScoreEvent, Standing
 from herdbook.domain.record.standing import apply, collapse, fold, is_late
-from herdbook.ports.engine.dictionary import COMMITS, OPERATIONS, SCORE_EVENTS
+from herdbook.ports.engine.dictionary import OPERATIONS, SCORE_EVENTS
 from herdbook.ports.engine.query import find
 from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.record.commit_places import CommitPlaces
+from herdbook.services.record.session_setups import SessionSetups
 
 
 class FlushReport(NamedTuple):
@@ -35,6 +38,7 @@ class FlushReport(NamedTuple):
 
     `applied` ones were counted now, `doubled` ones earlier, `uncounted` ones have no effect on the
     ledger; those `aside`, by id and reason, cannot be applied. `sessions` maps sessions to agents.
+    `dropped` has the number of commits of nobody, by folder.
     """
 
     applied: int
@@ -42,15 +46,7 @@ class FlushReport(NamedTuple):
     uncounted: int
     aside: list[tuple[str, str]]
     sessions: dict[str, str]
-
-
-class _SortedEvents(NamedTuple):
-    fresh: list[tuple[HookEvent, Interpretation]]
-    doubled: int
-    uncounted: int
-    aside: list[tuple[str, str]]
-    sessions: dict[str, str]
-    setups: dict[str, SessionSetup]
+    dropped: Mapping[str, int]
 
 
 def flush(uow: UnitOfWork, events: Sequence[HookEvent]) -> FlushReport:
@@ -58,42 +54,45 @@ def flush(uow: UnitOfWork, events: Sequence[HookEvent]) -> FlushReport:
 
     One that cannot be applied is set aside with its reason and does not stop the others.
     """
-    found = _sort_events(uow, events)
-    entries = [meaning.entry for _, meaning in found.fresh if meaning.entry is not None]
-    commits = [meaning.commit for _, meaning in found.fresh if meaning.commit is not None]
-    uow.ledger.add_all(collapse(entries))
-    uow.commits.add_all(commits)
-    _add_marks(uow, [event.id for event, _ in found.fresh], found.setups)
-    if not found.doubled:
+    changes = _RecordChanges(uow, events)
+    changes.commits.write()
+    for entries in changes.entries().values():
+        uow.ledger.add_all(entries)
+    changes.setups.write()
+    marks = [OperationResult(operation_id=_event_mark(each), at=uow.now) for each in changes.fresh]
+    uow.operations.add_all(marks)
+    report = changes.report()
+    if not report.doubled:
         # Events still in the buffer must be recognised, however long ago they were flushed: marks
         # are pruned only if this flush found none again.
         uow.operations.prune(uow.now, limit=max(PAGE, 2 * len(events)))
-    return FlushReport(
-        len(found.fresh), found.doubled, found.uncounted, found.aside, found.sessions
-    )
+    return report
 
 
 def standings_with(
     uow: UnitOfWork, events: Sequence[HookEvent] = (), agent: str | None = None
 ) -> list[Standing]:
     """The standings of all agents or of one, counting buffered events; nothing is written."""
-    fresh: dict[str, list[ScoreEvent]] = defaultdict(list)
-    for _, meaning in _sort_events(uow, events).fresh:
-        if meaning.entry is not None:
-            fresh[meaning.entry.agent].append(meaning.entry)
+    changes = _RecordChanges(uow, events)
+    fresh = changes.entries()
+    gone = set(changes.commits.removed_entries())
+    losers = {each.agent for each in changes.commits.removed.values()}
     if agent is not None:
         standings = [uow.standings.of_agent(agent)]
     else:
         standings = list(uow.standings.select_all(find(uow.standings.kind, limit=PAGE)))
         known = {each.agent for each in standings}
         standings += [uow.standings.of_agent(each) for each in fresh if each not in known]
-    moved = [_apply_entries(uow, each, collapse(fresh[each.agent])) for each in standings]
+    moved = [
+        _apply_entries(uow, each, fresh.get(each.agent, []), gone if each.agent in losers else ())
+        for each in standings
+    ]
     return sorted(moved, key=lambda each: each.agent)
 
 
 def sessions(uow: UnitOfWork, events: Sequence[HookEvent]) -> dict[str, str]:
     """The sessions of buffered events, each with its agent."""
-    return _sort_events(uow, events).sessions
+    return _RecordChanges(uow, events).sessions
 
 
 def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
@@ -111,57 +110,102 @@ def halted_sessions(uow: UnitOfWork, sessions: Iterable[tuple[str, str]] = ()) -
     return found
 
 
-def _apply_entries(uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEvent]) -> Standing:
-    if any(is_late(standing, entry) for entry in fresh):
-        whole = [*uow.ledger.of_agent(standing.agent), *fresh]
-        return fold(standing.agent, whole, uow.experience)
-    return reduce(lambda at, entry: apply(at, entry, uow.experience), fresh, standing)
+class _RecordChanges:
+    """What events change in the record, read in their order; nothing is written."""
 
+    def __init__(self, uow: UnitOfWork, events: Sequence[HookEvent]) -> None:
+        self._uow = uow
+        self.sessions: dict[str, str] = {}
+        self.fresh: dict[str, Interpretation] = {}
+        """The events that were not counted before and make an entry, by id."""
+        self.commits = CommitPlaces(uow)
+        self._aside: list[tuple[str, str]] = []
+        self._doubled = self._uncounted = 0
+        self._dropped: dict[str, int] = defaultdict(int)
+        valid = [(event, at) for event in events if (at := self._time_of(event)) is not None]
+        self.setups = SessionSetups(uow, min((at for _, at in valid), default=uow.now))
+        counted = [event.id for event, _ in valid if event.meaning in COUNTED]
+        seen = _known_event_ids(uow, list(dict.fromkeys(counted)))
+        for event, _ in valid:
+            self._read(event, seen)
 
-def _sort_events(uow: UnitOfWork, events: Sequence[HookEvent]) -> _SortedEvents:
-    """Sort events into fresh ones, duplicates, and those that cannot be applied."""
-    result = _SortedEvents([], 0, 0, [], {}, {})
-    setups = _known_setups(uow, events)
-    meanings: dict[str, tuple[HookEvent, Interpretation]] = {}
-    doubled = uncounted = 0
-    for event in events:
+    def _time_of(self, event: HookEvent) -> datetime | None:
         try:
-            known = setups.get(event.session_id or "", SessionSetup())
-            meaning = interpret(event, known, uow.experience)
+            return check_event(event)
         except InvalidValue as error:
-            result.aside.append((event.id, str(error)))
-            continue
+            self._aside.append((event.id, str(error)))
+            return None
+
+    def _read(self, event: HookEvent, seen: set[str]) -> None:
+        uow = self._uow
+        try:
+            agent, known = self.setups.learn(event)
+            meaning = interpret(event, known, uow.experience, agent=agent)
+        except InvalidValue as error:
+            self._aside.append((event.id, str(error)))
+            return
         if meaning.session_id is not None and meaning.agent is not None:
-            own = event.environment_session
-            result.sessions.update(
-                dict.fromkeys([meaning.session_id, *filter(None, [own])], meaning.agent)
-            )
-            if meaning.setup != known:
-                setups[meaning.session_id] = result.setups[meaning.session_id] = meaning.setup
+            named = filter(None, (meaning.session_id, event.environment_session))
+            self.sessions.update(dict.fromkeys(named, meaning.agent))
         if meaning.entry is None:
-            uncounted += 1
-        elif event.id in meanings:
-            doubled += 1
+            if event.meaning is Meaning.COMMIT:
+                self._dropped[event.cwd] += 1
+            else:
+                self._uncounted += 1
+            for old, new in event.rewrites:
+                self.commits.rewrite(event.place, old, new)
+        elif event.id in seen or event.id in self.fresh:
+            self._doubled += 1
         else:
-            meanings[event.id] = (event, meaning)
-    seen = _known_event_ids(uow, list(meanings))
-    made: set[tuple[str, str, str]] = set()
-    for key, (event, meaning) in meanings.items():
-        if key in seen or (meaning.commit is not None and _is_known(uow, meaning.commit, made)):
-            doubled += 1
-        else:
-            result.fresh.append((event, meaning))
-    return result._replace(doubled=doubled, uncounted=uncounted)
+            self.fresh[event.id] = meaning
+            if meaning.commit is not None:
+                self.commits.add(meaning.commit)
+
+    def _counted(self) -> list[ScoreEvent]:
+        """The new entries; a commit that has no place has none."""
+        return [
+            each.entry
+            for each in self.fresh.values()
+            if each.entry is not None
+            and (each.commit is None or each.commit.id in self.commits.added)
+        ]
+
+    def entries(self) -> dict[str, list[ScoreEvent]]:
+        """The entries for the ledger, by agent."""
+        by_agent: dict[str, list[ScoreEvent]] = defaultdict(list)
+        for entry in self._counted():
+            by_agent[entry.agent].append(entry)
+        gone = set(self.commits.removed_entries())
+        return {
+            agent: collapse(
+                entries,
+                [
+                    each
+                    for each in self._uow.ledger.of_agent(
+                        agent, since=min(entry.at for entry in entries)
+                    )
+                    if each.id not in gone
+                ],
+            )
+            for agent, entries in by_agent.items()
+        }
+
+    def report(self) -> FlushReport:
+        """What became of the events."""
+        applied = len(self._counted())
+        doubled = self._doubled + len(self.fresh) - applied
+        return FlushReport(
+            applied, doubled, self._uncounted, self._aside, self.sessions, dict(self._dropped)
+        )
 
 
-def _is_known(uow: UnitOfWork, commit: Commit, made: set[tuple[str, str, str]]) -> bool:
-    """Whether the commit is in the record or in `made`; adds it to `made`."""
-    key = (commit.project, commit.commit_hash, commit.agent)
-    if key in made:
-        return True
-    made.add(key)
-    where = dict(zip(("project", "commit_hash", "agent"), key, strict=True))
-    return bool(uow.select(find(COMMITS, where, limit=1)))
+def _apply_entries(
+    uow: UnitOfWork, standing: Standing, fresh: Sequence[ScoreEvent], gone: Collection[str]
+) -> Standing:
+    if gone or any(is_late(standing, entry) for entry in fresh):
+        left = [each for each in uow.ledger.of_agent(standing.agent) if each.id not in gone]
+        return fold(standing.agent, [*left, *fresh], uow.experience)
+    return reduce(lambda at, entry: apply(at, entry, uow.experience), fresh, standing)
 
 
 def _known_event_ids(uow: UnitOfWork, event_ids: Sequence[str]) -> set[str]:
@@ -173,44 +217,5 @@ def _known_event_ids(uow: UnitOfWork, event_ids: Sequence[str]) -> set[str]:
     return {each for each, mark, entry in both if mark is not None or entry is not None}
 
 
-def _add_marks(uow: UnitOfWork, event_ids: Sequence[str], setups: dict[str, SessionSetup]) -> None:
-    marks = [OperationResult(operation_id=_event_mark(each), at=uow.now) for each in event_ids]
-    keys = {_session_mark(session): setup for session, setup in setups.items()}
-    known = uow.get(OPERATIONS, list(keys)) if keys else []
-    notes = [
-        OperationResult(operation_id=key, result=_setup_to_document(setup), at=uow.now)
-        for (key, setup), old in zip(keys.items(), known, strict=True)
-        if old is None
-    ]
-    uow.operations.add_all([*marks, *notes])
-
-
-def _known_setups(uow: UnitOfWork, events: Iterable[HookEvent]) -> dict[str, SessionSetup]:
-    """The setups of these events' sessions that earlier flushes have stored."""
-    sessions = {each.session_id for each in events if each.session_id is not None}
-    keys = {_session_mark(each): each for each in sorted(sessions)}
-    notes = uow.get(OPERATIONS, list(keys)) if keys else []
-    return {
-        keys[note.operation_id]: _setup_from_document(note.result)
-        for note in notes
-        if note is not None and isinstance(note.result, dict)
-    }
-
-
-def _setup_to_document(setup: SessionSetup) -> dict[str, Any]:
-    return {"provider": setup.provider, "model": setup.model, "mode": setup.mode}
-
-
-def _setup_from_document(result: dict[str, Any]) -> SessionSetup:
-    mode = result.get("mode")
-    return SessionSetup(
-        result.get("provider"), result.get("model"), None if mode is None else AgentMode(mode)
-    )
-
-
 def _event_mark(event_id: str) -> str:
     return f"evt_{event_id}"
-
-
-def _session_mark(session: str) -> str:
-    return f"ses_{sha256(session.encode(errors='surrogatepass')).hexdigest()[:40]}"

@@ -16,7 +16,7 @@ from herdbook.services.record.locate_events import locate_events
 from herdbook.services.record.record_ingest import FlushReport
 
 REASON = "this agent is halted: it has no skill points left. A person may reinstate it"
-EMPTY = FlushReport(0, 0, 0, [], {})
+EMPTY = FlushReport(0, 0, 0, [], {}, {})
 
 
 class Record(NamedTuple):
@@ -55,6 +55,7 @@ def flush(
     batch.confirm()
     notes.note_failure(None)
     notes.note_unlocated(located.counts(), located.problems, located.located_folders)
+    notes.note_dropped(report.dropped)
     return report._replace(aside=batch.list_aside()), located.located_folders
 
 

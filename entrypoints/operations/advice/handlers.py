@@ -8,6 +8,7 @@ from herdbook.domain.location.areas import Area
 from herdbook.domain.record.languages import LANGUAGES, find_language, main_language
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
+from herdbook.entrypoints.operations.advice.rows import EVERYTHING
 from herdbook.services.record import prior_art as recalling
 from herdbook.services.record import setup_advice as advising
 
@@ -103,7 +104,7 @@ AdviceAnswer = TypedDict(
 
 
 def advise(app: AppContext, *, goal: str | None) -> AdviceAnswer:
-    """Rank the setups for the next project, or for a folder or a language."""
+    """Rank the setups for the project one is in, for a folder, a language or all projects."""
     target = _resolve_goal(app, goal)
     spool_flush.flush_if_any(app)
     found = app.read(
@@ -136,8 +137,9 @@ def names_of(app: AppContext) -> tuple[str, ...]:
 
 
 def _resolve_goal(app: AppContext, text: str | None) -> AdviceTarget:
-    if text is None:
+    if text == EVERYTHING or (text is None and app.workspace.repository_id is None):
         return AdviceTarget()
+    text = text or "."
     # A language takes precedence over a folder of the same name; `./go` is always the folder.
     language = find_language(text)
     if language is not None:

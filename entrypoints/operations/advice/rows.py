@@ -2,6 +2,9 @@
 
 from herdbook.entrypoints.operations.model import Operation, Parameter
 
+EVERYTHING = "all"
+"""The goal of advice that stands for all projects together."""
+
 ROWS: tuple[Operation, ...] = (
     Operation(
         "advise",
@@ -9,7 +12,13 @@ ROWS: tuple[Operation, ...] = (
         "advice.handlers:advise",
         "advice.views:advise",
         "herdbook advise --for rust",
-        (Parameter("goal", "a project folder or a programming language", option="for"),),
+        (
+            Parameter(
+                "goal",
+                "a project folder, a programming language, or all; default: the project you are in",
+                option="for",
+            ),
+        ),
     ),
     Operation(
         "recall",

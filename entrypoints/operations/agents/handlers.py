@@ -29,9 +29,9 @@ def register(
     app: AppContext,
     *,
     name: str | None,
-    provider: str,
+    provider: str | None,
     model: str | None,
-    mode: str,
+    mode: str | None,
     session: str | None,
     pid: int | None,
     prompt: str | None,
@@ -44,7 +44,7 @@ def register(
             "pid": pid,
             "process_started_at": process_start(pid),
         }
-    return app.run(
+    agent: Agent = app.run(
         Area.WORK,
         agent_lifecycle.register,
         name,
@@ -55,15 +55,25 @@ def register(
         prompt=prompt,
         **process,
     )
+    _tell_record(app, agent, provider, model, mode)
+    return agent
+
+
+def _tell_record(
+    app: AppContext, agent: Agent, provider: str | None, model: str | None, mode: str | None
+) -> None:
+    from herdbook.entrypoints.hooks.registration import spool_registration  # noqa: PLC0415
+
+    spool_registration(app, agent, provider=provider, model=model, mode=mode)
 
 
 def introduce(
     app: AppContext,
     *,
     name: str,
-    provider: str,
+    provider: str | None,
     model: str | None,
-    mode: str,
+    mode: str | None,
     session: str | None,
     pid: int,
     prompt: str | None,
@@ -72,7 +82,7 @@ def introduce(
     halts = app.halts()
     # Asked before the transaction, so that nobody waits for it while another store is read.
     note_if_unknown(halts, name)
-    return app.run(
+    agent: Agent = app.run(
         Area.WORK,
         introduction.introduce,
         name,
@@ -86,6 +96,8 @@ def introduce(
         prompt=prompt,
         pid=pid,
     )
+    _tell_record(app, agent, provider, model, mode)
+    return agent
 
 
 def find_crashed(app: AppContext) -> list[Agent]:

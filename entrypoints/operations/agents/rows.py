@@ -22,13 +22,12 @@ ROWS: tuple[Operation, ...] = (
         "herdbook agent add brisk-otter --provider claude --model opus",
         (
             Parameter("name", "its name; default: a generated one", positional=True),
-            Parameter("provider", "the provider of its model", default="claude"),
+            Parameter("provider", "the provider of its model; default: claude, or as it was"),
             Parameter("model", "its model"),
             Parameter(
                 "mode",
-                "its mode",
+                "its mode; default: execute, or as it was",
                 choices=("execute", "discuss", "plan", "detail", "refine"),
-                default="execute",
             ),
             Parameter("session", "its session"),
             Parameter("pid", "the process id on this host", kind="number"),

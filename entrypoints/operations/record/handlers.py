@@ -212,6 +212,7 @@ def flush(app: AppContext, *, if_due: bool, gently: bool) -> FlushAnswer:
 def doctor(app: AppContext) -> dict[str, Any]:
     """The state of the installation: spool, rejected events, record, halted agents, clocks."""
     _ignore_broken_repository(app)
+    spool.set_flush_size(app.workspace.setting("flush_size"))
     waiting = spool.backlog()
     place = app.workspace.locate(Area.RECORD)
     reason = None
@@ -238,6 +239,10 @@ def doctor(app: AppContext) -> dict[str, Any]:
         "aside": [each._asdict() for each in spool.read_rejected()],
         "without_project": [
             {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
+        ],
+        "dropped": [
+            {**each._asdict(), "folder": text_of(each.folder)}
+            for each in flush_notes.list_dropped()
         ],
         "halted": halted,
         "enforce_halt": app.workspace.setting("enforce_halt"),

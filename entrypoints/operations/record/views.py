@@ -70,6 +70,8 @@ def flush(answer: dict[str, Any]) -> str:
     lines = [f"{answer['applied']} events are in the record now"]
     if answer["doubled"]:
         lines.append(f"{answer['doubled']} were there before")
+    if answer["dropped"]:
+        lines.append(f"{answer['dropped']} commits named no agent and count for nobody")
     lines += [
         f"set aside {plain(each['event'])}: {plain(each['reason'])}" for each in answer["aside"]
     ]
@@ -98,6 +100,11 @@ def doctor(answer: dict[str, Any]) -> str:
         f"{each['events']} events in {plain(each['folder'])} are recorded without their project: "
         f"{plain(each['reason'])}"
         for each in answer["without_project"]
+    ]
+    lines += [
+        f"{each['commits']} commits in {plain(each['folder'])} are counted for nobody: "
+        f"{plain(each['reason'])}"
+        for each in answer["dropped"]
     ]
     if answer["halted"]:
         kept = "kept from tools" if answer["enforce_halt"] else "not kept from tools"

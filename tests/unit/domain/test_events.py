@@ -58,16 +58,39 @@ def test_a_setup_is_completed_by_what_was_known() -> None:
     assert interpret(told, known).setup == SessionSetup("codex", "fast", AgentMode.PLAN)
 
 
-def test_a_commit_without_an_agent_counts_for_nobody() -> None:
+def test_a_commit_without_an_agent_and_a_session_counts_for_nobody() -> None:
     """People commit, too."""
-    assert interpret(event(Meaning.COMMIT, agent=None)).entry is None
+    assert interpret(event(Meaning.COMMIT, agent=None, session_id=None)).entry is None
+
+
+def test_the_agent_is_the_named_one_else_the_session_s_else_called_after_it() -> None:
+    """Whoever the hook's environment names comes first."""
+    told = event(Meaning.TOOL, session_id="0123456789")
+    assert interpret(told, agent="heron").agent == "otter"
+    assert interpret(told._replace(agent=None), agent="heron").agent == "heron"
+    assert interpret(told._replace(agent=None)).agent == "session-01234567"
+
+
+def test_a_setup_of_another_provider_completes_nothing() -> None:
+    """Its model is none of this one's."""
+    told = SessionSetup("opencode", None, None)
+    assert told.over(SessionSetup("claude", "opus", AgentMode.PLAN)) == told
+    fast = SessionSetup(None, "fast").over(SessionSetup("claude", "opus"))
+    assert fast == SessionSetup("claude", "fast")
+
+
+def test_an_event_of_nobody_known_has_no_provider() -> None:
+    """It is not taken for anybody's."""
+    entry = interpret(event(Meaning.TOOL)).entry
+    assert entry is not None
+    assert (entry.provider, entry.model, entry.mode) == ("unknown", None, None)
 
 
 @for_each(
     ("told", "field"),
     [
         (event(None), "event"),
-        (event(Meaning.TOOL, agent=None), "agent"),
+        (event(Meaning.TOOL, agent=None, session_id=None), "agent"),
         (event(Meaning.COMMIT), "commit"),
         (event(Meaning.TOOL, id=""), "id"),
         (event(Meaning.TOOL, id="x" * 57), "id"),

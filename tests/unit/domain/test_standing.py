@@ -1,6 +1,7 @@
 """The laws of the ledger and of the standing that is folded from it."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -345,10 +346,21 @@ def test_an_entry_without_an_id_is_refused(event: ScoreEvent) -> None:
         apply(first_standing(AGENT), evolve(event, id=""))
 
 
-@given(ledgers(tools) | ledgers(commands))
+@given(ledgers(entries))
 def test_collapsing_is_exact(events: list[ScoreEvent]) -> None:
-    """Collapsed entries of one kind fold to exactly the standing of the single ones."""
+    """Collapsed entries fold to exactly the standing of the single ones, whatever is between."""
     assert fold(AGENT, collapse(events), RULES) == fold(AGENT, events, RULES)
+
+
+@given(ledgers(entries), st.sets(st.integers(0, 20)))
+def test_collapsing_is_exact_among_entries_that_are_there(
+    events: list[ScoreEvent], known: set[int]
+) -> None:
+    """What the ledger has already stands between the new ones."""
+    there = [event for number, event in enumerate(events) if number in known]
+    fresh = [event for number, event in enumerate(events) if number not in known]
+    collapsed = collapse(fresh, there)
+    assert fold(AGENT, [*collapsed, *there], RULES) == fold(AGENT, events, RULES)
 
 
 @given(ledgers(entries))
@@ -376,14 +388,14 @@ def test_only_tools_and_commands_are_collapsed(events: list[ScoreEvent]) -> None
 
 
 @given(ledgers(tools | commands))
-def test_one_entry_is_left_for_each_session_and_kind(events: list[ScoreEvent]) -> None:
-    """No two collapsed entries agree in agent, session, kind, project and setup."""
+def test_no_two_neighbours_are_left_that_are_equal(events: list[ScoreEvent]) -> None:
+    """Entries that follow one another differ in session, kind, project or setup."""
 
     def alike(event: ScoreEvent) -> tuple[object, ...]:
         return event.session_id, event.kind, event.project, event.provider, event.model, event.mode
 
     collapsed = collapse(events)
-    assert len(collapsed) == len({alike(event) for event in events})
+    assert all(alike(one) != alike(other) for one, other in pairwise(collapsed))
     assert {alike(event) for event in collapsed} == {alike(event) for event in events}
 
 

@@ -237,8 +237,8 @@ def test_every_command_that_is_installed_spools_its_event(
         )
         assert (told.stdout, told.stderr) == (b"", b"")
         assert shlex.split(command["command"])[1:3] == ["-I", "-S"]
-    assert [each.event for each in spool.take_batch()] == list(commands(there))
-    assert all(each.event == each.raw["hook_event_name"] for each in spool.take_batch())
+    events = [(each.event, each.raw["hook_event_name"]) for each in spool.take_batch()]
+    assert events == [(f"claude-code:{event}", event) for event in commands(there)]
 
 
 def test_an_agent_waits_for_every_hook(root: Path, variables: dict[str, str]) -> None:

@@ -55,7 +55,8 @@ def fill(uow: UnitOfWork, project: str, grades: dict[str, Grade], count: int = M
     for model, grade in grades.items():
         for number in range(count):
             at = START + timedelta(minutes=number)
-            uow.ledger.add(commit_entry(EntryContext(model, at, model=model)))
+            on = EntryContext(model, at, provider="claude", model=model)
+            uow.ledger.add(commit_entry(on))
             key = {"agent": model, "project": project, "commit_hash": f"{number}", "at": at}
             uow.commits.add(Commit(**key, task=f"matter {number}", experience_gained=5))
             uow.retrospectives.add(
@@ -78,17 +79,33 @@ def models(answer: dict[str, Any]) -> list[str]:
 
 def test_advice_of_an_empty_record_says_so(app: AppContext) -> None:
     """Where there is no record yet, none is made, and the words are plain."""
-    answer = to_data(commands.advise(app, goal=None))
+    answer = to_data(commands.advise(app, goal="all"))
     assert (answer["setups"], answer["verdict"]) == ([], "too_little_data")
     assert screens.advise(answer) == (
         "by all projects\nnot enough data: the record holds no work of any setup yet"
     )
 
 
+def test_advice_without_a_goal_is_for_the_project_one_is_in(app: AppContext) -> None:
+    """Where that has enough, others do not count."""
+    names = {"fine": Grade.EXCELLENCE, "poor": Grade.BAD}
+    app.run(Area.RECORD, fill, "lib", names)
+    app.run(Area.RECORD, fill, app.workspace.repository_id, {"good": Grade.GOOD, "bad": Grade.BAD})
+    answer = to_data(commands.advise(app, goal=None))
+    assert models(answer) == ["good", "bad"]
+    assert answer["scope"] == f"project {app.workspace.repository_id}"
+    assert sorted(models(to_data(commands.advise(app, goal="all")))) == [
+        "bad",
+        "fine",
+        "good",
+        "poor",
+    ]
+
+
 def test_advice_is_told_with_numbers_and_quotes(app: AppContext) -> None:
     """The verdict, a row for each setup, the words on it in one line, and how to read it."""
     app.run(Area.RECORD, fill, "lib", {"fine": Grade.EXCELLENCE, "poor": Grade.BAD})
-    answer = to_data(commands.advise(app, goal=None))
+    answer = to_data(commands.advise(app, goal="all"))
     assert (answer["verdict"], models(answer)) == ("better", ["fine", "poor"])
     assert [each["is_leader"] for each in answer["setups"]] == [True, False]
     assert answer["setups"][0]["bug_rate"]["estimate"] == 0

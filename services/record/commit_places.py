@@ -8,6 +8,7 @@ and the new commits are read.
 
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import OperationResult
@@ -15,7 +16,7 @@ from herdbook.domain.record.events import commit_event_id, entry_id
 from herdbook.domain.record.model import Commit
 from herdbook.domain.record.standing import Party, grade_key
 from herdbook.ports.engine.dictionary import ACTIVITIES, OPERATIONS, SCORE_EVENTS
-from herdbook.ports.repositories.record import Activities, Ledger
+from herdbook.ports.repositories.base import Repository
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
@@ -126,7 +127,7 @@ class CommitPlaces:
                 _rename(self._uow.activities, *(f"{ACTIVITIES.prefix}_{key}" for key in keys))
 
 
-def _rename(rows: Ledger | Activities, before: str, now: str) -> None:
+def _rename(rows: Repository[Any], before: str, now: str) -> None:
     """Give a row another id, if there is one and the id is free."""
     row = rows.find(before)
     if row is not None and rows.find(now) is None:

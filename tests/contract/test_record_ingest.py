@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.adapters.hosts import parse_event
+from herdbook.domain.errors import AlreadyExists
+from herdbook.domain.grading import Grade
 from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup
 from herdbook.domain.record.model import Commit, EventKind, ScoreEvent, Standing
 from herdbook.domain.record.standing import EntryContext, bug_entry, fold
@@ -18,7 +21,7 @@ from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.record import record_ingest
+from herdbook.services.record import grading, record_ingest
 from herdbook.services.record.record_ingest import FlushReport
 from tests.contract.children import LIMIT, Child, Died, at_once
 from tests.contract.conftest import SHARED
@@ -174,6 +177,212 @@ def test_what_a_session_said_of_its_setup_holds_for_later_flushes(
     flush(store, record, told(2))
     (entry,), _ = kept(store, record)
     assert (entry.provider, entry.model) == ("codex", "deep")
+
+
+def commit(number: int, commit_hash: str, agent: str = "otter", **more: Any) -> HookEvent:
+    """The event of a commit in the project `app`."""
+    found = {"project": "app", "commit_hash": commit_hash, "subject": f"about {commit_hash}"}
+    return told(number, "post-commit", agent, **{**found, **more})
+
+
+def rewrite(number: int, *pairs: tuple[str, str]) -> HookEvent:
+    """The event of a rewrite in the project `app`."""
+    return told(number, "post-rewrite", project="app", rewrites=pairs)
+
+
+def made(store: Store, record: str) -> list[tuple[str, str, str]]:
+    """The commits of the record; each agent has as many entries for them."""
+    ledger, commits = kept(store, record)
+    for agent in ("otter", "heron"):
+        entries = [each for each in ledger if (each.agent, each.kind) == (agent, EventKind.COMMIT)]
+        assert len(entries) == sum(each.agent == agent for each in commits)
+        assert stands(store, record, agent).commits == len(entries)
+    return [(each.agent, each.commit_hash, each.task) for each in commits]
+
+
+REWRITTEN: dict[str, tuple[list[HookEvent], list[tuple[str, str, str]]]] = {
+    "amended": (
+        [commit(1, "a"), commit(2, "b"), rewrite(3, ("a", "b"))],
+        [("otter", "b", "about b")],
+    ),
+    "amended again": (
+        [
+            commit(1, "a"),
+            commit(2, "b"),
+            rewrite(3, ("a", "b")),
+            commit(4, "c"),
+            rewrite(5, ("b", "c")),
+        ],
+        [("otter", "c", "about c")],
+    ),
+    "rebased by another": (
+        [commit(1, "a"), commit(2, "b", "heron"), rewrite(3, ("a", "b"))],
+        [("otter", "b", "about b")],
+    ),
+    "rebased without a hook": (
+        [commit(1, "a"), rewrite(3, ("a", "b"))],
+        [("otter", "b", "about a")],
+    ),
+    "squashed": (
+        [
+            commit(1, "a"),
+            commit(2, "b", "heron"),
+            commit(3, "c"),
+            rewrite(4, ("a", "c"), ("b", "c")),
+        ],
+        [("otter", "c", "about c")],
+    ),
+    "not in the record": (
+        [commit(2, "b"), rewrite(3, ("a", "b"))],
+        [("otter", "b", "about b")],
+    ),
+    "in a circle": (
+        [commit(1, "a"), commit(2, "b"), rewrite(3, ("a", "b")), rewrite(4, ("b", "a"))],
+        [("otter", "b", "about b")],
+    ),
+}
+
+
+@pytest.mark.parametrize("way", REWRITTEN)
+def test_a_rewritten_commit_takes_the_place_of_the_old_one(
+    store: Store, record: str, way: str
+) -> None:
+    """However its events are split into flushes, and in whichever order they are read."""
+    events, expected = REWRITTEN[way]
+    orders = list(permutations(events))[:24] if way != "in a circle" else [tuple(events)]
+    for number, order in enumerate(orders):
+        together, apart = f"{record}-{number}-1", f"{record}-{number}-2"
+        flush(store, together, *order)
+        for event in order:
+            flush(store, apart, event)
+        for space in (together, apart):
+            assert [found[:2] for found in made(store, space)] == [each[:2] for each in expected]
+            if list(order) == events:
+                assert made(store, space) == expected
+        assert stands(store, together) == stands(store, apart)
+
+
+def test_a_judgement_follows_the_commit_it_is_about(store: Store, record: str) -> None:
+    """Both a retrospective and the grade of one party, so that nobody grades it twice."""
+    flush(store, record, commit(1, "a"), commit(2, "c"))
+    good = {"agent_grade": Grade.GOOD, "user_grade": Grade.GOOD}
+    run(store, record, grading.grade, "otter", "app", "a", **good)
+    run(store, record, grading.grade, "otter", "app", "c", user_grade=Grade.GOOD)
+    before = stands(store, record).communication_score
+    flush(store, record, rewrite(3, ("a", "b"), ("c", "d")))
+    for commit_hash, grades in (("b", good), ("d", {"user_grade": Grade.GOOD})):
+        with pytest.raises(AlreadyExists):
+            run(store, record, grading.grade, "otter", "app", commit_hash, **grades)
+    assert stands(store, record).communication_score == before
+    run(store, record, grading.grade, "otter", "app", "d", agent_grade=Grade.BAD)
+    judged = read(store, record, lambda uow: uow.retrospectives.page())
+    assert {each.commit_hash for each in judged} == {"b", "d"}
+
+
+def setups(store: Store, record: str) -> list[tuple[str, str | None, str | None]]:
+    """What each entry of the ledger says its agent ran as, in the order of time."""
+    ledger, _ = kept(store, record)
+    ordered = sorted(ledger, key=lambda each: each.at)
+    return [(each.provider, each.model, each.mode) for each in ordered]
+
+
+def test_a_setup_holds_from_the_moment_it_is_told(store: Store, record: str) -> None:
+    """A model that changes, and a mode that is entered and left, for every entry after it."""
+    events = [
+        told(1, "claude-code:SessionStart", raw={"model": "opus"}),
+        told(2),
+        told(3, raw={"permission_mode": "plan"}),
+        commit(4, "a"),
+        told(5, raw={"permission_mode": "acceptEdits"}),
+        told(6, "claude-code:SessionStart", raw={"model": "sonnet"}),
+        commit(7, "b"),
+    ]
+    for space, parts in ((f"{record}-1", [events]), (f"{record}-2", [[each] for each in events])):
+        for part in parts:
+            flush(store, space, *part)
+        assert setups(store, space) == [
+            ("claude", "opus", None),
+            ("claude", "opus", "plan"),
+            ("claude", "opus", "plan"),
+            ("claude", "opus", "execute"),
+            ("claude", "sonnet", "execute"),
+        ]
+
+
+def test_two_sessions_of_one_agent_keep_their_setups_apart(store: Store, record: str) -> None:
+    """A commit goes by its own session; one that names none by what the agent did last."""
+
+    def in_session(number: int, name: str, session: str | None, **raw: Any) -> HookEvent:
+        event = (
+            commit(number, f"c{number}") if name == "post-commit" else told(number, name, raw=raw)
+        )
+        return event._replace(session_id=session)
+
+    flush(
+        store,
+        record,
+        in_session(1, "claude-code:SessionStart", "s1", model="opus"),
+        in_session(2, "codex:SessionStart", "s2", model="gpt"),
+        in_session(3, "post-commit", "s1"),
+        in_session(4, "post-commit", "s2"),
+        in_session(5, "claude-code:PostToolUse", "s1"),
+        in_session(6, "post-commit", None),
+    )
+    assert [each[:2] for each in setups(store, record)] == [
+        ("claude", "opus"),
+        ("codex", "gpt"),
+        ("claude", "opus"),
+        ("claude", "opus"),
+    ]
+
+
+def test_what_nobody_told_is_as_the_agent_was_registered_else_unknown(
+    store: Store, record: str
+) -> None:
+    """Field by field, but no model of another provider; and never a provider by default."""
+    registered = {"agent": "otter", "provider": "codex", "model": "gpt", "mode": "discuss"}
+    events = [
+        told(1),
+        told(2, "agent-registration", raw=registered),
+        told(3),
+        told(4, raw={"model": "deep"}),
+        told(5, "claude-code:PostToolUse", raw={"session_id": "other"}),
+    ]
+    for event in events:
+        flush(store, record, event)
+    assert setups(store, record) == [
+        ("unknown", None, None),
+        ("codex", "gpt", "discuss"),
+        ("codex", "deep", "discuss"),
+        ("claude", None, None),
+    ]
+
+
+def test_a_session_is_its_agent_s_from_the_moment_that_is_told(store: Store, record: str) -> None:
+    """By an event that names the agent, or by its registration; before, it has its own name."""
+    session = {"env": {"CLAUDE_CODE_SESSION_ID": "0123456789"}, "cwd": "/app"}
+    raw = {"agent": "otter", "session_id": "0123456789"}
+    events = [
+        parse_event("1", START + 1, "post-commit", **session, raw={"commit": "a" * 40}),
+        parse_event("2", START + 2, "agent-registration", raw=raw),
+        parse_event("3", START + 3, "post-commit", **session, raw={"commit": "b" * 40}),
+    ]
+    for space, parts in ((f"{record}-1", [events]), (f"{record}-2", [[each] for each in events])):
+        for part in parts:
+            flush(store, space, *part)
+        _, commits = kept(store, space)
+        assert [each.agent for each in commits] == ["session-01234567", "otter"]
+        assert {each[0] for each in setups(store, space)} == {"claude"}
+
+
+def test_a_commit_of_nobody_is_told_by_its_folder(store: Store, record: str) -> None:
+    """It counts for nobody."""
+    events = [
+        parse_event(f"{number}", START, "post-commit", "/app", raw={"commit": f"{number}" * 40})
+        for number in range(3)
+    ]
+    report = flush(store, record, *events)
+    assert (report.applied, report.uncounted, report.dropped) == (0, 0, {"/app": 3})
 
 
 def test_a_read_sees_what_is_buffered_and_writes_nothing(store: Store, record: str) -> None:

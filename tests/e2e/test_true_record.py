@@ -225,8 +225,11 @@ def test_what_an_agent_is_registered_with_counts_where_no_hook_tells_more(
     for agent in ("fox", "hen"):
         worker = host("claude-code", "", agent)
         worker.commits("one", "two")
+    person.runs(app, "agent", "set", "fox", "--model", "gpt-y")
+    host("claude-code", "", "fox").commits("three")
     assert advised(person, app) == {
         ("codex", "gpt-x", "discuss"): 2,
+        ("codex", "gpt-y", "discuss"): 1,
         ("unknown", None, None): 2,
     }
 

@@ -5,8 +5,11 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.context import AppContext
-from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.dictionary import AGENTS, DICTIONARY
 from herdbook.services import crud
+
+_SETUP = {"provider", "model", "mode"}
+"""What the record has to know of an agent, too."""
 
 
 def add(app: AppContext, *, entity: str, values: Mapping[str, Any]) -> Any:
@@ -42,7 +45,12 @@ def set_(
     emptied = dict.fromkeys(_fields(kind, clear))
     if not values and not emptied:
         raise InvalidValue("set", "says nothing to change; name a field, as in --name")
-    return app.run(kind.area, crud.change, kind, id, {**values, **emptied})
+    row = app.run(kind.area, crud.change, kind, id, {**values, **emptied})
+    if kind is AGENTS and _SETUP & values.keys():
+        from herdbook.entrypoints.hooks.registration import spool_registration  # noqa: PLC0415
+
+        spool_registration(app, row, **{name: values.get(name) for name in _SETUP})
+    return row
 
 
 def rm(app: AppContext, *, ids: Sequence[str], entity: str) -> list[Any]:

@@ -41,7 +41,7 @@ def work(
     with begin() as uow:
         for number in range(count):
             at = START + timedelta(minutes=number)
-            on = EntryContext(agent, at, project=project, model=model)
+            on = EntryContext(agent, at, project=project, provider="claude", model=model)
             found = on._replace(at=at + timedelta(seconds=1))
             uow.ledger.add_all([commit_entry(on), *([bug_entry(found)] if number < bugs else [])])
             key = {"agent": agent, "project": project, "commit_hash": f"c{number}", "task": task}

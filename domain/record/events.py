@@ -72,7 +72,7 @@ class HookEvent(NamedTuple):
     no host is known to send. `agent` is the agent that the hook's environment names.
     `environment_session` is the session of the hook's environment, where the host may name its own.
     `project`, and `commit_hash` and `subject` of a commit, are looked up in git from `cwd`; a hook
-    may have named the hash itself. `rewrites` are the pairs of an old and a new commit of a rewrite.
+    may have named the hash itself. `rewrites` are the pairs of an old and a new commit.
     """
 
     id: str

@@ -130,6 +130,7 @@ class FlushAnswer(TypedDict):
     applied: int
     doubled: int
     uncounted: int
+    dropped: int
     aside: list[RejectedEvent]
     exported: list[str]
     failed: NotRequired[str]

@@ -116,7 +116,7 @@ def inbox(
     return uow.messages.select(find(MESSAGES, where, limit=limit, after=last))
 
 
-def unanswered(
+def unanswered_messages(
     uow: UnitOfWork,
     recipient_id: str | None = None,
     *,

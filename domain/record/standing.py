@@ -19,7 +19,7 @@ _PER_UNIT = (EventKind.TOOL, EventKind.COMMAND, EventKind.COMMIT)
 _COLLAPSED = (EventKind.TOOL, EventKind.COMMAND)
 
 
-class Party(StrEnum):
+class Grader(StrEnum):
     """Who grades a commit: the agent that made it, or the user."""
 
     AGENT = "agent"
@@ -107,7 +107,7 @@ def standing_id(agent: str) -> str:
     return "std_" + sha256(agent.encode(errors="surrogatepass")).hexdigest()[:20]
 
 
-def grade_key(agent: str, project: str, commit_hash: str, party: Party) -> str:
+def grade_key(agent: str, project: str, commit_hash: str, party: Grader) -> str:
     """What ends the ids of the rows of a party's grade of a commit: the same in every record.
 
     So a party's second grade of a commit, or the same one from another record, finds the first. At

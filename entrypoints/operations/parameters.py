@@ -85,7 +85,7 @@ def kind_of(operation: Operation) -> Kind[Any]:
 def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
     """The parameters for the fields that can be added, changed or listed by."""
     kind, verb = kind_of(operation), operation.words[-1]
-    left_out = SET_BY_STORE | _guarded(operation).keys()
+    left_out = SET_BY_STORE | _guarded_fields(operation).keys()
     columns = [column for name, column in kind.columns.items() if name not in left_out]
     if verb == "list":
         looked_up = {name for lookup in kind.all_lookups for name in lookup}
@@ -97,7 +97,7 @@ def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
     return tuple(_parameter(kind, column, operation) for column in columns)
 
 
-def _guarded(operation: Operation) -> dict[str, FieldGuard]:
+def _guarded_fields(operation: Operation) -> dict[str, FieldGuard]:
     """The fields that an operation does not write because use cases do."""
     guards = guards_of(operation.entity, adding=operation.words[-1] == "add")
     return {name: guard for name, guard in guards.items() if not guard.by_hand}
@@ -108,7 +108,7 @@ def reason_refused(operation: Operation, option: str) -> str:
     if not operation.entity or operation.words[-1] not in ("add", "set"):
         return ""
     kind, name = kind_of(operation), option.replace("-", "_")
-    for field, guard in _guarded(operation).items():
+    for field, guard in _guarded_fields(operation).items():
         if name in (field, field_option(kind, field)):
             return guard.reason
     return ""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from herdbook.domain.record.model import Retrospective, ScoreEvent
-from herdbook.domain.record.standing import Party, grade_key
+from herdbook.domain.record.standing import Grader, grade_key
 from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, RETROSPECTIVES, SCORE_EVENTS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.unit_of_work.integrity import find_clashes
@@ -51,7 +51,7 @@ def import_tracker(
 
 def _is_graded(uow: UnitOfWork, row: Retrospective) -> bool:
     """Whether a party has graded the commit here."""
-    keys = [grade_key(row.agent, row.project, row.commit_hash, party) for party in Party]
+    keys = [grade_key(row.agent, row.project, row.commit_hash, party) for party in Grader]
     return any(uow.ledger.find(f"{SCORE_EVENTS.prefix}_{key}") for key in keys)
 
 

@@ -21,7 +21,7 @@ from herdbook.domain.record.model import (
     ScoreEvent,
     Standing,
 )
-from herdbook.domain.record.standing import EntryContext, Party
+from herdbook.domain.record.standing import EntryContext, Grader
 from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, SCORE_EVENTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.record import record_ingest
@@ -31,7 +31,7 @@ Crew = Mapping[str, SessionSetup]
 NO_CREW: Crew = MappingProxyType({})
 
 _SCORED = (EventKind.GRADE, EventKind.COMMUNICATION)
-_BY = {Party.AGENT: "itself", Party.USER: "the user"}
+_BY = {Grader.AGENT: "itself", Grader.USER: "the user"}
 
 
 class GradeResult(NamedTuple):
@@ -73,7 +73,7 @@ def grade(
     Raises AlreadyExists for a party that has graded the commit before, InvalidValue without any
     grade and for one that is not the acting agent's to give, and NotFound for an unknown agent.
     """
-    parties = ((Party.AGENT, agent_grade, agent_note), (Party.USER, user_grade, user_note))
+    parties = ((Grader.AGENT, agent_grade, agent_note), (Grader.USER, user_grade, user_note))
     given = {party: (each, note) for party, each, note in parties if each is not None}
     if not given:
         raise InvalidValue("grade", "nobody has given one; name --self, --user or both")
@@ -83,7 +83,7 @@ def grade(
     earlier = _earlier_grades(uow, work)
     for party in given:
         if party in earlier:
-            whose = "the user's grade" if party is Party.USER else "the agent's own grade"
+            whose = "the user's grade" if party is Grader.USER else "the agent's own grade"
             raise AlreadyExists(f"{whose} of {agent}'s commit", commit_hash)
     on = _occasion(uow, _setup(uow, agent, crew, work), agent, project)
     said = task or _task(uow, work, earlier) or subject
@@ -93,7 +93,7 @@ def grade(
         _add_activity_of_grade(uow, work, party, alone, task=said, note=note)
         return GradeResult(entry, None, uow.standings.of_agent(agent))
     if not earlier:
-        first = _add_first_grade(uow, on, work, Party.AGENT, given[Party.AGENT][0])
+        first = _add_first_grade(uow, on, work, Grader.AGENT, given[Grader.AGENT][0])
         return _complete(uow, on, work, first, given, task=said)
     ((party, first),) = earlier.items()
     activity = uow.activities.find(_activity_key(work, party))
@@ -199,12 +199,12 @@ def retrospectives(
     return uow.retrospectives.of_agent(agent, limit=limit, descending=True, after=start)
 
 
-def _check_grader(uow: UnitOfWork, agent: str, given: Iterable[Party]) -> None:
+def _check_grader(uow: UnitOfWork, agent: str, given: Iterable[Grader]) -> None:
     """Refuse grades that are not the acting agent's to give; a person may give both."""
     acting = uow.actor.agent
     if acting is None:
         return
-    if Party.USER in given:
+    if Grader.USER in given:
         raise _refuse_agent(uow, "user", "the user's grade is a person's to give")
     if acting != agent:
         raise _refuse_agent(uow, "self", f"{agent!r} gives its own grade, or a person does")
@@ -230,7 +230,7 @@ def _require_known(uow: UnitOfWork, agent: str, crew: Crew, buffered: Iterable[s
     raise NotFound("agent", agent, f"{hint} was written; `agent add` makes a new one known")
 
 
-def _earlier_grades(uow: UnitOfWork, work: _Work) -> dict[Party, ScoreEvent]:
+def _earlier_grades(uow: UnitOfWork, work: _Work) -> dict[Grader, ScoreEvent]:
     """The grades that the parties have given a commit one at a time.
 
     Raises AlreadyExists if both have graded it.
@@ -238,19 +238,19 @@ def _earlier_grades(uow: UnitOfWork, work: _Work) -> dict[Party, ScoreEvent]:
     judged = uow.retrospectives.of_commit(*work)
     if judged is not None:
         raise AlreadyExists(f"the retrospective of {work.agent}'s commit", work.commit_hash)
-    found = {party: uow.ledger.find(_entry_key(work, party)) for party in Party}
+    found = {party: uow.ledger.find(_entry_key(work, party)) for party in Grader}
     return {party: entry for party, entry in found.items() if entry is not None}
 
 
 def _add_first_grade(
-    uow: UnitOfWork, on: EntryContext, work: _Work, party: Party, given: Grade
+    uow: UnitOfWork, on: EntryContext, work: _Work, party: Grader, given: Grade
 ) -> ScoreEvent:
     key = _entry_key(work, party)
     return uow.ledger.add(ledger.communication_entry(on._replace(id=key), given))
 
 
 def _add_activity_of_grade(
-    uow: UnitOfWork, work: _Work, party: Party, given: Grade, *, task: str, note: str
+    uow: UnitOfWork, work: _Work, party: Grader, given: Grade, *, task: str, note: str
 ) -> None:
     """Keep what the first party said: a ledger entry holds no words."""
     uow.activities.add(
@@ -272,7 +272,7 @@ def _complete(
     on: EntryContext,
     work: _Work,
     first: ScoreEvent,
-    given: Mapping[Party, tuple[Grade, str]],
+    given: Mapping[Grader, tuple[Grade, str]],
     *,
     task: str,
 ) -> GradeResult:
@@ -287,12 +287,12 @@ def _complete(
         Retrospective(
             **work._asdict(),
             task=task,
-            agent_grade=given[Party.AGENT][0],
-            user_grade=given[Party.USER][0],
+            agent_grade=given[Grader.AGENT][0],
+            user_grade=given[Grader.USER][0],
             score_before=before,
             score_after=after,
-            agent_note=given[Party.AGENT][1],
-            user_note=given[Party.USER][1],
+            agent_note=given[Grader.AGENT][1],
+            user_note=given[Grader.USER][1],
             at=uow.now,
         )
     )
@@ -313,11 +313,11 @@ def _score_before(uow: UnitOfWork, entry: ScoreEvent) -> int:
     return ledger.fold(entry.agent, earlier, uow.experience).communication_score
 
 
-def _entry_key(work: _Work, party: Party) -> str:
+def _entry_key(work: _Work, party: Grader) -> str:
     return f"{SCORE_EVENTS.prefix}_{ledger.grade_key(*work, party)}"
 
 
-def _activity_key(work: _Work, party: Party) -> str:
+def _activity_key(work: _Work, party: Grader) -> str:
     return f"{ACTIVITIES.prefix}_{ledger.grade_key(*work, party)}"
 
 
@@ -355,7 +355,7 @@ def _occasion(
     )
 
 
-def _task(uow: UnitOfWork, work: _Work, earlier: Iterable[Party]) -> str:
+def _task(uow: UnitOfWork, work: _Work, earlier: Iterable[Grader]) -> str:
     for party in earlier:
         said = uow.activities.find(_activity_key(work, party))
         if said is not None and said.task:

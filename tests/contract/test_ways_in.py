@@ -193,15 +193,15 @@ def test_what_still_needs_a_response_is_one_question(begin: Begin) -> None:
     do(begin, messaging.send, "just so", recipient_id=one)
     do(begin, messaging.read, asked[0].id)
     with begin(write=False) as uow:
-        statuses = [each.status for each in messaging.unanswered(uow)]
+        statuses = [each.status for each in messaging.unanswered_messages(uow)]
         assert statuses == [MessageStatus.READ, *[MessageStatus.PENDING] * 3]
-        assert [each.content for each in messaging.unanswered(uow, one)] == ["0", "3"]
-        assert [each.content for each in messaging.unanswered(uow, one, limit=1)] == ["0"]
-        page = messaging.unanswered(uow, limit=2, after=asked[1].id)
+        assert [each.content for each in messaging.unanswered_messages(uow, one)] == ["0", "3"]
+        assert [each.content for each in messaging.unanswered_messages(uow, one, limit=1)] == ["0"]
+        page = messaging.unanswered_messages(uow, limit=2, after=asked[1].id)
         assert [each.content for each in page] == ["2", "3"]
     do(begin, messaging.reply, asked[0].id, "yes")
     with begin(write=False) as uow:
-        assert [each.content for each in messaging.unanswered(uow, one)] == ["3"]
+        assert [each.content for each in messaging.unanswered_messages(uow, one)] == ["3"]
 
 
 def test_the_log_of_a_removed_agent_is_found_and_removed(begin: Begin) -> None:

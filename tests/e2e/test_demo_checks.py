@@ -13,6 +13,7 @@ from herdbook.domain.journal import Actor
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan_text.markdown import read_markdown
 from herdbook.domain.record.model import Commit
+from herdbook.domain.record.standing import EntryContext, commit_entry
 from herdbook.entrypoints.demo.run import find_problems
 from herdbook.entrypoints.demo.scenario import (
     AGENTS,
@@ -50,6 +51,7 @@ LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 def grade(uow: UnitOfWork, agent: str, task: str, commit_hash: str) -> None:
     """Record a commit and both grades; find bugs in the halted agent's work until it is halted."""
+    uow.ledger.add(commit_entry(EntryContext(agent, uow.now, project=PROJECT, provider="demo")))
     uow.commits.add(
         Commit(
             agent=agent,

@@ -1,4 +1,4 @@
-"""Checkpoints of workflows: to look at, to tidy up, to take over from elsewhere."""
+"""Checkpoints of workflows: list, show, compare, copy, prune, remove and import."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
 

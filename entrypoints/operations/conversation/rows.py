@@ -56,7 +56,7 @@ ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "message.unanswered",
         "list the messages that still need a response, read or not",
-        "messaging:unanswered",
+        "messaging:unanswered_messages",
         "message unanswered --recipient brisk-otter",
         id_option("recipient_id", "agents", "only those to this agent"),
         Parameter("limit", "the maximum number of rows", kind="number", default=100),

@@ -59,7 +59,6 @@ WAYS_IN = {
     "Agents.of_task": "agent.list",
     "Agents.by_session": "agent.list",
     "Agents.by_status": "agent.list",
-    "Agents.of_worktree": "status",
     "Agents.waiting_with_context": "agent.waiting",
     "Messages.pending_for_user": "message.inbox",
     "Messages.pending_for_agent": "message.inbox",

@@ -47,7 +47,6 @@ GUARDED_FIELDS: Mapping[str, Mapping[str, FieldGuard]] = {
         "assignee_id": _CLAIM,
         "fence": _CLAIM,
         "retry_count": FieldGuard(("task.fail", "task.retry")),
-        "type": FieldGuard(("task.add",)),
     },
     "projects": {"last_fetched_at": FieldGuard(("project.fetched",))},
     "errands": {"status": FieldGuard(("errand.move",))},

@@ -86,7 +86,11 @@ def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
     """The parameters for the fields that can be added, changed or listed by."""
     kind, verb = kind_of(operation), operation.words[-1]
     left_out = SET_BY_STORE | _guarded_fields(operation).keys()
-    columns = [column for name, column in kind.columns.items() if name not in left_out]
+    columns = [
+        column
+        for name, column in kind.columns.items()
+        if name not in left_out and len(_choices(column)) != 1
+    ]
     if verb == "list":
         looked_up = {name for lookup in kind.all_lookups for name in lookup}
         columns = [
@@ -117,12 +121,10 @@ def reason_refused(operation: Operation, option: str) -> str:
 def _parameter(kind: Kind[Any], column: Column, operation: Operation) -> Parameter:
     positional = operation.words[-1] == "add" and column.name == operation.positional
     needed = operation.words[-1] == "add" and not column.has_default and not column.optional
-    choices: tuple[str, ...] = ()
-    if column.type_name == "choice":
-        every = tuple(str(each.value) for each in column.rule.python_type)  # type: ignore[attr-defined]
-        guard = guards_of(kind.name).get(column.name)
-        by_hand = guard is not None and operation.words[-1] != "list" and guard.by_hand
-        choices = by_hand or every
+    choices = _choices(column)
+    guard = guards_of(kind.name).get(column.name)
+    if guard is not None and guard.by_hand and operation.words[-1] != "list":
+        choices = guard.by_hand
     return Parameter(
         column.name if positional else field_option(kind, column.name),
         _help(kind, column),
@@ -132,6 +134,13 @@ def _parameter(kind: Kind[Any], column: Column, operation: Operation) -> Paramet
         choices=choices,
         field=column.name,
     )
+
+
+def _choices(column: Column) -> tuple[str, ...]:
+    """The values of a column that is a choice; with one value there is nothing to choose."""
+    if column.type_name != "choice":
+        return ()
+    return tuple(str(each.value) for each in column.rule.python_type)  # type: ignore[attr-defined]
 
 
 def field_option(kind: Kind[Any], name: str) -> str:

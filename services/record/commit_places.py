@@ -14,7 +14,7 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.journal import OperationResult
 from herdbook.domain.record.events import commit_event_id, entry_id
 from herdbook.domain.record.model import Commit
-from herdbook.domain.record.standing import Party, grade_key
+from herdbook.domain.record.standing import Grader, grade_key
 from herdbook.ports.engine.dictionary import ACTIVITIES, OPERATIONS, SCORE_EVENTS
 from herdbook.ports.repositories.base import Repository
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -121,8 +121,8 @@ class CommitPlaces:
             if judged is not None and judgements.of_commit(agent, project, now) is None:
                 judgements.remove(judged.id)
                 judgements.add(evolve(judged, commit_hash=now))
-            for party in Party:
-                keys = [grade_key(agent, project, each, party) for each in (before, now)]
+            for grader in Grader:
+                keys = [grade_key(agent, project, each, grader) for each in (before, now)]
                 _rename(self._uow.ledger, *(f"{SCORE_EVENTS.prefix}_{key}" for key in keys))
                 _rename(self._uow.activities, *(f"{ACTIVITIES.prefix}_{key}" for key in keys))
 

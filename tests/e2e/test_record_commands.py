@@ -171,6 +171,16 @@ def test_the_user_and_no_repository_says_whether_halts_are_enforced(
     assert hooked(person, app, "PreToolUse") == ""
 
 
+def fill(person: Person, record: str) -> None:
+    """Write into a record, more and more finely, until not a word fits."""
+    for size in (100_000, 1_000, 1):
+        words = ("activity", "add", "x" * size, "--agent", "heron")
+        told = person.tries(person.home, *words, HERDBOOK_RECORD=record)
+        while told.returncode == 0:
+            told = person.tries(person.home, *words, HERDBOOK_RECORD=record)
+        assert "is full" in told.stderr
+
+
 def in_the_way(person: Person, trouble: str) -> str:
     """A record that cannot be written, for one reason or another; its URL."""
     place = person.home / "record"
@@ -180,6 +190,7 @@ def in_the_way(person: Person, trouble: str) -> str:
             (place / "data.mdb").write_bytes(b"no store" * 1000)
         case "full":
             person.chooses("lmdb", "record_size_limit = 1048576")
+            fill(person, f"lmdb://{place}")
         case "no folder":
             return "lmdb:///dev/null/record"
         case "read-only":

@@ -161,7 +161,7 @@ class _RecordChanges:
             if meaning.commit is not None:
                 self.commits.add(meaning.commit)
 
-    def _counted(self) -> list[ScoreEvent]:
+    def _new_entries(self) -> list[ScoreEvent]:
         """The new entries; a commit that has no place has none."""
         return [
             each.entry
@@ -173,7 +173,7 @@ class _RecordChanges:
     def entries(self) -> dict[str, list[ScoreEvent]]:
         """The entries for the ledger, by agent."""
         by_agent: dict[str, list[ScoreEvent]] = defaultdict(list)
-        for entry in self._counted():
+        for entry in self._new_entries():
             by_agent[entry.agent].append(entry)
         gone = set(self.commits.removed_entries())
         return {
@@ -192,7 +192,7 @@ class _RecordChanges:
 
     def report(self) -> FlushReport:
         """What became of the events."""
-        applied = len(self._counted())
+        applied = len(self._new_entries())
         doubled = self._doubled + len(self.fresh) - applied
         return FlushReport(
             applied, doubled, self._uncounted, self._aside, self.sessions, dict(self._dropped)

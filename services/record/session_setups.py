@@ -88,7 +88,9 @@ class SessionSetups:
 
     def _add(self, note: SetupNote, *before: SetupNote | None) -> None:
         """Add a note, unless all that were before it tell the same."""
-        is_known = bool(before) and all(_told(each) == _told(note) for each in before)
+        is_known = bool(before) and all(
+            _note_content(each) == _note_content(note) for each in before
+        )
         if is_known or note.id in self._added:
             return
         self._added[note.id] = note
@@ -138,5 +140,5 @@ def _setup_of(note: SetupNote | None) -> SessionSetup:
     return SessionSetup() if note is None else SessionSetup(note.provider, note.model, note.mode)
 
 
-def _told(note: SetupNote | None) -> tuple[object, ...] | None:
+def _note_content(note: SetupNote | None) -> tuple[object, ...] | None:
     return None if note is None else (note.agent, note.session_id, _setup_of(note))

@@ -58,7 +58,7 @@ def _status_is_set(change: RowChange | None) -> bool:
 
 REACTIONS: dict[str, Reaction] = {TASKS.name: phases_follow_tasks}
 """The rules, by the kind of row whose changes they follow."""
-_READ = frozenset({TASKS.name, PHASES.name, INITIATIVES.name})
+_READ = frozenset({*REACTIONS, PHASES.name, INITIATIVES.name})
 """The kinds of rows that the rules read: after a change of one they are applied again."""
 
 

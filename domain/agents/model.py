@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from herdbook.domain.entity import WorkEntity, entity
-from herdbook.domain.values import Document, Id, Name, Text
+from herdbook.domain.values import Count, Document, Id, Name, Text
 
 
 class AgentStatus(StrEnum):
@@ -16,7 +16,7 @@ class AgentStatus(StrEnum):
     CRASHED = "crashed"
 
 
-ACTIVE_STATUSES: Final = (AgentStatus.RUNNING, AgentStatus.WAITING_FOR_INPUT)
+ACTIVE_STATUSES: Final = (AgentStatus.IDLE, AgentStatus.RUNNING, AgentStatus.WAITING_FOR_INPUT)
 """The statuses of an agent that has not finished."""
 START_TOLERANCE: Final = timedelta(seconds=5)
 """How far apart two readings of the same process's start time may be.
@@ -65,6 +65,7 @@ class Agent(WorkEntity):
     result: Document | None = None
     pending_questions: Document | None = None
     user_dismissed_at: datetime | None = None
+    log_session: Count = 1
 
 
 def has_crashed(agent: Agent, host: str, started_at: datetime | None) -> bool:

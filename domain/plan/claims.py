@@ -60,9 +60,21 @@ def extend_lease(opening: Opening, now: datetime, ttl: timedelta) -> Opening:
     return evolve(opening, state=OpeningState.HELD, lease_until=until)
 
 
+def hold(opening: Opening, agent_id: str, now: datetime, ttl: timedelta) -> Opening:
+    """The opening after this agent claimed it; raises what `extend_lease` raises."""
+    held = extend_lease(opening, now, ttl)
+    reviewer_id = agent_id if opening.kind is OpeningKind.REVIEW else None
+    return evolve(held, reviewer_id=reviewer_id)
+
+
 def end_lease(opening: Opening) -> Opening:
     """The opening after its holder gave it up: anybody may claim it at once."""
-    return evolve(opening, state=OpeningState.READY, lease_until=None)
+    return evolve(opening, state=OpeningState.READY, lease_until=None, reviewer_id=None)
+
+
+def expire_lease(opening: Opening, now: datetime) -> Opening:
+    """The opening after its holder crashed: to take it over counts a retry, as always."""
+    return evolve(opening, lease_until=now, reviewer_id=None)
 
 
 def claim(task: Task, opening: Opening, agent_id: str) -> Task:

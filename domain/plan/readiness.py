@@ -44,6 +44,8 @@ class WaitingTask:
 class Opening:
     """A task that can be claimed, or that is held under a lease.
 
+    The holder of work is the assignee of its task. A task under review stays assigned to the agent
+    that did the work, so `reviewer_id` says who holds the review.
     `blockers` is above zero only where a held task was blocked after its claim: its holder may
     finish it, but nobody takes it over when the lease expires.
     """
@@ -58,6 +60,7 @@ class Opening:
     created_at: datetime
     lease_until: datetime | None = None
     blockers: Count = 0
+    reviewer_id: Id | None = None
 
 
 def phase_is_open(phase: Phase, initiative: Initiative | None) -> bool:
@@ -98,9 +101,9 @@ def queue_row(
 ) -> WaitingTask | Opening | None:
     """The one queue row of an unfinished task; None for a finished one.
 
-    A lease is stored in the row only, so it is copied from the row that was there `before`. A held
-    task whose row was lost counts as held until its last change: its holder can renew it with a
-    heartbeat, and nobody waits for it forever.
+    A lease and a reviewer are stored in the row only, so they are copied from the row that was
+    there `before`. A held task whose row was lost counts as held until its last change: its holder
+    can renew it with a heartbeat, and nobody waits for it forever.
     """
     if task.is_finished:
         return None
@@ -117,6 +120,7 @@ def queue_row(
         was_held = before is not None and before.state is OpeningState.HELD
         lease_until = before.lease_until if was_held and before else task.updated_at
     review = task.status is TaskStatus.QUALITY_REVIEW
+    reviewer_id = before.reviewer_id if review and held and before is not None else None
     return Opening(
         task_id=task.id,
         initiative_id=phase.initiative_id if phase else task.initiative_id,
@@ -128,7 +132,15 @@ def queue_row(
         created_at=task.created_at,
         lease_until=lease_until,
         blockers=blocked_by,
+        reviewer_id=reviewer_id,
     )
+
+
+def holder_of(task: Task, opening: Opening | None) -> str | None:
+    """The agent that holds a task or its review, as its row and its opening say; None for none."""
+    if task.status is TaskStatus.IN_PROGRESS:
+        return task.assignee_id
+    return None if opening is None else opening.reviewer_id
 
 
 def is_ready(

@@ -58,7 +58,7 @@ TASKS = Kind(
         ("phase_id", "status"),
         ("initiative_id", "order", "created_at"),
         ("parent_task_id", "order", "created_at"),
-        ("assignee_id",),
+        ("assignee_id", "status"),
         ("status", "created_at"),
     ),
     references=(
@@ -237,6 +237,7 @@ OPENINGS = Kind(
         ("initiative_id", "state", "rank", "order", "created_at"),
         ("phase_id", "state", "rank", "order", "created_at"),
         ("state", "lease_until"),
+        ("reviewer_id",),
     ),
     derived=True,
 )

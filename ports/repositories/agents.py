@@ -42,6 +42,10 @@ class Agents(Repository[Agent]):
         """Agents in this status, oldest first."""
         return self.select(find(self.kind, {"status": status}, limit=limit, after=after))
 
+    def of_initiative(self, initiative_id: str) -> list[Agent]:
+        """The agents that are at an initiative, or were last."""
+        return self.select(find(self.kind, {"initiative_id": initiative_id}))
+
     def waiting_with_context(self) -> list[AgentInContext]:
         """Agents that wait for a person, each with its task, phase and initiative.
 

@@ -112,6 +112,11 @@ class Tasks(Repository[Task]):
         """The tasks an agent holds or has done."""
         return self.select(find(self.kind, {"assignee_id": agent_id}))
 
+    def in_progress_of(self, agent_ids: Iterable[str]) -> list[Task]:
+        """The tasks that these agents work on now, without what they review."""
+        where = {"assignee_id": any_of(agent_ids), "status": TaskStatus.IN_PROGRESS}
+        return self.select(find(self.kind, where))
+
     def add_dependency(self, task_id: str, depends_on_task_id: str) -> TaskDependency:
         """Make a task depend on another; raises CycleRefused if that would close a cycle."""
         return self.add_dependencies([(task_id, depends_on_task_id)])[0]
@@ -174,6 +179,10 @@ class Openings(Repository[Opening]):
         """Held openings whose lease has expired, the longest expired first."""
         held = {"state": OpeningState.HELD, "lease_until": up_to(now)}
         return self.select(find(OPENINGS, held))
+
+    def reviews_of(self, agent_ids: Iterable[str]) -> list[Opening]:
+        """The reviews that these agents hold."""
+        return self.select(find(OPENINGS, {"reviewer_id": any_of(agent_ids)}))
 
     def put(self, opening: Opening) -> None:
         """Change the lease of an opening; everything else about it follows from its task."""

@@ -3,7 +3,8 @@
 The unit of work runs `REACTIONS` over the net changes of a transaction before it commits and before
 anybody asks for projections, so no use case can forget one. However often they run, in the end the
 rows are as if they had run once, on the net changes. A rule never undoes what a use case set: a
-phase whose status was written in this transaction keeps it.
+phase whose status was written in this transaction keeps it. A rule may read projections; they are
+then those of the rows without what the rules of this run want.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ from herdbook.domain.plan.model import Phase
 from herdbook.domain.plan.phases import TaskChange, follow_tasks, summarize_changes
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.unit_of_work.agents_follow_tasks import FOLLOWED, agents_follow_tasks
 from herdbook.ports.unit_of_work.changes import NetChanges, RowChange, net_changes
 
 if TYPE_CHECKING:
@@ -56,9 +58,12 @@ def _status_is_set(change: RowChange | None) -> bool:
     return change.before is None or change.before.status is not change.after.status
 
 
-REACTIONS: dict[str, Reaction] = {TASKS.name: phases_follow_tasks}
-"""The rules, by the kind of row whose changes they follow."""
-_READ = frozenset({*REACTIONS, PHASES.name, INITIATIVES.name})
+REACTIONS: tuple[tuple[frozenset[str], Reaction], ...] = (
+    (frozenset({TASKS.name}), phases_follow_tasks),
+    (FOLLOWED, agents_follow_tasks),
+)
+"""The rules in their order, each with the kinds of rows whose changes it follows."""
+_READ = frozenset({INITIATIVES.name}).union(*(names for names, _ in REACTIONS))
 """The kinds of rows that the rules read: after a change of one they are applied again."""
 
 
@@ -76,6 +81,7 @@ class Reactions:
         """The rows that reactions have written, as they would be without that."""
         self._excluded: set[tuple[str, Any]] = set()
         self._enabled = True
+        self._is_running = False
 
     def disable(self) -> None:
         """Let every row of this transaction be as it is written, as a merge has to."""
@@ -86,7 +92,12 @@ class Reactions:
         self._excluded.update((kind.name, key) for key in keys)
 
     def run(self) -> None:
-        """Save every row that a rule wants otherwise than it is."""
+        """Save every row that a rule wants otherwise than it is.
+
+        Does nothing while it runs: a rule may ask for projections, which wait for reactions.
+        """
+        if self._is_running:
+            return
         changes = self._uow.changes
         fresh = changes[self._seen :]
         self._seen = len(changes)
@@ -96,11 +107,15 @@ class Reactions:
         nets, kinds = net_changes(self._changes), self._uow.dictionary.kinds
         # What no rule wants otherwise any more is again as it was.
         wanted = {known: (kinds[known[0]], row) for known, row in self._unreacted.items()}
-        for name, reaction in REACTIONS.items():
-            for kind, row in reaction(self._uow, nets, self._find_row) if name in nets else ():
-                wanted[kind.name, kind.key_of(row)] = kind, row
-        for kind, row in wanted.values():
-            self._save(kind, row)
+        self._is_running = True
+        try:
+            for names, reaction in REACTIONS:
+                rows = () if names.isdisjoint(nets) else reaction(self._uow, nets, self._find_row)
+                wanted.update(((kind.name, kind.key_of(row)), (kind, row)) for kind, row in rows)
+            for kind, row in wanted.values():
+                self._save(kind, row)
+        finally:
+            self._is_running = False
         self._seen = len(changes)
 
     def _without_reactions(self, change: RowChange) -> RowChange:

@@ -1,19 +1,22 @@
-"""The lifecycle of agents: register, wait for input, resume, stop, crash."""
+"""The lifecycle of agents: register, wait for input, resume, stop, crash.
 
-from collections.abc import Container, Iterable
+What an agent is at, and whether it is idle or running, follows its claims by a reaction
+(`ports/unit_of_work/agents_follow_tasks.py`).
+"""
+
+from collections.abc import Container
 from datetime import datetime
 from random import Random
 
+from herdbook.domain.agents.current_work import status_at
 from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentMode, AgentStatus, has_crashed
 from herdbook.domain.agents.names import propose_name
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists
 from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import MAX_RETRIES
-from herdbook.domain.plan.model import TaskStatus
-from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState
 from herdbook.domain.values import Document
-from herdbook.ports.engine.dictionary import AGENTS, OPENINGS, TASKS
+from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.processes import Processes
@@ -41,8 +44,10 @@ def register(
     """Register an agent, or resume one by name.
 
     A name stands for one agent. A known agent resumes in the session it had, or in another one
-    after it has ended that one. Without a name, it is the agent of the session, or a new agent
-    with a name that is used neither here nor in `taken`.
+    after it has ended that one; what is not given stays as it was. One that comes back after it had
+    ended begins the next session of its log. It is idle unless it is at a task. Without a name, it
+    is the agent of the session, or a new agent with a name that is used neither here nor in
+    `taken`.
 
     Raises AlreadyExists while the agent of that name is at work in another session.
     """
@@ -63,12 +68,14 @@ def register(
     if known is None:
         name = _new_name(uow, taken) if name is None else name
         fields |= _process_fields(None, host, pid, process_started_at)
-        return uow.agents.add(_mark_running(Agent(name=name), **fields))
-    if known.status in ACTIVE_STATUSES and (session_id is None or known.session_id != session_id):
+        return uow.agents.add(_go_on(Agent(name=name), **fields))
+    is_active = known.status in ACTIVE_STATUSES
+    if is_active and (session_id is None or known.session_id != session_id):
         raise AlreadyExists(AGENTS.title, known.id, ("name",))
-    return uow.agents.save(
-        _mark_running(known, **fields, **_process_fields(known, host, pid, process_started_at))
-    )
+    if not is_active:
+        fields["log_session"] = _next_log_session(uow, known.id)
+    fields |= _process_fields(known, host, pid, process_started_at)
+    return uow.agents.save(_go_on(known, **fields))
 
 
 def wait(uow: UnitOfWork, agent_id: str, questions: Document | None = None) -> Agent:
@@ -85,15 +92,19 @@ def resume(
     host: str | None = None,
     pid: int | None = None,
     process_started_at: datetime | None = None,
+    session_id: str | None = None,
 ) -> Agent:
-    """Set an agent to running again: after a person answered, or after it stopped or crashed.
+    """Let an agent go on: after a person answered, or after it stopped or crashed.
 
-    Without a `pid`, an agent that waited keeps its process; for one that had ended, no process is
-    known.
+    It is running if it is at a task, else idle, and begins the next session of its log. Without a
+    `pid`, an agent that waited keeps its process; for one that had ended, no process is known.
     """
     agent = uow.agents.get(agent_id)
-    process = _process_fields(agent, host, pid, process_started_at)
-    return uow.agents.save(_mark_running(agent, **process))
+    fields = _process_fields(agent, host, pid, process_started_at)
+    fields["log_session"] = _next_log_session(uow, agent.id)
+    if session_id is not None:
+        fields["session_id"] = session_id
+    return uow.agents.save(_go_on(agent, **fields))
 
 
 def stop(
@@ -147,9 +158,16 @@ def find_crashed(
     ]
     if not gone:
         return []
-    _free_work(uow, [agent.id for agent in gone], max_retries)
-    _free_reviews(uow, {agent.name for agent in gone})
-    return uow.agents.save_all([evolve(agent, status=AgentStatus.CRASHED) for agent in gone])
+    # Before their tasks: these let them go then, and the rows would be older ones.
+    uow.agents.save_all([evolve(agent, status=AgentStatus.CRASHED) for agent in gone])
+    ids = [agent.id for agent in gone]
+    held = uow.tasks.in_progress_of(ids)
+    uow.tasks.save_all([rules.fail(task, max_retries) for task in held])
+    for review in uow.openings.reviews_of(ids):
+        uow.openings.put(rules.expire_lease(review, uow.now))
+        uow.tasks.save(rules.release(uow.tasks.get(review.task_id)))
+    uow.reactions.run()
+    return uow.agents.get_many(ids)
 
 
 def find_acting_agent(
@@ -179,16 +197,22 @@ def _process_fields(
     return {"host": known, "pid": pid, "process_started_at": started_at}
 
 
-def _mark_running(agent: Agent, **changes: object) -> Agent:
-    """The agent with status running, and without exit code, questions and dismissal."""
+def _go_on(agent: Agent, **changes: object) -> Agent:
+    """The agent at work again, without what it left when it waited or ended."""
+    moved = evolve(agent, **changes)
     return evolve(
-        agent,
-        **changes,
-        status=AgentStatus.RUNNING,
+        moved,
+        status=status_at(moved.task_id),
         exit_code=None,
+        result=None,
         pending_questions=None,
         user_dismissed_at=None,
     )
+
+
+def _next_log_session(uow: UnitOfWork, agent_id: str) -> int:
+    """The number of the session after the last one that has a log."""
+    return uow.log_chunks.session_count(agent_id) + 1
 
 
 def _agent_of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
@@ -213,29 +237,3 @@ class _UsedNames(Container[str]):
 def _new_name(uow: UnitOfWork, taken: Container[str]) -> str:
     # The transaction's id is the random seed, so the same ids give the same names.
     return propose_name(Random(uow.tx), _UsedNames(uow, taken))  # noqa: S311 - a name is no secret
-
-
-def _free_work(uow: UnitOfWork, agent_ids: Iterable[str], max_retries: int) -> None:
-    theirs = uow.tasks.select(find(TASKS, {"assignee_id": any_of(agent_ids)}))
-    held = [task for task in theirs if task.status is TaskStatus.IN_PROGRESS]
-    uow.tasks.save_all([rules.fail(task, max_retries) for task in held])
-
-
-def _free_reviews(uow: UnitOfWork, names: Container[str]) -> None:
-    """End the leases of reviews that these agents claimed.
-
-    A task under review is assigned to the agent that did the work, so only the journal knows the
-    reviewer: the one that last changed the fence.
-    """
-    held = uow.openings.select(find(OPENINGS, {"state": OpeningState.HELD}))
-    for opening in held:
-        if opening.kind is OpeningKind.REVIEW and _last_claimer(uow, opening) in names:
-            uow.openings.put(evolve(opening, lease_until=uow.now))
-            uow.tasks.save(rules.release(uow.tasks.get(opening.task_id)))
-
-
-def _last_claimer(uow: UnitOfWork, opening: Opening) -> str | None:
-    entries = uow.journal.of_row(TASKS, opening.task_id)
-    moved = (entry for entry in reversed(entries) if "fence" in (entry.after or {}))
-    last = next(moved, None)
-    return None if last is None else last.agent

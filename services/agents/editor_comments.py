@@ -15,7 +15,7 @@ from herdbook.services.plan.reviews import CommentThread
 E = TypeVar("E")
 
 _OPEN = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
-_SHOWN = (*ACTIVE_STATUSES, AgentStatus.IDLE, AgentStatus.CRASHED)
+_SHOWN = (*ACTIVE_STATUSES, AgentStatus.CRASHED)
 _HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
 

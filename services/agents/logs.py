@@ -21,15 +21,17 @@ def append(
 ) -> LogChunk:
     """Append a chunk to an agent's log, under the name the agent has now.
 
-    It belongs to the agent's last session, or to the given one: any that has a log, or the next.
-    Within a session, a chunk is always later than the one before, even if the machine's clock was
-    set back in between, so that a follower of the log misses none.
+    It belongs to the agent's session, which its return begins, or to the given one: any that has a
+    log, or the next. Within a session, a chunk is always later than the one before, even if
+    the machine's clock was set back in between, so that a follower of the log misses none.
 
     Raises InvalidValue for a session that is neither.
     """
     agent = uow.agents.get(agent_id)
     last_session = uow.log_chunks.session_count(agent_id)
-    number = max(last_session, 1) if session_number is None else session_number
+    number = session_number
+    if number is None:  # a log may have been removed, and its sessions begin again
+        number = max(last_session, min(agent.log_session, last_session + 1), 1)
     last = uow.log_chunks.first(_last_first(agent_id, number))
     if last is None and number != last_session + 1:
         reason = f"agent {agent_id!r} has no session {number}; its next one is {last_session + 1}"

@@ -7,8 +7,7 @@ from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import LEASE, MAX_RETRIES, Claim
 from herdbook.domain.plan.model import Initiative, Task, TaskStatus
 from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState
-from herdbook.ports.engine.dictionary import AGENTS, TASKS
-from herdbook.ports.engine.query import find
+from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import Halts
 
@@ -64,7 +63,7 @@ def claim(
 
 
 def _give(uow: UnitOfWork, opening: Opening, task: Task, agent_id: str, ttl: timedelta) -> Claim:
-    held = rules.extend_lease(opening, uow.now, ttl)
+    held = rules.hold(opening, agent_id, uow.now, ttl)
     uow.openings.put(held)
     claimed = uow.tasks.save(rules.claim(task, opening, agent_id))
     built_on = {each.id: each.summary for each in uow.tasks.dependencies(task.id)}
@@ -111,11 +110,7 @@ def own_task(uow: UnitOfWork, agent_id: str) -> Task:
 
     Raises NotFound if it works on none, and InvalidValue, which names them, if on several.
     """
-    held = [
-        each
-        for each in uow.select(find(TASKS, {"assignee_id": agent_id}))
-        if each.status is TaskStatus.IN_PROGRESS
-    ]
+    held = uow.tasks.in_progress_of([agent_id])
     if not held:
         name = uow.agents.get(agent_id).name
         raise NotFound("task", "", f"{name} holds no task; `herdbook claim` takes one")

@@ -8,7 +8,7 @@ from herdbook.domain.agents.model import Agent, AgentStatus, Worktree
 from herdbook.domain.conversation import ConversationStatus, Party
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.plan.model import Task
-from herdbook.domain.plan.readiness import Opening, OpeningState
+from herdbook.domain.plan.readiness import Opening, OpeningState, holder_of
 from herdbook.ports.engine.dictionary import CONVERSATIONS, OPENINGS, WAITING
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -90,17 +90,17 @@ def _rows(
     recent: Sequence[JournalEntry],
 ) -> list[StatusRow]:
     last = {entry.agent: entry for entry in recent if entry.agent}
-    by_assignee: dict[str | None, list[Task]] = {}
+    by_holder: dict[str | None, list[Task]] = {}
     for task in tasks:
-        by_assignee.setdefault(task.assignee_id, []).append(task)
+        by_holder.setdefault(holder_of(task, openings[task.id]), []).append(task)
     rows = []
     for agent in agents:
         lasts = awaited.get(agent.id, ()), last.get(agent.name)
-        held = by_assignee.pop(agent.id, [])
+        held = by_holder.pop(agent.id, [])
         rows += [_task_row(task, agent, openings[task.id], *lasts) for task in held]
         if not held:
             rows.append(StatusRow(agent.worktree_id, agent, None, agent.updated_at, None, *lasts))
-    orphaned = [task for left in by_assignee.values() for task in left]
+    orphaned = [task for left in by_holder.values() for task in left]
     return rows + [_task_row(task, None, openings[task.id]) for task in orphaned]
 
 

@@ -17,6 +17,7 @@ from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.conversation import Message, Party
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.claims import Claim
 from herdbook.domain.plan.model import (
     ChangeSet,
     ExecutionMode,
@@ -32,7 +33,7 @@ from herdbook.domain.plan.model import (
 from herdbook.domain.record.model import Account
 from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
 from herdbook.ports.checkpoint_storage.value_store import ChannelValue
-from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
+from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
@@ -41,6 +42,7 @@ from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.journal import undo
 from herdbook.services.stores.store_check import check
+from tests.contract.holdings import Holdings, check_agents
 from tests.contract.proposed import kept
 from tests.contract.use_cases import (
     MODULES,
@@ -284,6 +286,42 @@ def test_every_phase_follows_its_tasks(store: Store, engine: str) -> None:
             with spaces.begin(Area.WORK, write=False) as uow:
                 found = {each.id: each.status for each in Plan(uow).phases.values()}
             assert found == expected, step
+
+    holds()
+
+
+def test_every_agent_is_at_what_it_holds(store: Store, engine: str) -> None:
+    """After any use case, of several in a transaction too, a recount of what is held agrees.
+
+    Only what a person writes into the row of an agent itself is left out.
+    """
+
+    @settings(max_examples=max(2, settings.default.max_examples // SHARES[engine]))
+    @given(program=st.lists(st.lists(working, min_size=1, max_size=3), min_size=5, max_size=20))
+    def holds(program: list[Transaction]) -> None:
+        spaces = Spaces(store)
+        claimers: dict[str, str] = {}
+        for transaction in program:
+            claimed: dict[str, str] = {}
+            with spaces.begin(Area.WORK) as uow:
+                before = Holdings(uow)
+                try:
+                    for name, chosen in transaction:
+                        call = Call(uow, chosen)
+                        answer = call.run(USE_CASES[name])
+                        if call.chosen.get("kind") is AGENTS:
+                            raise InvalidValue("kind", "is written by hand")
+                        if isinstance(answer, Claim):
+                            claimed[answer.task.id] = call.chosen["agent_id"]
+                except HerdbookError:
+                    continue
+                uow.commit()
+            claimers |= claimed
+            with spaces.begin(Area.WORK, write=False) as uow:
+                after = Holdings(uow)
+            check_agents(after, before)
+            for task_id, reviewer_id in after.reviewers.items():
+                assert reviewer_id in (None, claimers.get(task_id)), transaction
 
     holds()
 

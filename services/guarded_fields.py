@@ -71,6 +71,7 @@ GUARDED_FIELDS: Mapping[str, Mapping[str, FieldGuard]] = {
         "target_id": _CHAT,
         "initiative_id": _CHAT,
     },
+    "agents": {"log_session": FieldGuard(("agent.resume",))},
     "accounts": {
         "is_exhausted": _EXHAUSTION,
         "exhausted_until": _EXHAUSTION,

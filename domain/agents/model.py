@@ -68,6 +68,16 @@ class Agent(WorkEntity):
     log_session: Count = 1
 
 
+@entity
+class WaitingAgent(Agent):
+    """An agent that waits for a person, with the names of what it is at, as far as known."""
+
+    task_name: Name | None = None
+    task_description: Text | None = None
+    phase_name: Name | None = None
+    initiative_name: Name | None = None
+
+
 def has_crashed(agent: Agent, host: str, started_at: datetime | None) -> bool:
     """Whether the process of an active agent is gone.
 

@@ -66,7 +66,10 @@ def _introduce(tool: Tool, client: ClientSession, values: dict[str, Any]) -> dic
     name = client.choose_name(values["name"])
     # The agent's process is this one: it ends when the client does.
     values |= {"name": name, "session": client.session, "pid": os.getpid()}
-    agent = crew_commands.introduce(client.get_context(name), **_arguments(tool, values))
+    said = ("name", "provider", "model", "mode", "session", "pid", "prompt")
+    agent = crew_commands.introduce(
+        client.get_context(name), **{each: values[each] for each in said}
+    )
     client.names = [*(each for each in client.names if each != name), name]
     return to_output(tool, agent)
 

@@ -1,7 +1,7 @@
 """The tools a coding agent gets: chosen from the table, described for a model.
 
-Twenty at most. A model chooses better among fewer tools, and every description takes up context in
-each conversation.
+Twenty-one at most. A model chooses better among fewer tools, and every description takes up context
+in each conversation.
 """
 
 from herdbook.entrypoints.mcp.tool import Tool, ToolParameter
@@ -200,6 +200,17 @@ TOOLS: tuple[Tool, ...] = (
         answer_key="messages",
         read_only=True,
         agent_parameter="agent_id",
+    ),
+    Tool(
+        "wait",
+        "agent.wait",
+        "Wait for the person",
+        "Say that you cannot go on until the person who runs you decides something, and end your "
+        "turn. The person sees your questions with your task, which stays yours while you call "
+        "heartbeat. When you were answered, call introduce to go on.",
+        (ToolParameter("questions", "your questions, each a text that can be answered by itself"),),
+        agent_parameter="agent_id",
+        repeatable=True,
     ),
     Tool(
         "propose",

@@ -22,7 +22,7 @@ from typing import (
 from herdbook.domain.values import INTEGERS
 from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
 from herdbook.ports.engine.codec import choices_by_value
-from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.dictionary import ROW_KINDS
 from herdbook.ports.engine.kinds import Column, Kind
 
 Schema = dict[str, Any]
@@ -85,7 +85,7 @@ def row_schema(kind: Kind[Any]) -> Schema:
 
 def whole_row_schema(name: str) -> Schema:
     """A row with all its fields, by the name of its kind."""
-    return row_schema(DICTIONARY.kinds[name])
+    return row_schema(ROW_KINDS[name])
 
 
 def _column_schema(column: Column) -> Schema:
@@ -139,7 +139,7 @@ def type_schema(hint: Any, row: RowSchema = whole_row_schema) -> Schema:
 
 
 def _class_schema(hint: type, row: RowSchema) -> Schema:
-    for kind in DICTIONARY:
+    for kind in ROW_KINDS.values():
         if kind.entity is hint:
             return row(kind.name)
     if issubclass(hint, Enum):

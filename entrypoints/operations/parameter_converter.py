@@ -56,9 +56,14 @@ def convert_all(
     """
     values: dict[str, Any] = {}
     problems: list[InvalidValue] = []
+    readers = [each for each in parameters if _reads_input(each, given.get(each.name), wire)]
     for parameter in parameters:
         value = given.get(parameter.name)
-        if value is None:
+        if parameter in readers[1:]:
+            reason = f"cannot be read from standard input too: {name_of(readers[0])} takes it all"
+            problems.append(InvalidValue(name_of(parameter), reason))
+            value = None
+        elif value is None:
             value = default_of(parameter)
             if parameter.required:
                 problems.append(InvalidValue(name_of(parameter), "is needed"))
@@ -89,10 +94,17 @@ def default_of(parameter: Parameter) -> Any:
     return convert(parameter, parameter.default, _TABLE, parameter.name)
 
 
+def _reads_input(parameter: Parameter, value: Any, wire: Wire) -> bool:
+    """Whether this value stands for what is on standard input."""
+    if wire.read_input is None or parameter.many or value != STANDARD_INPUT:
+        return False
+    return parameter.kind in ("text", "json", "secret")
+
+
 def _read_input(parameter: Parameter, value: Any, wire: Wire, name: str) -> Any:
-    if wire.read_input is None or parameter.kind not in ("text", "json", "secret"):
+    if wire.read_input is None:
         return value
-    if value == STANDARD_INPUT:
+    if _reads_input(parameter, value, wire):
         return wire.read_input(name)
     if parameter.kind == "secret":
         reason = "is taken from standard input only, with -, so that no list of commands keeps it"
@@ -177,9 +189,11 @@ def parse_duration(name: str, text: str) -> object:
     return timedelta(seconds=float(match[1]) * _SECONDS[match[2]])
 
 
-def _secret(_: str, text: str) -> object:
+def _secret(name: str, text: str) -> object:
     from herdbook.domain.secret import Secret  # noqa: PLC0415
 
+    if not text.strip():
+        raise InvalidValue(name, "is empty; nothing was stored")
     return Secret(text)
 
 

@@ -67,6 +67,8 @@ FIELD_HELP = {
     "worktree_id": "the id of its worktree",
 }
 """What a field means, for the help of its option."""
+ELSEWHERE = {("agents", "account_id"): "accounts"}
+"""Fields that name a row of another area, with its kind; a space keeps references to its own."""
 _KINDS = {
     "integer": "number",
     "number choice": "number",
@@ -93,6 +95,7 @@ def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
     ]
     if verb == "list":
         looked_up = {name for lookup in kind.all_lookups for name in lookup}
+        looked_up |= {field for name, field in ELSEWHERE if name == kind.name}
         columns = [
             kind.columns[name]
             for name in kind.columns
@@ -145,15 +148,16 @@ def _choices(column: Column) -> tuple[str, ...]:
 
 def field_option(kind: Kind[Any], name: str) -> str:
     """The option of a field: `phase` for `phase_id`."""
-    refers = any(each.field == name for each in kind.references)
+    refers = (kind.name, name) in ELSEWHERE or any(each.field == name for each in kind.references)
     return name.removesuffix("_id") if refers else name
 
 
 def _help(kind: Kind[Any], column: Column) -> str:
-    for reference in kind.references:
-        if reference.field == column.name:
-            title = DICTIONARY.kinds[reference.target].title
-            return f"the id of {article(title)} {title}, or a unique prefix of it"
+    targets = {each.field: each.target for each in kind.references}
+    target = ELSEWHERE.get((kind.name, column.name)) or targets.get(column.name)
+    if target is not None:
+        title = DICTIONARY.kinds[target].title
+        return f"the id of {article(title)} {title}, or a unique prefix of it"
     words = FIELD_HELP.get(column.name, column.name.replace("_", " "))
     return {
         "text": f"{words}; - reads it from standard input",

@@ -44,9 +44,9 @@ def row_to_data(row: Any) -> dict[str, Any]:
 
 @cache
 def _kinds() -> "dict[type, Kind[Any]]":
-    from herdbook.ports.engine.dictionary import DICTIONARY  # noqa: PLC0415
+    from herdbook.ports.engine.dictionary import ROW_KINDS  # noqa: PLC0415
 
-    return {kind.entity: kind for kind in DICTIONARY}
+    return {kind.entity: kind for kind in ROW_KINDS.values()}
 
 
 def _value_to_data(value: Any) -> Any:

@@ -18,12 +18,12 @@ from herdbook.domain.clock import Stamp
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.secret import HIDDEN, Secret
 from herdbook.ports.engine.codec import decode_row, enum_value, format_time
-from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.dictionary import ROW_KINDS
 from herdbook.ports.engine.kinds import Kind
 
 T = TypeVar("T")
 
-_KINDS: Mapping[Any, Kind[Any]] = {kind.entity: kind for kind in DICTIONARY}
+_KINDS: Mapping[Any, Kind[Any]] = {kind.entity: kind for kind in ROW_KINDS.values()}
 _AS_LISTS: Mapping[type, Any] = {AbstractSet: list, tuple: list}
 _ROWS = Converter(detailed_validation=False, unstruct_collection_overrides=_AS_LISTS)
 """For the fields of a row: times have all their digits, and bytes are given by their number."""

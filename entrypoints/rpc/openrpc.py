@@ -17,7 +17,7 @@ from herdbook.entrypoints.rpc import messages
 from herdbook.entrypoints.rpc.builtin_methods import BUILTIN_METHODS
 from herdbook.entrypoints.rpc.dispatcher import Dispatcher
 from herdbook.entrypoints.rpc.methods import Method, methods
-from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.dictionary import ROW_KINDS
 
 OPENRPC = "1.3.2"
 PROTOCOL = {
@@ -45,7 +45,7 @@ def document() -> dict[str, Any]:
             *(_method(Method(each), _builtin_answer(each.name)) for each in BUILTIN_METHODS),
         ],
         "components": {
-            "schemas": {kind.entity.__name__: row_schema(kind) for kind in DICTIONARY},
+            "schemas": {kind.entity.__name__: row_schema(kind) for kind in ROW_KINDS.values()},
             "errors": {**_protocol(), **{each.__name__: _error(each) for each in ERRORS}},
         },
     }
@@ -57,7 +57,7 @@ def _builtin_answer(name: str) -> Schema:
 
 def _reference(name: str) -> Schema:
     """A reference to the schema of a kind of rows."""
-    return {"$ref": f"#/components/schemas/{DICTIONARY.kinds[name].entity.__name__}"}
+    return {"$ref": f"#/components/schemas/{ROW_KINDS[name].entity.__name__}"}
 
 
 def _method(method: Method, answer: Schema) -> dict[str, Any]:

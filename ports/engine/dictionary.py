@@ -391,3 +391,8 @@ DICTIONARY = Dictionary(
         OPERATIONS,
     ),
 )
+
+WAITING_AGENTS = Kind("waiting_agents", agents_model.WaitingAgent, prefix="agt", area=Area.WORK)
+"""Agents that wait, joined with the names of what they are at: an answer, stored nowhere."""
+ROW_KINDS = {**DICTIONARY.kinds, WAITING_AGENTS.name: WAITING_AGENTS}
+"""The kinds of rows that answers may hold, by name."""

@@ -20,6 +20,11 @@ class AgentInContext(NamedTuple):
     phase_name: str | None
     initiative_name: str | None
 
+    @property
+    def names(self) -> dict[str, str | None]:
+        """All but the agent, by name."""
+        return {name: value for name, value in self._asdict().items() if name != "agent"}
+
 
 class Agents(Repository[Agent]):
     """The agents of a space."""

@@ -1,9 +1,14 @@
 """Accounts: the logins agents run on, used in rotation, and exhausted for a while."""
 
+from collections.abc import Collection
 from datetime import datetime
 
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.entity import evolve
 from herdbook.domain.record.model import Account
+from herdbook.ports.engine.dictionary import AGENTS
+from herdbook.ports.engine.query import find
+from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 
@@ -31,3 +36,25 @@ def free(uow: UnitOfWork, account_id: str) -> Account:
 def free_expired(uow: UnitOfWork) -> list[Account]:
     """Put all accounts whose `exhausted_until` has passed back into the rotation."""
     return uow.accounts.clear_expired()
+
+
+def agents_on(uow: UnitOfWork, account_ids: Collection[str]) -> list[Agent]:
+    """The agents that run on one of these accounts, which are of the record."""
+    agents = uow.agents.select_all(find(AGENTS, limit=PAGE))
+    return [agent for agent in agents if agent.account_id in account_ids]
+
+
+def agents_on_others(uow: UnitOfWork, account_ids: Collection[str]) -> list[Agent]:
+    """The agents that run on an account which is none of these."""
+    agents = uow.agents.select_all(find(AGENTS, limit=PAGE))
+    return [
+        agent
+        for agent in agents
+        if agent.account_id is not None and agent.account_id not in account_ids
+    ]
+
+
+def clear_from_agents(uow: UnitOfWork, account_ids: Collection[str]) -> list[Agent]:
+    """Let no agent run on these accounts any more: they were removed from the record."""
+    left = agents_on(uow, account_ids)
+    return uow.agents.save_all([evolve(agent, account_id=None) for agent in left])

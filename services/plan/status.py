@@ -9,7 +9,7 @@ from herdbook.domain.conversation import ConversationStatus, Party
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.plan.model import Task
 from herdbook.domain.plan.readiness import Opening, OpeningState, holder_of
-from herdbook.ports.engine.dictionary import CONVERSATIONS, OPENINGS, WAITING
+from herdbook.ports.engine.dictionary import AGENTS, CONVERSATIONS, OPENINGS, WAITING
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -57,7 +57,7 @@ def status(uow: UnitOfWork) -> Status:
     held = uow.openings.select(find(OPENINGS, {"state": OpeningState.HELD}))
     openings = {opening.task_id: opening for opening in held}
     tasks = uow.tasks.get_many(openings)
-    recent = uow.journal.since(max(0, uow.journal.last() - RECENT), limit=RECENT)
+    recent = _own_changes(uow.journal.since(max(0, uow.journal.last() - RECENT), limit=RECENT))
     rows = _rows(agents, tasks, openings, _waiting_for(uow, agents), recent)
     return Status(
         now=uow.now,
@@ -69,6 +69,16 @@ def status(uow: UnitOfWork) -> Status:
         last_entry=recent[-1] if recent else None,
         noted=_latest_notes(recent),
     )
+
+
+def _own_changes(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+    """The entries without the rows of agents that only followed a change of the transaction."""
+    txs = [None, *(each.tx for each in entries)]
+    return [
+        entry
+        for entry, earlier in zip(entries, txs, strict=False)
+        if entry.entity != AGENTS.name or entry.tx != earlier
+    ]
 
 
 def _latest_notes(recent: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:

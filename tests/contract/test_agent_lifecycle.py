@@ -17,7 +17,7 @@ from tests.cases import for_each
 from tests.contract.claims import do
 from tests.contract.turns import Begin
 
-_, RUNNING, WAITING, STOPPED, _ = AgentStatus
+IDLE, RUNNING, WAITING, STOPPED, _ = AgentStatus
 HERE = "here"
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 PROCESS = {"host": HERE, "pid": 7, "process_started_at": STARTED}
@@ -35,7 +35,7 @@ def _nobody(_: int) -> datetime | None:
 
 
 def test_an_agent_that_comes_is_kept_as_it_says(begin: Begin) -> None:
-    """All it is given, running, in the worktree it comes from."""
+    """All it is given, idle without a task, in the worktree it comes from."""
     given = {
         "provider": "codex",
         "model": "m-1",
@@ -53,7 +53,7 @@ def test_an_agent_that_comes_is_kept_as_it_says(begin: Begin) -> None:
     assert agent == Agent(
         id=agent.id,
         name="brave-otter",
-        status=RUNNING,
+        status=IDLE,
         worktree_id="wt-1",
         created_at=agent.created_at,
         updated_at=agent.created_at,
@@ -110,7 +110,7 @@ def test_coming_again_without_a_name_is_coming_as_the_sessions_agent(begin: Begi
 @for_each(
     ("first_session", "session"), [("s-1", "s-2"), ("s-1", None), (None, "s-2"), (None, None)]
 )
-@for_each("status", [RUNNING, WAITING])
+@for_each("status", [IDLE, WAITING])
 def test_a_name_at_work_in_another_session_is_refused(
     begin: Begin, status: AgentStatus, first_session: str | None, session: str | None
 ) -> None:
@@ -137,7 +137,7 @@ def test_an_agent_that_is_done_comes_back_in_another_session(
     else:
         do(begin, agent_lifecycle.find_crashed, HERE, _nobody)
     again = do(begin, agent_lifecycle.register, "brave-otter", session_id="s-2")
-    assert (again.id, again.status, again.session_id) == (first.id, RUNNING, "s-2")
+    assert (again.id, again.status, again.session_id) == (first.id, IDLE, "s-2")
     assert (again.pid, again.process_started_at, again.exit_code) == (None, None, None)
 
 
@@ -158,7 +158,7 @@ def test_an_agent_that_goes_on_in_another_process_is_known_by_that(begin: Begin)
     do(begin, agent_lifecycle.stop, agent.id, 1)
     later = STARTED + timedelta(hours=1)
     resumed = do(begin, agent_lifecycle.resume, agent.id, pid=9, process_started_at=later)
-    assert (resumed.status, resumed.exit_code) == (RUNNING, None)
+    assert (resumed.status, resumed.exit_code) == (IDLE, None)
     assert (resumed.host, resumed.pid, resumed.process_started_at) == (HERE, 9, later)
 
 

@@ -33,7 +33,7 @@ from tests.contract.claims import (
 )
 from tests.contract.turns import Begin
 
-_, RUNNING, WAITING, _, CRASHED = AgentStatus
+IDLE, RUNNING, WAITING, _, CRASHED = AgentStatus
 HERE = "here"
 PROCESS = {"host": HERE, "pid": 7, "process_started_at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)}
 
@@ -71,7 +71,7 @@ def test_a_killed_process_is_found_and_what_it_held_is_free(begin: Begin) -> Non
         (crashed,) = do(begin, agent_lifecycle.find_crashed, HERE, process_start)
         assert (crashed.id, crashed.status) == (agents[0].id, CRASHED)
         assert _get(begin, crashed.id) == crashed
-        assert _get(begin, agents[1].id) == agents[1]
+        assert (_get(begin, agents[1].id).task_id, crashed.task_id) == (tasks[1].id, None)
         assert ready_ids(begin) == [tasks[0].id]
     finally:
         for child in (victim, survivor):
@@ -93,17 +93,17 @@ def test_another_process_of_the_same_number_does_not_keep_an_agent_alive(begin: 
     assert [each.id for each in do(begin, agent_lifecycle.find_crashed, HERE, process_start)] == [
         gone.id
     ]
-    assert _get(begin, alive.id).status is RUNNING
+    assert _get(begin, alive.id).status is IDLE
 
 
 @for_each("status", AgentStatus)
 def test_only_agents_at_work_crash(begin: Begin, status: AgentStatus) -> None:
-    """One that waits has a process too; one that is done or has not begun needs none."""
+    """One that waits or has no task has a process too; one that has ended needs none."""
     with begin() as uow:
         agent = uow.agents.add(Agent(name="x", status=status, pending_questions=["?"], **PROCESS))
         uow.commit()
     found = do(begin, agent_lifecycle.find_crashed, HERE, _nobody)
-    if status in (RUNNING, WAITING):
+    if status in (IDLE, RUNNING, WAITING):
         (crashed,) = found
         assert crashed == evolve(agent, status=CRASHED, updated_at=crashed.updated_at, version=2)
     else:

@@ -286,7 +286,7 @@ def test_a_nested_document_is_told_as_it_is(store: Store, begin: Begin, space: s
         proposal = make(uow, PROPOSALS, metadata=first)
         uow.proposals.save(evolve(proposal, metadata=second))
         uow.commit()
-    changed = _journal(store, space)[-1]
+    changed = [each for each in _journal(store, space) if each.entity == PROPOSALS.name][-1]
     assert changed.before is not None
     assert changed.after is not None
     assert (changed.before["metadata"], changed.after["metadata"]) == (first, second)

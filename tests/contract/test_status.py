@@ -33,7 +33,7 @@ def test_an_agent_stands_with_its_task_and_its_lease(begin: Begin) -> None:
         held = claims.claim(uow, agent.id, halts=NO_HALTS, ttl=timedelta(hours=1))
         uow.commit()
     (row,) = rows_of(begin).values()
-    assert row.agent == agent
+    assert (row.agent.id, row.agent.task_id) == (agent.id, held.task.id)
     assert row.task == held.task
     assert (row.since, row.lease_until) == (held.task.updated_at, held.opening.lease_until)
     assert row.worktree_id == HERE.worktree

@@ -2,22 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Annotated, Any
+from typing import Any
 
 from herdbook.adapters.system.processes import process_start
-from herdbook.domain.agents.model import Agent
+from herdbook.domain.agents.model import Agent, AgentMode, WaitingAgent
 from herdbook.domain.conversation import LogChunk
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
+from herdbook.domain.record.model import Account
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.serialize import row_to_data
-from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.entrypoints.operations.call_use_case import agent_id
+from herdbook.ports.engine.dictionary import ACCOUNTS, AGENTS, DICTIONARY, INITIATIVES, TASKS
 from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
-from herdbook.services.agents import agent_lifecycle, introduction, logs
+from herdbook.services.agents import accounts, agent_lifecycle, introduction, logs
 from herdbook.services.agents.halts import note_if_unknown
 from herdbook.services.journal import watch
 
@@ -35,28 +36,33 @@ def register(
     session: str | None,
     pid: int | None,
     prompt: str | None,
+    task: str | None,
+    initiative: str | None,
+    account: str | None,
+    output_file_path: str | None,
 ) -> Agent:
     """Register an agent in this worktree; with its pid, `find_crashed` can tell when it crashed."""
-    process: dict[str, Any] = {}
-    if pid is not None:
-        process = {
-            "host": app.workspace.host,
-            "pid": pid,
-            "process_started_at": process_start(pid),
-        }
-    agent: Agent = app.run(
-        Area.WORK,
-        agent_lifecycle.register,
-        name,
-        provider=provider,
-        model=model,
-        mode=mode,
-        session_id=session or app.identity.session,
-        prompt=prompt,
-        **process,
-    )
-    _tell_record(app, agent, provider, model, mode)
-    return agent
+    account_id = find_account(app, account)
+
+    def inside(uow: UnitOfWork) -> Agent:
+        return agent_lifecycle.register(
+            uow,
+            name,
+            provider=provider,
+            model=model,
+            mode=None if mode is None else AgentMode(mode),
+            session_id=session or app.identity.session,
+            prompt=prompt,
+            task_id=None if task is None else crud.key_of(uow, TASKS, task),
+            initiative_id=None if initiative is None else crud.key_of(uow, INITIATIVES, initiative),
+            account_id=account_id,
+            output_file_path=output_file_path,
+            **_process(app, pid),
+        )
+
+    registered = app.run(Area.WORK, inside)
+    _tell_record(app, registered, provider, model, mode)
+    return registered
 
 
 def _tell_record(
@@ -65,6 +71,13 @@ def _tell_record(
     from herdbook.entrypoints.hooks.registration import spool_registration  # noqa: PLC0415
 
     spool_registration(app, agent, provider=provider, model=model, mode=mode)
+
+
+def _process(app: AppContext, pid: int | None) -> dict[str, Any]:
+    """The fields of a process on this host; none without a pid."""
+    if pid is None:
+        return {}
+    return {"host": app.workspace.host, "pid": pid, "process_started_at": process_start(pid)}
 
 
 def introduce(
@@ -100,23 +113,48 @@ def introduce(
     return agent
 
 
+def resume(app: AppContext, *, agent: str | None, session: str | None, pid: int | None) -> Agent:
+    """Let an agent go on, in another process or session if that is given."""
+
+    def inside(uow: UnitOfWork) -> Agent:
+        chosen = agent_id(app, uow, agent)
+        return agent_lifecycle.resume(uow, chosen, session_id=session, **_process(app, pid))
+
+    return app.run(Area.WORK, inside)
+
+
+def find_account(app: AppContext, account: str | None) -> str | None:
+    """The id of an account of the record; NotFound if there is none."""
+    if account is None:
+        return None
+    return app.read(Area.RECORD, crud.key_of, ACCOUNTS, account)
+
+
+def take_account(app: AppContext, *, provider: str, agent: str | None) -> Account | None:
+    """Take the next account in turn, and note it on the agent that runs on it."""
+    chosen: str | None = app.read(Area.WORK, _acting_id, app, agent)
+    account = app.run(Area.RECORD, accounts.take, provider)
+    if account is not None and chosen is not None:
+        app.run(Area.WORK, crud.change, AGENTS, chosen, {"account_id": account.id})
+    return account
+
+
+def _acting_id(uow: UnitOfWork, app: AppContext, named: str | None) -> str | None:
+    if named is not None:
+        return agent_id(app, uow, named)
+    agent = app.identity.agent(uow)
+    return None if agent is None else agent.id
+
+
 def find_crashed(app: AppContext) -> list[Agent]:
     """Mark agents of this host whose processes are gone as crashed, and release their tasks."""
     return app.run(Area.WORK, agent_lifecycle.find_crashed, app.workspace.host, process_start)
 
 
-def waiting(app: AppContext) -> Annotated[list[dict[str, Any]], list[Agent]]:
-    """The agents that wait for a person, each with its questions and its task."""
+def waiting(app: AppContext) -> list[WaitingAgent]:
+    """The agents that wait for a person, each with its questions and what it is at."""
     found = app.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
-    return [
-        {
-            **row_to_data(each.agent),
-            "task_name": each.task_name,
-            "phase_name": each.phase_name,
-            "initiative_name": each.initiative_name,
-        }
-        for each in found
-    ]
+    return [WaitingAgent(**vars(each.agent), **each.names) for each in found]
 
 
 def log(

@@ -18,12 +18,13 @@ def waiting(answer: list[dict[str, Any]]) -> str:
         (
             plain(each["name"]),
             plain(each["initiative_name"] or "-"),
+            plain(each["phase_name"] or "-"),
             plain(each["task_name"] or "-"),
             plain(json.dumps(each["pending_questions"], ensure_ascii=False)),
         )
         for each in answer
     ]
-    return table(("AGENT", "INITIATIVE", "TASK", "ASKS"), rows)
+    return table(("AGENT", "INITIATIVE", "PHASE", "TASK", "ASKS"), rows)
 
 
 def log_chunk(answer: dict[str, Any]) -> str:

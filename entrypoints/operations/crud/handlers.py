@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
+from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
-from herdbook.ports.engine.dictionary import AGENTS, DICTIONARY
+from herdbook.entrypoints.operations.parameters import ELSEWHERE
+from herdbook.ports.engine.dictionary import ACCOUNTS, AGENTS, DICTIONARY
+from herdbook.ports.engine.kinds import Kind
 from herdbook.services import crud
+from herdbook.services.agents import accounts
 
 _SETUP = {"provider", "model", "mode"}
 """What the record has to know of an agent, too."""
@@ -15,7 +19,7 @@ _SETUP = {"provider", "model", "mode"}
 def add(app: AppContext, *, entity: str, values: Mapping[str, Any]) -> Any:
     """Add a row."""
     kind = DICTIONARY.kinds[entity]
-    return app.run(kind.area, crud.add, kind, values)
+    return app.run(kind.area, crud.add, kind, _resolve_elsewhere(app, kind, values))
 
 
 def list_(
@@ -23,7 +27,8 @@ def list_(
 ) -> list[Any]:
     """List rows, a page at a time."""
     kind = DICTIONARY.kinds[entity]
-    return app.read(kind.area, crud.list_rows, kind, values, limit=limit, after=after)
+    where = _resolve_elsewhere(app, kind, values)
+    return app.read(kind.area, crud.list_rows, kind, where, limit=limit, after=after)
 
 
 def show(app: AppContext, *, id: str, entity: str) -> Any:  # noqa: A002 - the parameter's name
@@ -45,7 +50,8 @@ def set_(
     emptied = dict.fromkeys(_fields(kind, clear))
     if not values and not emptied:
         raise InvalidValue("set", "says nothing to change; name a field, as in --name")
-    row = app.run(kind.area, crud.change, kind, id, {**values, **emptied})
+    changed = {**_resolve_elsewhere(app, kind, values), **emptied}
+    row = app.run(kind.area, crud.change, kind, id, changed)
     if kind is AGENTS and _SETUP & values.keys():
         from herdbook.entrypoints.hooks.registration import spool_registration  # noqa: PLC0415
 
@@ -56,7 +62,24 @@ def set_(
 def rm(app: AppContext, *, ids: Sequence[str], entity: str) -> list[Any]:
     """Remove rows and what goes with them; returns the removed rows."""
     kind = DICTIONARY.kinds[entity]
-    return app.run(kind.area, crud.remove, kind, ids)
+    removed = app.run(kind.area, crud.remove, kind, ids)
+    if entity == ACCOUNTS.name:
+        known = {kind.key_of(row) for row in removed}
+        if app.read(Area.WORK, accounts.agents_on, known):
+            app.run(Area.WORK, accounts.clear_from_agents, known)
+    return removed
+
+
+def _resolve_elsewhere(
+    app: AppContext, kind: Kind[Any], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The values with whole ids of rows in other areas; NotFound for one that is not there."""
+    found = dict(values)
+    for (name, field), target_name in ELSEWHERE.items():
+        if name == kind.name and found.get(field) is not None:
+            target = DICTIONARY.kinds[target_name]
+            found[field] = app.read(target.area, crud.key_of, target, found[field])
+    return found
 
 
 def _fields(kind: Any, clear: str | None) -> list[str]:

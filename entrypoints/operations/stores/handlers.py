@@ -9,6 +9,8 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
 from herdbook.entrypoints.context import AppContext
+from herdbook.ports.engine.dictionary import AGENTS
+from herdbook.services.agents import accounts
 from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
 
@@ -115,7 +117,31 @@ def check(app: AppContext, *, area: str | None, repair: bool) -> CheckAnswer:
             stores.append({"url": shown_url(url), "exists": False, "repaired": None, "flaws": []})
         else:
             stores.append(_check_store(app, place, repair=repair))
+    if Area.WORK in areas:
+        _check_accounts(app, stores, repair=repair)
     return {"stores": stores, "ok": not any(each["flaws"] for each in stores)}
+
+
+def _check_accounts(app: AppContext, stores: list[StoreCheck], *, repair: bool) -> None:
+    """Report agents that run on an account which the record no longer has; `repair` empties it."""
+    record = app.read(Area.RECORD, lambda uow: {each.id for each in uow.accounts.page()})
+    lost = app.read(Area.WORK, accounts.agents_on_others, record)
+    if lost and repair:
+        app.run(Area.WORK, accounts.clear_from_agents, {str(each.account_id) for each in lost})
+        return
+    url = shown_url(app.workspace.locate(Area.WORK).url)
+    for store in stores:
+        if shown_url(store["url"]) == url:
+            store["flaws"] += [
+                {
+                    "space": app.workspace.space(Area.WORK),
+                    "entity": AGENTS.name,
+                    "key": each.id,
+                    "what": f"the record has no account {each.account_id}; "
+                    "`herdbook check --repair` empties the field",
+                }
+                for each in lost
+            ]
 
 
 def _check_store(app: AppContext, place: StoreLocation, *, repair: bool) -> StoreCheck:

@@ -1,4 +1,4 @@
-"""The MCP server: twenty tools and two resources over standard input and output.
+"""The MCP server: twenty-one tools and two resources over standard input and output.
 
 It uses the official SDK, whose import takes a second: only the command that serves imports this.
 """

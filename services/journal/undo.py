@@ -58,7 +58,7 @@ def revert(uow: UnitOfWork, change_set_id: str) -> ChangeSet:
     _save_changed(uow, saved)
     _remove_added(uow, added, lambda _: True)
     _keep_begun(uow, change_set, saved.get(PHASES, ()))
-    uow.reactions.exclude(PHASES, _empty_phases(uow))
+    uow.reactions.exclude(PHASES, [*_empty_phases(uow), *_settled_phases(uow, change_set.tx)])
     reverted = evolve(uow.change_sets.get(change_set.id), status=ChangeSetStatus.REVERTED)
     return uow.change_sets.save(reverted)
 
@@ -202,9 +202,30 @@ def _empty_phases(uow: UnitOfWork) -> list[str]:
 
     They are as they were before the tasks came, and are not finished by their going.
     """
+    return [
+        each
+        for each in _phases_of_tasks(uow)
+        if not uow.select(find(TASKS, {"phase_id": each}, limit=1))
+    ]
+
+
+def _settled_phases(uow: UnitOfWork, tx: str) -> list[str]:
+    """The phases of changed tasks that neither the undone transaction nor anybody since changed.
+
+    They had their status before it, perhaps from a person, and keep it.
+    """
+    first = uow.journal.of_tx(tx)[0].seq
+    return [
+        each
+        for each in _phases_of_tasks(uow)
+        if all(entry.seq < first for entry in uow.journal.of_row(PHASES, each))
+    ]
+
+
+def _phases_of_tasks(uow: UnitOfWork) -> list[str]:
+    """The phases of the tasks that this transaction has changed."""
     tasks = (row for change in uow.changes if change.kind is TASKS for row in change.rows)
-    phases = dict.fromkeys(task.phase_id for task in tasks if task.phase_id is not None)
-    return [each for each in phases if not uow.select(find(TASKS, {"phase_id": each}, limit=1))]
+    return list(dict.fromkeys(task.phase_id for task in tasks if task.phase_id is not None))
 
 
 def _keep_begun(uow: UnitOfWork, change_set: ChangeSet, phases: Iterable[str]) -> None:

@@ -325,6 +325,24 @@ def test_a_proposal_that_went_with_its_agent_is_no_hindrance(begin: Begin) -> No
         assert uow.proposals.page() == []
 
 
+def test_a_phase_that_was_finished_before_its_last_task_stays_so(begin: Begin) -> None:
+    """A person had set it; to take the end of the task back is no new work in it."""
+    plan = add_plan(begin)
+    task, phase = plan.task, plan.phase
+    claimed = claim_for(begin, *add_agents(begin), phase_id=phase.id)
+    with begin() as uow:
+        finished = evolve(uow.phases.get(phase.id), status=PhaseStatus.COMPLETED)
+        uow.phases.save(finished)
+        uow.commit()
+    change_set_id, _ = _changed(
+        begin, plan, lambda uow: claims.complete(uow, task.id, claimed.fence)
+    )
+    _reverts(begin, change_set_id)
+    with begin(write=False) as uow:
+        assert uow.tasks.get(task.id).status is TaskStatus.IN_PROGRESS
+        assert uow.phases.get(phase.id).status is PhaseStatus.COMPLETED
+
+
 def test_a_phase_with_something_left_to_do_is_not_finished_again(begin: Begin) -> None:
     """Though it was before the change set, another task has come into it since.
 

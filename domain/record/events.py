@@ -122,6 +122,13 @@ def name_after_session(session: str) -> str:
     return f"session-{short}"
 
 
+def name_of_agent(event: HookEvent) -> str | None:
+    """The name of the agent that an event is of, as far as the event alone tells it."""
+    if event.agent is not None or event.session_id is None:
+        return event.agent
+    return name_after_session(event.session_id)
+
+
 def interpret(
     event: HookEvent,
     known: SessionSetup = SessionSetup(),  # noqa: B008 - a constant

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from herdbook.domain.errors import AlreadyExists, InvalidValue, NotFound
 from herdbook.domain.grading import Grade, score_after
 from herdbook.domain.record import standing as ledger
-from herdbook.domain.record.events import HookEvent, SessionSetup, entry_id
+from herdbook.domain.record.events import HookEvent, SessionSetup, entry_id, name_of_agent
 from herdbook.domain.record.model import (
     UNKNOWN_PROVIDER,
     Activity,
@@ -151,7 +151,7 @@ def standings(
     Raises NotFound for an agent that nobody knows.
     """
     if agent is not None:
-        _require_known(uow, agent, crew, [each.agent for each in events if each.agent])
+        _require_known(uow, agent, crew, filter(None, map(name_of_agent, events)))
     return record_ingest.standings_with(uow, events, agent)
 
 

@@ -126,6 +126,22 @@ def test_no_agent_ends_a_halt_or_grades_as_the_user(person: Person, app: Path) -
     assert standing(person, app, "otter")["communication_score"] == 70
 
 
+def test_an_agent_that_only_its_session_names_is_known_and_gives_its_own_grade(
+    person: Person, app: Path
+) -> None:
+    """Nobody has registered it; its hooks count what it does for the same name."""
+    session = "11112222-3333-4444-8555-666677778888"
+    given = json.dumps({**STARTED, "session_id": session, "hook_event_name": "PostToolUse"})
+    assert person.tries(app, "hook", "PostToolUse", stdin=given).returncode == 0
+    own = "session-11112222"
+    assert standing(person, app, own)["experience_points"] == 1
+    host = {"CLAUDE_CODE_SESSION_ID": session}
+    person.runs(app, "grade", own, "HEAD", "--self", "good", **host)
+    assert person.tries(app, "grade", own, "HEAD", "--user", "good", **host).returncode == 2
+    person.runs(app, "grade", own, "HEAD", "--user", "good")
+    assert standing(person, app, own)["communication_score"] == 64
+
+
 def test_the_tools_of_an_agent_judge_nobody(person: Person, app: Path) -> None:
     """There is none for it among them, and a call of one by its name is refused."""
     with desk(person, app) as sat:

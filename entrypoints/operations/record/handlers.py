@@ -15,10 +15,10 @@ from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
-from herdbook.domain.record.events import SessionSetup
+from herdbook.domain.record.events import SessionSetup, name_after_session, name_of_agent
 from herdbook.domain.record.model import Activity, Retrospective, Standing
 from herdbook.entrypoints import tracker_automerge
-from herdbook.entrypoints.context import HOST_SESSION, SESSION, AppContext, text_of
+from herdbook.entrypoints.context import HOST_SESSION, AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.hooks.spool_flush import FlushAnswer
 from herdbook.entrypoints.operations.record import export_files
@@ -132,8 +132,8 @@ def _read_crew(app: AppContext) -> _CrewHere:
         app.warn(f"it is not known which agents are registered here: {error}")
         found = _CrewHere(None, grading.NO_CREW)
     if found.acting is None and name is None and session is not None:
-        name = parse_event(id="1", at=0, event="SessionStart", env={SESSION: session}).agent
-    spooled = (parse_event(*each).agent for each in spool.read_buffered().events)
+        name = name_after_session(session)
+    spooled = (name_of_agent(parse_event(*each)) for each in spool.read_buffered().events)
     seen = {each: SessionSetup() for each in spooled if each is not None}
     return _CrewHere(found.acting or name, {**seen, **found.setups})
 

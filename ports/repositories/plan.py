@@ -1,12 +1,11 @@
 """Named queries for the plan."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from heapq import merge
 from itertools import islice
 
 from herdbook.domain.entity import evolve
-from herdbook.domain.plan.branches import branch_for
 from herdbook.domain.plan.model import (
     ChangeSet,
     Errand,
@@ -33,7 +32,7 @@ from herdbook.ports.engine.dictionary import (
     TASK_DEPENDENCIES,
 )
 from herdbook.ports.engine.query import any_of, find, up_to
-from herdbook.ports.repositories.base import PAGE, Repository
+from herdbook.ports.repositories.base import Repository
 
 
 class Initiatives(Repository[Initiative]):
@@ -44,19 +43,6 @@ class Initiatives(Repository[Initiative]):
     ) -> list[Initiative]:
         """Initiatives in this status, oldest first."""
         return self.select(find(self.kind, {"status": status}, limit=limit, after=after))
-
-    def with_branches(self, rows: Sequence[Initiative]) -> list[Initiative]:
-        """New initiatives, each with a branch of its own: the given one, or one from its name."""
-        if all(row.branch is not None for row in rows):
-            return list(rows)
-        known = [*self.select_all(find(self.kind, limit=PAGE)), *rows]
-        taken = {row.branch for row in known if row.branch is not None}
-        found = []
-        for row in rows:
-            branch = row.branch or branch_for(row.name, taken)
-            taken.add(branch)
-            found.append(evolve(row, branch=branch))
-        return found
 
 
 class Phases(Repository[Phase]):

@@ -9,7 +9,7 @@ from herdbook.domain.plan.claims import lease_is_over
 from herdbook.domain.plan.model import Phase
 from herdbook.domain.plan.readiness import OpeningState
 from herdbook.domain.plan_text.tree import INITIATIVE, PHASE, TASK, PlanText
-from herdbook.ports.engine.dictionary import INITIATIVES, OPENINGS, PHASES, TASKS
+from herdbook.ports.engine.dictionary import OPENINGS, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan_text.matching import MatchedItem, PlanMatch, match_plan
 from herdbook.services.plan_text.render import KINDS, Rows, all_rows, edges_of, plan_of, rows_under
@@ -113,7 +113,6 @@ def _write(uow: UnitOfWork, arrival: PlanMatch) -> None:
         for (each, _), row in zip(at_once, saved, strict=True):
             each.stored = row
     added = {kind: arrival.new_rows(sort) for sort, kind in KINDS.items()} | arrival.new_edges
-    added[INITIATIVES] = uow.initiatives.with_branches(added[INITIATIVES])
     uow.insert_verbatim({kind: each for kind, each in added.items() if each})
     for each in later:
         version = vars(each.stored)["version"]

@@ -184,47 +184,6 @@ def test_an_agent_waits_for_the_person_by_a_tool(
         assert person.asks(app, "agent", "waiting") == []
 
 
-def test_an_initiative_has_a_branch_of_its_own(person: Person, app: Path) -> None:
-    """From its name, unless it is given; by command, by RPC and from the text of a plan."""
-
-    def add(*words: str) -> Any:
-        return person.asks(app, "initiative", "add", *words)["branch"]
-
-    assert add("User auth") == "herd/user-auth"
-    assert add("User  AUTH!") == "herd/user-auth-2"
-    assert add("Other", "--branch", "mine") == "mine"
-    assert add("...") == "herd/initiative"
-    (app / "plan.md").write_text("# Über uns\n\n## First\n\n- [ ] look\n", encoding="utf-8")
-    person.runs(app, "import", "plan", "plan.md")
-    branches = {each["name"]: each["branch"] for each in person.asks(app, "initiative", "list")}
-    assert branches["Über uns"] == "herd/über-uns"
-    with Client.spawn(app, variables=person.variables) as herd:
-        assert herd.call("initiative.add", name="by wire")["branch"] == "herd/by-wire"
-
-
-def test_a_phase_that_is_handed_in_knows_its_merge_base(
-    person: Person, app: Path, plan: dict[str, Any]
-) -> None:
-    """The commit at which the branch of the worktree left the trunk; one that is set stays."""
-    begin = person.git(app, "rev-parse", "HEAD").strip()
-    person.git(app, "checkout", "--quiet", "-b", "work")
-    person.git(app, "commit", "--quiet", "--allow-empty", "--message=done")
-    person.runs(app, "initiative", "set", plan["initiative"]["id"], "--quality-review", "no")
-    person.runs(app, "agent", "add", "hen")
-    person.runs(app, "claim", HERDBOOK_AGENT="hen")
-    person.runs(app, "done", HERDBOOK_AGENT="hen")
-    phase = person.asks(app, "phase", "show", plan["phase"]["id"])
-    assert (phase["status"], phase["merge_base"]) == ("pending_review", begin)
-    place = ("--initiative", plan["initiative"]["id"])
-    other = person.asks(app, "phase", "add", "other", *place, "--merge-base", "mine")
-    person.runs(app, "phase", "set", other["id"], "--status", "completed")
-    assert person.asks(app, "phase", "show", other["id"])["merge_base"] == "mine"
-    person.git(app, "checkout", "--quiet", "main")
-    third = person.asks(app, "phase", "add", "third", *place)
-    person.runs(app, "phase", "set", third["id"], "--status", "completed")
-    assert person.asks(app, "phase", "show", third["id"])["merge_base"] is None
-
-
 def test_one_standard_input_is_one_secret(person: Person, app: Path) -> None:
     """A second `-` would read an empty end; nothing is stored then, nor is nothing at all."""
     both = ("account", "add", "a@b", "--credentials", "-", "--config", "-")

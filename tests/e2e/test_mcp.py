@@ -123,6 +123,7 @@ def test_two_agents_live_the_life_of_tasks_with_nothing_but_tools(
     assert again["fence"] > taken["fence"]
     assert lynx.does("fail")["retry_count"] == 1
     assert lynx.does("show_task", task=second)["status"] == "pending"
+    assert lynx.does("wait", questions=["which one?"])["status"] == "waiting_for_input"
     assert otter.used | lynx.used == {each.name for each in TOOLS}
 
 
@@ -221,7 +222,7 @@ def test_nobody_writes_before_they_say_who_they_are(person: Person, app: Path) -
     (message,) = person.asks(alone, "message", "inbox")
     assert message["sender_id"] == made["id"]
     assert person.asks(alone, "agent", "show", made["name"])["status"] == "stopped"
-    assert person.asks(alone, "agent", "show", "resident")["status"] == "running"
+    assert person.asks(alone, "agent", "show", "resident")["status"] == "idle"
 
 
 def _something(tool: str, parameter: str) -> object:

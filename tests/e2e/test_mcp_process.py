@@ -59,7 +59,7 @@ def test_who_has_ended_comes_back_before_writing(person: Person, app: Path) -> N
     with desk(person, app, CLAUDE_CODE_SESSION_ID="s-7") as sat:
         assert f"you were {first['name']!r}, who has ended" in told(sat.tries("claim"))
         again = sat.does("introduce")
-        assert (again["id"], again["status"]) == (first["id"], "running")
+        assert (again["id"], again["status"]) == (first["id"], "idle")
         sat.does("message", content="I am back")
 
 
@@ -86,7 +86,7 @@ def test_an_agent_whose_process_was_killed_comes_back_at_once(person: Person, ap
     os.kill(pipes.process.pid, signal.SIGKILL)
     pipes.ends()
     with desk(person, app) as sat:
-        assert sat.does("introduce", name="phoenix")["status"] == "running"
+        assert sat.does("introduce", name="phoenix")["status"] == "idle"
         assert sat.does("claim", initiative=goal)["task"]["id"] == task
 
 

@@ -24,7 +24,7 @@ def _agent(**given: object) -> Agent:
 
 @for_each("status", AgentStatus)
 def test_an_agent_at_work_whose_process_is_gone_has_crashed(status: AgentStatus) -> None:
-    """One that is done, or has not begun, cannot crash."""
+    """One that has ended cannot crash; an idle one has a process, too."""
     assert has_crashed(_agent(status=status), "here", None) is (status in ACTIVE_STATUSES)
 
 

@@ -129,10 +129,14 @@ def is_trusted(identity: FileIdentity | None) -> bool:
 
 
 def add_trusted(identity: FileIdentity, url: str) -> None:
-    """Mark a store as trusted, also if others may change it."""
+    """Mark a store as trusted, also if others may change it.
+
+    Raises StoreUnavailable or StoreFull if that cannot be written.
+    """
     mark = _trust_mark(identity)
-    make_private(mark.parent)
-    write_private(mark, json.dumps({"url": url}))
+    with translate_os_errors(str(mark.parent)):
+        make_private(mark.parent)
+        write_private(mark, json.dumps({"url": url}))
 
 
 def remove_trusted(identity: FileIdentity) -> None:
@@ -141,28 +145,39 @@ def remove_trusted(identity: FileIdentity) -> None:
 
 
 def note_use(url: str, space: str) -> None:
-    """Mark a space as used in a store; the time of the mark is updated once a day."""
+    """Mark a space as used in a store; the time of the mark is updated once a day.
+
+    Raises StoreUnavailable or StoreFull if that cannot be written.
+    """
     mark = _use_mark(url, space)
-    try:
-        if time.time() - mark.stat().st_mtime > DAY:
-            os.utime(mark)
-    except FileNotFoundError:
-        make_private(mark.parent)
-        write_private(mark, json.dumps({"url": url, "space": space}))
+    with translate_os_errors(str(mark.parent)):
+        try:
+            if time.time() - mark.stat().st_mtime > DAY:
+                os.utime(mark)
+        except FileNotFoundError:
+            make_private(mark.parent)
+            write_private(mark, json.dumps({"url": url, "space": space}))
 
 
 def last_use(url: str, space: str) -> datetime | None:
-    """The time, to a day, at which a space was last used in a store; None if it never was."""
-    try:
-        seconds = _use_mark(url, space).stat().st_mtime
-    except FileNotFoundError:
-        return None
+    """The time, to a day, at which a space was last used in a store; None if it never was.
+
+    Raises StoreUnavailable if the marks cannot be read.
+    """
+    mark = _use_mark(url, space)
+    with translate_os_errors(str(mark.parent)):
+        try:
+            seconds = mark.stat().st_mtime
+        except FileNotFoundError:
+            return None
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def forget_use(url: str, space: str) -> None:
-    """Remove the mark of a space in a store."""
-    _use_mark(url, space).unlink(missing_ok=True)
+    """Remove the mark of a space in a store; raises StoreUnavailable if it cannot be removed."""
+    mark = _use_mark(url, space)
+    with translate_os_errors(str(mark.parent)):
+        mark.unlink(missing_ok=True)
 
 
 def list_uses() -> list[tuple[str, str]]:

@@ -250,6 +250,20 @@ def test_settings_that_name_another_store_do_not_hide_the_plan(
     assert where not in told.stderr
 
 
+@pytest.mark.parametrize("name", ["stores", "made-stores"])
+def test_a_state_folder_that_cannot_be_written_is_told(
+    person: Person, app: Path, name: str
+) -> None:
+    """What the system says about it is an error like any other, before anything is written."""
+    in_the_way = person.home / ".local" / "state" / "herdbook" / name
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.write_text("no folder\n")
+    told = person.tries(app, "task", "add", "mine")
+    assert told.returncode == 5, told.stderr
+    assert str(in_the_way) in told.stderr
+    assert "internal error" not in told.stderr
+
+
 def test_a_repository_that_is_cloned_anew_starts_afresh(
     person: Person, app: Path, tmp_path: Path
 ) -> None:

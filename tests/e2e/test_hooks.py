@@ -176,3 +176,32 @@ def test_the_end_of_a_session_brings_the_spool_into_the_record(person: Person, a
     (standing,) = person.asks(app, "standing", "brisk-otter")
     assert standing["experience_points"] == 2
     assert not events.exists()
+
+
+def test_a_push_brings_the_spool_into_the_record(person: Person, app: Path, tmp_path: Path) -> None:
+    """By the hook that is installed for git; committing alone writes to no store."""
+    person.runs(app, "hooks", "install", "git")
+    person.git(tmp_path, "init", "--quiet", "--bare", "remote.git")
+    person.git(app, "remote", "set-url", "origin", str(tmp_path / "remote.git"))
+    person.variables["HERDBOOK_AGENT"] = "brisk-otter"
+    person.git(app, "commit", "--quiet", "--allow-empty", "--message=work")
+    record = person.data / "record.lmdb" / "herdbook.json"
+    events = spool.folder() / "events.jsonl"
+    assert (events.exists(), record.exists()) == (True, False)
+    person.git(app, "push", "--quiet", "origin", "main")
+    for _ in range(600):
+        if not events.exists() and record.exists():
+            break
+        time.sleep(0.1)
+    assert not events.exists()
+    (standing,) = person.asks(app, "standing", "brisk-otter")
+    assert (standing["commits"], standing["experience_points"]) == (1, 5)
+
+
+def test_a_command_is_worth_two_points_and_writes_to_no_store(person: Person, app: Path) -> None:
+    """As OpenCode tells of one."""
+    me = {"HERDBOOK_AGENT": "brisk-otter"}
+    person.tries(app, "hook", "command.executed", stdin=json.dumps({"session_id": "s1"}), **me)
+    assert not (person.data / "record.lmdb").exists()
+    (standing,) = person.asks(app, "standing", "brisk-otter")
+    assert standing["experience_points"] == 2

@@ -33,10 +33,12 @@ from herdbook.domain.location.settings import (
     DEFAULTS,
     USER_AREAS,
     USER_ONLY_KEYS,
+    WORKFLOW_VARIABLE,
     Layer,
     Scope,
     Setting,
     effective_setting,
+    shared_space,
     size_limit_keys,
 )
 
@@ -228,6 +230,15 @@ class Workspace:
                 location = location._replace(notes=(*location.notes, note))
         return location
 
+    @property
+    def workflow_file(self) -> Path | None:
+        """The SQLite database whose threads are read until they go on here, if one is named."""
+        named = effective_setting(self.layers, str(Area.CHECKPOINTS), "store")
+        if named is None or named.origin.rule != settings.SQLITE_RULE:
+            return None
+        base = self.paths.repository or os.path.realpath(self.folder)
+        return settings.workflow_path(self.variables[WORKFLOW_VARIABLE], base)
+
     def locate_named(self, value: str) -> StoreLocation:
         """The location of a store by the name of its area, or by its URL or path."""
         if value in set(Area):
@@ -249,7 +260,7 @@ class Workspace:
             return space_of(area, self.user)
         owner = self.repository_id
         if area is Area.CHECKPOINTS:
-            owner = self.worktree_id or owner
+            owner = shared_space(self.layers) or self.worktree_id or owner
         return space_of(area, owner or OUTSIDE)
 
     @property

@@ -26,17 +26,17 @@ class CheckpointListing:
         before: RunnableConfig | None,
         limit: int | None,
     ) -> None:
-        self._thread_id: str | None = None
+        self.thread_id: str | None = None
         self._namespace: str | None = None
         self._checkpoint_id: str | None = None
         if config is not None:
             configurable = config["configurable"]
-            self._thread_id = str(configurable["thread_id"])
+            self.thread_id = str(configurable["thread_id"])
             self._namespace = configurable.get("checkpoint_ns")
             self._checkpoint_id = get_checkpoint_id(config) or None
         self._names: tuple[str, str] | None = None
-        if self._thread_id is not None and self._namespace is not None:
-            self._names = self._thread_id, self._namespace
+        if self.thread_id is not None and self._namespace is not None:
+            self._names = self.thread_id, self._namespace
         self._wanted = dict(wanted or {})
         self._before = (get_checkpoint_id(before) or None) if before else None
         self._left = limit
@@ -49,7 +49,7 @@ class CheckpointListing:
         """The next page, which may be empty; `finished` says that there are no more."""
         size = PAGE if self._left is None or self._wanted else min(PAGE, self._left)
         rows = kept.page(
-            self._thread_id,
+            self.thread_id,
             self._namespace,
             checkpoint_id=self._checkpoint_id,
             before=self._before,

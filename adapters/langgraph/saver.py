@@ -122,7 +122,7 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
             values=values,
         )
         try:
-            self._saver_store.write(partial(work, new=True))
+            self._saver_store.write(partial(work, new=True), [thread_id])
         except AlreadyExists:
             self._saver_store.write(work)
         return config_of(config["configurable"]["thread_id"], namespace, checkpoint["id"])
@@ -144,7 +144,10 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         replace = all(channel in WRITES_IDX_MAP for channel, _ in writes)
         checkpoint_id = str(config["configurable"]["checkpoint_id"])
         self._saver_store.write(
-            lambda kept: kept.put_writes(thread_id, namespace, checkpoint_id, done, replace=replace)
+            lambda kept: kept.put_writes(
+                thread_id, namespace, checkpoint_id, done, replace=replace
+            ),
+            [thread_id],
         )
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -155,7 +158,7 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
             row = kept.find(*names, checkpoint_id)
             return None if row is None else next(kept.load_bundles([row], names))
 
-        found = self._saver_store.read(question)
+        found = self._saver_store.read(question, names[0])
         return found and self._tuple(found, config["configurable"]["thread_id"])
 
     def list(
@@ -169,12 +172,14 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         listing = CheckpointListing(config, filter, before, limit)
         metadata = partial(decode_metadata, serializer=self.serde)
         while not listing.finished:
-            for held in self._saver_store.read(partial(listing.next_page, metadata=metadata)):
+            page = partial(listing.next_page, metadata=metadata)
+            for held in self._saver_store.read(page, listing.thread_id):
                 yield self._tuple(held)
 
     def delete_thread(self, thread_id: str) -> None:
+        names = [str(thread_id)]
         self._saver_store.write(
-            lambda kept: thread_operations.remove_threads(kept.uow, [str(thread_id)])
+            lambda kept: thread_operations.remove_threads(kept.uow, names), names
         )
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -186,7 +191,7 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         source, target = str(source_thread_id), str(target_thread_id)
         self._saver_store.write(
-            lambda kept: thread_operations.copy_thread(kept.uow, source, target)
+            lambda kept: thread_operations.copy_thread(kept.uow, source, target), [source, target]
         )
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
@@ -194,10 +199,12 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
             raise InvalidValue("thread_ids", "must be several ids, not one text")
         names = [str(thread_id) for thread_id in thread_ids]
         if strategy == "delete":
-            self._saver_store.write(lambda kept: thread_operations.remove_threads(kept.uow, names))
+            self._saver_store.write(
+                lambda kept: thread_operations.remove_threads(kept.uow, names), names
+            )
         elif strategy == "keep_latest":
             for name in names:
-                self._saver_store.write(partial(_prune_thread, thread_id=name))
+                self._saver_store.write(partial(_prune_thread, thread_id=name), [name])
         else:
             raise InvalidValue("strategy", f"{strategy!r} is neither keep_latest nor delete")
 
@@ -216,7 +223,8 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         metadata = partial(decode_metadata, serializer=self.serde)
 
         def following() -> Sequence[CheckpointTuple]:
-            found = self._saver_store.read(partial(listing.next_page, metadata=metadata))
+            page = partial(listing.next_page, metadata=metadata)
+            found = self._saver_store.read(page, listing.thread_id)
             return [self._tuple(held) for held in found]
 
         while not listing.finished:

@@ -2,16 +2,18 @@
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from herdbook.adapters.langgraph.workflow_file import WorkflowFile
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
 from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
 from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.foreign_import import is_thread_here
 from herdbook.ports.checkpoint_storage.latest_checkpoint_cache import LatestCheckpointCache
 from herdbook.ports.engine.store import Store
 from herdbook.ports.repositories.checkpoints import Checkpoints
@@ -22,24 +24,31 @@ R = TypeVar("R")
 
 _log = logging.getLogger("herdbook")
 
-StoreAndSpace = tuple[Store, str]
+
+class SaverPlace(NamedTuple):
+    """Where a saver keeps checkpoints, and the file that it reads those threads from it lacks."""
+
+    store: Store
+    space: str
+    workflow_file: WorkflowFile | None = None
 
 
 class SaverStore:
     """The store and space of a saver, with its caches; copies of a saver share one."""
 
-    def __init__(self, find: Callable[[ExitStack], StoreAndSpace], room: int) -> None:
+    def __init__(self, find: Callable[[ExitStack], SaverPlace], room: int) -> None:
         self.shelf = ByteLru(room)
         self._recent = LatestCheckpointCache()
         self._find = find
         self._lock = Lock()
         self._stack = ExitStack()
-        self._found: StoreAndSpace | None = None
+        self._found: SaverPlace | None = None
         self._closed = False
+        self._here: set[str] = set()
 
     @property
-    def store_and_space(self) -> StoreAndSpace:
-        """The store and the space; raises StoreUnavailable after `close`."""
+    def place(self) -> SaverPlace:
+        """The store and the space, opened on first use; raises StoreUnavailable after `close`."""
         if self._found is None:
             with self._lock:
                 if self._closed:
@@ -48,12 +57,18 @@ class SaverStore:
                     self._found = self._find(self._stack)
         return self._found
 
-    def write(self, work: Callable[[CheckpointWriter], R]) -> R:
+    def write(self, work: Callable[[CheckpointWriter], R], thread_ids: Sequence[str] = ()) -> R:
         """Run work in a transaction of its own, and again if the connection breaks.
 
         All work must be idempotent: it is repeated even if it is unknown whether it was committed.
+        The threads it writes to are taken over before, if they are in a workflow file only.
         """
-        store, space = self.store_and_space
+        for thread_id in thread_ids:
+            self._bring(thread_id)
+        return self._write(work)
+
+    def _write(self, work: Callable[[CheckpointWriter], R]) -> R:
+        store, space, _ = self.place
 
         def attempt() -> R:
             with unit_of_work(store, space) as uow:
@@ -67,9 +82,34 @@ class SaverStore:
 
         return retry(attempt, store.patience)
 
-    def read(self, question: Callable[[Checkpoints], R]) -> R:
-        """Run a query in a read transaction of its own."""
-        store, space = self.store_and_space
+    def _bring(self, thread_id: str) -> None:
+        file = self.place.workflow_file
+        if file is not None and not self._is_here(thread_id) and file.find(thread_id):
+            self._write(lambda kept: file.bring(kept, thread_id))
+
+    def _is_here(self, thread_id: str) -> bool:
+        """Whether the store has a thread, and not only the workflow file may have it."""
+        if thread_id not in self._here and self._read(
+            lambda kept: is_thread_here(kept.reader, thread_id)
+        ):
+            self._here.add(thread_id)
+        return thread_id in self._here
+
+    def read(self, question: Callable[[Checkpoints], R], thread_id: str | None = None) -> R:
+        """Run a query in a read transaction of its own.
+
+        A thread that the store does not have is read from the workflow file, if there is one.
+        """
+        file = self.place.workflow_file
+        if file is not None and thread_id is not None and not self._is_here(thread_id):
+            copy = file.snapshot(thread_id, self.place.space)
+            if copy is not None:
+                with copy.transaction(self.place.space, write=False) as session:
+                    return question(Checkpoints(session, self.shelf, str(file.file)))
+        return self._read(question)
+
+    def _read(self, question: Callable[[Checkpoints], R]) -> R:
+        store, space, _ = self.place
         immediate_read = getattr(store, "immediate_read", None)
 
         def attempt() -> R:
@@ -93,10 +133,11 @@ def saver_store(place: str | Store | None, space: str | None, room: int) -> Save
     """The saver store for a URL or store and a space; by default those of the current folder."""
     folder = Path.cwd()
 
-    def find(stack: ExitStack) -> StoreAndSpace:
+    def find(stack: ExitStack) -> SaverPlace:
         from herdbook.adapters.workspace import Workspace  # noqa: PLC0415 - if needed at all
 
         here = Workspace(folder, os.environ)
+        file: WorkflowFile | None = None
         if isinstance(place, str):
             from herdbook.adapters import open_store  # noqa: PLC0415
 
@@ -108,10 +149,12 @@ def saver_store(place: str | Store | None, space: str | None, room: int) -> Save
             here.pin()
             store = stack.enter_context(here.open_store(found, create=True))
             here.note_use(found)
+            if here.workflow_file is not None:
+                file = WorkflowFile(here.workflow_file)
         else:
             store = place
         if space is None:
             here.pin()
-        return store, space or here.space(Area.CHECKPOINTS)
+        return SaverPlace(store, space or here.space(Area.CHECKPOINTS), file)
 
     return SaverStore(find, room)

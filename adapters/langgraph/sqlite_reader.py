@@ -31,6 +31,22 @@ COLUMNS = {
     "checkpoints": (*_IDS, "parent_checkpoint_id", "type", "checkpoint", "metadata"),
     "writes": (*_IDS, "task_id", "idx", "channel", "type", "value"),
 }
+_CHECKPOINTS = (
+    "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, "
+    "metadata FROM checkpoints"
+)
+_IN_ORDER = "ORDER BY thread_id, checkpoint_ns, checkpoint_id"
+
+
+def read_thread_ids(file: Path) -> frozenset[str]:
+    """The ids of the threads of a database; none if no saver has written to it yet.
+
+    Raises what `open_database` raises.
+    """
+    with _open_copy(file) as (connection, size):
+        if not _has_tables(connection):
+            return frozenset()
+        return SqliteCheckpoints(file, connection, size).thread_ids()
 
 
 @contextmanager
@@ -40,6 +56,13 @@ def open_database(file: Path) -> Iterator["SqliteCheckpoints"]:
     Raises StoreUnavailable if there is no file, or if it is another kind of database, and StoreBusy
     if no consistent copy could be taken.
     """
+    with _open_copy(file) as (connection, size):
+        yield SqliteCheckpoints(file, connection, size)
+
+
+@contextmanager
+def _open_copy(file: Path) -> Iterator[tuple[sqlite3.Connection, int]]:
+    """Open a copy of a file as a database; yields it and the number of bytes."""
     path = file.resolve()
     if not path.is_file():
         what = "it is no file" if path.exists() else "there is no such file"
@@ -50,7 +73,7 @@ def open_database(file: Path) -> Iterator["SqliteCheckpoints"]:
             connection = _connect(Path(folder, path.name))
         # The copy is open and its file is unlinked: it disappears with this process in any case.
         with closing(connection):
-            yield SqliteCheckpoints(file, connection, size)
+            yield connection, size
     except OSError as error:
         if isinstance(error, StoreBusy | StoreUnavailable):
             raise
@@ -106,6 +129,11 @@ def _connect(copy: Path) -> sqlite3.Connection:
     return connection
 
 
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    return not {(name,) for name in COLUMNS}.isdisjoint(names)
+
+
 class SqliteCheckpoints:
     """All checkpoints of a database."""
 
@@ -148,12 +176,21 @@ class SqliteCheckpoints:
         )
         return int(count)
 
+    def thread_ids(self) -> frozenset[str]:
+        """The ids of all threads."""
+        rows = self._connection.execute("SELECT DISTINCT thread_id FROM checkpoints")
+        return frozenset(name for (name,) in rows if isinstance(name, str))
+
     def checkpoints(self) -> Iterator[ForeignCheckpoint | ReadFailure]:
         """All checkpoints, by thread and namespace, in the order of their ids."""
-        rows = self._connection.execute(
-            "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, "
-            "checkpoint, metadata FROM checkpoints ORDER BY thread_id, checkpoint_ns, checkpoint_id"
-        )
+        yield from self._read(self._connection.execute(f"{_CHECKPOINTS} {_IN_ORDER}"))
+
+    def thread(self, thread_id: str) -> Iterator[ForeignCheckpoint | ReadFailure]:
+        """The checkpoints of a thread, by namespace, in the order of their ids."""
+        query = f"{_CHECKPOINTS} WHERE thread_id = ? {_IN_ORDER}"
+        yield from self._read(self._connection.execute(query, [thread_id]))
+
+    def _read(self, rows: sqlite3.Cursor) -> Iterator[ForeignCheckpoint | ReadFailure]:
         for row in rows:
             key = "checkpoint " + " ".join(repr(each) for each in row[:3])
             untold: list[ReadFailure] = []

@@ -19,6 +19,7 @@ from herdbook.domain.location.settings import (
 
 REPOSITORY_FILE, PROJECT_FILE = "herdbook.toml", "pyproject.toml"
 PROJECT_TABLE = ("tool", "herdbook")
+SQLITE_RULE = f"{WORKFLOW_VARIABLE} names a SQLite database, which is only read"
 _SQLITE = b"SQLite format 3\0"
 _HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 
@@ -49,16 +50,29 @@ def _workflow_layer(path: str, base: str) -> Layer:
     An existing SQLite database stays that program's own.
     """
     value, rule = path, WORKFLOW_VARIABLE
-    if _is_sqlite(Path(base, Path(path).expanduser())):
-        value, rule = Scope.WORKTREE, f"{WORKFLOW_VARIABLE} names a SQLite database, left as it is"
+    if _is_sqlite(workflow_path(path, base)):
+        value, rule = Scope.WORKTREE, SQLITE_RULE
     return {"checkpoints": _check("checkpoints", value, Origin(rule), base)}
 
 
+def workflow_path(path: str, base: str) -> Path:
+    """The path that another program's variable names."""
+    return Path(base, Path(path).expanduser())
+
+
 def _is_sqlite(path: Path) -> bool:
+    """Whether a file is a SQLite database; an empty one is, to which nothing was written yet.
+
+    Raises InvalidValue if it cannot be read.
+    """
     if not path.is_file():
         return False
-    with path.open("rb") as file:
-        return file.read(len(_SQLITE)) == _SQLITE
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) in (_SQLITE, b"")
+    except OSError as error:
+        reason = f"{path} cannot be read: {error.strerror}"
+        raise InvalidValue(WORKFLOW_VARIABLE, reason) from error
 
 
 def repository_file(root: Path) -> Path | None:

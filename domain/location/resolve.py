@@ -140,6 +140,9 @@ class _StoreLocator:
         self.notes: list[str] = []
 
     def locate(self) -> StoreLocation:
+        if self.area is Area.CHECKPOINTS:
+            for setting in self._settings("checkpoints_space"):
+                self._check_trusted(setting, "the name of a space")
         default = Setting(str(self.area), str(DEFAULT_SCOPES[self.area]), DEFAULT)
         for setting in (*self._settings(str(self.area), "store"), default):
             place = self._location_for(setting)

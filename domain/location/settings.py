@@ -33,16 +33,21 @@ USER_AREAS = frozenset({Area.RECORD})
 VARIABLES = {
     "HERDBOOK_STORE": "store",
     **{f"HERDBOOK_{area.upper()}": str(area) for area in Area},
+    "HERDBOOK_CHECKPOINTS_SPACE": "checkpoints_space",
 }
 """The environment variables, and the keys they set."""
 WORKFLOW_VARIABLE = "AGENTOS_WORKFLOW_DB"
 """Another program's variable for where workflows keep their checkpoints."""
+
+OWN_SPACE = "worktree"
+"""The value of `checkpoints_space` by which each worktree has its own threads."""
 
 MOST_POINTS = 1_000_000
 """The most points a success may be worth, and the most a skill point may take."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://", re.DOTALL)
 _SIZE = re.compile(r"(\d{1,15})\s*([KMGT]i?B?|B)?", re.IGNORECASE)
+_SPACE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _UNITS = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB, "t": TIB}
 
 
@@ -140,6 +145,12 @@ def _check_flag(value: object) -> bool:
     return value
 
 
+def _check_space_name(value: object) -> str:
+    if not isinstance(value, str) or not _SPACE_NAME.fullmatch(value):
+        raise ValueError
+    return value
+
+
 Check = tuple[Callable[[object], Any], str]
 """The check of a setting, and a description of what is allowed."""
 
@@ -155,6 +166,10 @@ _CHECKS: Mapping[str, Check] = {
     "patience": (
         _check_seconds,
         "how long to wait for a store that others hold: 0 to 86400 seconds",
+    ),
+    "checkpoints_space": (
+        _check_space_name,
+        "'worktree', or a name for shared threads: 1 to 64 letters, digits, '.', '_' or '-'",
     ),
     "exports": (_check_flag, "whether a flush writes .agent/ and .journal/: true or false"),
     "enforce_halt": (_check_flag, "whether halted agents are kept from tools: true or false"),
@@ -187,6 +202,7 @@ DEFAULTS: Mapping[str, object] = {
     "checkpoints_size_limit": None,
     "record_size_limit": SIZES[Area.RECORD].default,
     "patience": 30.0,
+    "checkpoints_space": OWN_SPACE,
     "exports": False,
     "enforce_halt": True,
     "flush_after": 300.0,
@@ -237,6 +253,19 @@ def check_setting(
         return Setting(key, check(value), origin, base)
     except ValueError:
         raise InvalidValue(f"{origin}: {key}", f"must be {allowed}") from None
+
+
+def shared_space(layers: Sequence[Layer]) -> str | None:
+    """The name of the checkpoints' space that the user shares; None for each worktree's own.
+
+    A repository has no say in it until the user has trusted its file: by a name it could read the
+    threads of another one.
+    """
+    for layer in layers:
+        setting = layer.get("checkpoints_space")
+        if setting is not None and setting.trusted:
+            return None if setting.value == OWN_SPACE else str(setting.value)
+    return None
 
 
 def effective_setting(layers: Sequence[Layer], *keys: str) -> Setting | None:

@@ -6,7 +6,7 @@ only writes what differs. So a second run copies what has changed since the firs
 finished in the same transaction that found its digest to be equal to the source's.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -71,31 +71,41 @@ def copy(
     target: Store,
     spaces: Sequence[str] | None = None,
     *,
+    into: Mapping[str, str] | None = None,
     batch: int = PAGE,
     progress: Progress = no_progress,
 ) -> CopyReport:
     """Make spaces of the target equal to the source, with journal, secrets and leases.
 
-    Raises SpaceRefused if the target has a history of its own, and CopyDiffers if the two are not
-    the same in the end. Where an engine lets a file be read or written but not both, writers of the
-    source wait while a space is read.
+    `into` names the spaces of the target where they are others than the source's. Raises
+    SpaceRefused if the target has a history of its own, and CopyDiffers if the two are not the same
+    in the end. Where an engine lets a file be read or written but not both, writers of the source
+    wait while a space is read.
     """
     if batch < 1:
         raise InvalidValue("batch", f"must be at least 1, is {batch}")
     wanted = select_spaces(source, target, spaces)
-    return CopyReport(tuple(_copy_space(source, target, each, batch, progress) for each in wanted))
+    names = into or {}
+    return CopyReport(
+        tuple(
+            _copy_space(source, target, (each, names.get(each, each)), batch, progress)
+            for each in wanted
+        )
+    )
 
 
 def _copy_space(
-    source: Store, target: Store, space: str, batch: int, progress: Progress
+    source: Store, target: Store, names: tuple[str, str], batch: int, progress: Progress
 ) -> CopiedSpace:
-    with source.transaction(space, write=False) as theirs:
-        refuse_unfinished(theirs, source, space)
+    """Copy one space; `names` are its names in the source and in the target."""
+    origin, space = names
+    with source.transaction(origin, write=False) as theirs:
+        refuse_unfinished(theirs, source, origin)
         total = sum(theirs.count(find(kind)) for kind in source.dictionary)
         head = theirs.head
         if head is None or head.clock is None:
             if total > (head is not None):
-                raise StoreDamaged(source.url, f"{space} has rows but no head")
+                raise StoreDamaged(source.url, f"{origin} has rows but no head")
             return CopiedSpace(space, 0, 0, 0, Digest({}).whole, moved_on=False)
         filling = _SpaceCopy(theirs, source, target, space, head, batch)
         retry(filling.mark_unfinished, target.patience)
@@ -104,7 +114,7 @@ def _copy_space(
             progress(space, filling.done, total)
         digest = retry(filling.finish, target.patience)
     progress(space, total, total)
-    with source.transaction(space, write=False) as later:
+    with source.transaction(origin, write=False) as later:
         moved_on = later.head != head
     rows = filling.done + 1  # and the head
     return CopiedSpace(space, rows, filling.written, filling.removed, digest.whole, moved_on)

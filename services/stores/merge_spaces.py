@@ -1,21 +1,32 @@
 """Merge a store into another: rows that the target lacks are added, and none is changed.
 
 A row whose key exists in the target stays as the target has it. A row that cannot be added because
-of the target's rows is reported with its reason and does not stop the others.
+of the target's rows is reported with its reason and does not stop the others. A thread of
+checkpoints comes as a whole or not at all: two threads of one name are never mixed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from attrs import define, field, frozen
 
+from herdbook.domain.checkpoints.model import decode_text
 from herdbook.domain.errors import CycleRefused, StoreUnavailable
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.location.areas import area_of
 from herdbook.ports.engine.codec import construct_unchecked
-from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
+from herdbook.ports.engine.dictionary import (
+    CHECKPOINTS,
+    LANES,
+    PHASE_DEPENDENCIES,
+    PHASES,
+    PIECES,
+    TASK_DEPENDENCIES,
+    TASKS,
+    WRITES,
+)
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference
 from herdbook.ports.engine.long_work import long_work
 from herdbook.ports.engine.paging import Progress, no_progress, select_pages
@@ -34,6 +45,8 @@ from herdbook.services.stores.transfer import refuse_unfinished, select_spaces
 
 _GRAPH_KINDS = (PHASES, PHASE_DEPENDENCIES, TASKS, TASK_DEPENDENCIES)
 """The kinds that can close a cycle, referenced kinds first."""
+_THREAD_KINDS = (LANES, CHECKPOINTS, PIECES, WRITES)
+"""The kinds that make up a thread of checkpoints."""
 
 
 @frozen
@@ -61,6 +74,7 @@ def merge(
     target: Store,
     spaces: Sequence[str] | None = None,
     *,
+    into: Mapping[str, str] | None = None,
     actor: Actor = NOBODY,
     experience: Experience | None = None,
     progress: Progress = no_progress,
@@ -69,12 +83,14 @@ def merge(
 
     Added rows are journalled by the target as its own changes and counted by its own rules of
     `experience`; the source's journal, leases and operation results are not merged. Merging again
-    adds nothing. An unfinished copy can be a source; raises SpaceRefused if the target is one.
+    adds nothing. `into` names the spaces of the target where they are others than the source's. An
+    unfinished copy can be a source; raises SpaceRefused if the target is one.
     """
     reports = []
     for space in select_spaces(source, target, spaces):
         with source.transaction(space, write=False) as theirs:
-            incoming = _MergeSource(theirs, source.dictionary, space, target, progress)
+            to = (into or {}).get(space, space)
+            incoming = _MergeSource(theirs, source.dictionary, to, target, progress)
             merging = partial(_merge_into, target, incoming, actor, experience)
             reports.append(retry(merging, target.patience))
     return MergeReport(
@@ -86,7 +102,7 @@ def merge(
 
 @frozen
 class _MergeSource:
-    """A space of the source to merge, its target, and the progress callback."""
+    """A space of the source, the target and the space there, and the progress callback."""
 
     theirs: Session
     dictionary: Dictionary
@@ -135,13 +151,16 @@ def _merge_space(uow: UnitOfWork, incoming: _MergeSource) -> MergeReport:
             done += len(page)
             incoming.progress(incoming.space, done, total)
     candidates.reject_impossible()
+    others = candidates.reject_other_threads(incoming.theirs)
     added = candidates.insert()
-    failed = tuple(
+    failed = [
         MergeFailure(incoming.space, kind.title, str(key), reason)
         for kind, reasons in candidates.failed.items()
         for key, reason in reasons.items()
-    )
-    return MergeReport(added, kept, failed)
+    ]
+    reason = "a thread of this name is there and has gone on by itself; `checkpoint copy` renames"
+    failed += [MergeFailure(incoming.space, "thread", name, reason) for name in others]
+    return MergeReport(added, kept, tuple(failed))
 
 
 @define
@@ -174,6 +193,24 @@ class _Candidates:
         for kind in _GRAPH_KINDS:
             self._drop_cycles(kind, list(self._in_order(kind)))
             self._drop_dangling()
+
+    def reject_other_threads(self, theirs: Session) -> list[str]:
+        """Reject threads that the target has and the source does not continue; return their names.
+
+        The source continues a thread if it has the newest checkpoint that the target has of it.
+        """
+        names = []
+        for thread in {row.thread: None for row in self.rows.get(CHECKPOINTS, {}).values()}:
+            last = find(CHECKPOINTS, {"thread": thread}, by=("place",), descending=True, limit=1)
+            newest = self.uow.session.select(last)
+            if not newest or theirs.get(CHECKPOINTS, [newest[0].id])[0] is not None:
+                continue
+            lane = theirs.select(find(LANES, {"thread": thread}, limit=1))[0]
+            names.append(decode_text(lane.thread_id))
+            for kind in _THREAD_KINDS:
+                rows = self.rows[kind]
+                self.rows[kind] = {k: row for k, row in rows.items() if row.thread != thread}
+        return names
 
     def insert(self) -> int:
         """Insert the candidates; returns how many."""

@@ -389,7 +389,7 @@ from tests.contract.workflows import config, put
 with HerdbookSaver() as saver:
     before = saver.get_tuple(config("t"))
     put(saver, config("t"), 0, {"n": 1})
-    store, space = saver._saver_store.store_and_space
+    store, space, _ = saver._saver_store.place
     print(before is None, store.url, space)
 """
 

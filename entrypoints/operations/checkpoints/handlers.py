@@ -5,23 +5,32 @@ plain data.
 """
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import islice
-from typing import Any, NotRequired, TypedDict
+from pathlib import Path
+from typing import Any, NotRequired, TypedDict, TypeVar
 
 from herdbook.adapters.langgraph.preview import is_opaque, preview
+from herdbook.adapters.langgraph.workflow_file import WorkflowFile
 from herdbook.domain.checkpoints.model import Checkpoint, TaggedBytes, decode_checkpoint_id
 from herdbook.domain.checkpoints.preview import Difference, differences, preview_bytes
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.checkpoints.preview import as_json
+from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.foreign_import import is_thread_here
 from herdbook.ports.checkpoint_storage.thread_operations import ThreadSizes
 from herdbook.ports.checkpoint_storage.value_store import decode_value_table, decompress
 from herdbook.ports.repositories.checkpoints import CheckpointBundle
+from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.checkpoints import threads as checkpoints_threads
 
 AREA = Area.CHECKPOINTS
+MAX_NAMES = 5
+"""How many threads of a workflow file a warning names."""
+R = TypeVar("R")
 
 
 class ThreadAnswer(TypedDict):
@@ -145,6 +154,7 @@ class FreedSpaceAnswer(TypedDict):
 def threads(app: AppContext, *, limit: int, after: str | None) -> list[ThreadAnswer]:
     """A page of the threads of this worktree, newest first."""
     found = app.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
+    _warn_of_others(app)
     return [
         {
             "thread_id": thread.thread_id,
@@ -160,14 +170,55 @@ def threads(app: AppContext, *, limit: int, after: str | None) -> list[ThreadAns
     ]
 
 
+def _warn_of_others(app: AppContext) -> None:
+    """Name the threads of the workflow file that the space does not have."""
+    file = _workflow_file(app)
+    if file is None:
+        return
+    names = app.read(AREA, _lacking, sorted(file.thread_ids()))
+    if names:
+        more = "" if len(names) <= MAX_NAMES else ", …"
+        app.warn(
+            f"{len(names)} threads of {file.file} are not here yet and go on here when they are "
+            f"used: {', '.join(map(repr, names[:MAX_NAMES]))}{more}"
+        )
+
+
+def _lacking(uow: UnitOfWork, names: Sequence[str]) -> list[str]:
+    return [each for each in names if not is_thread_here(uow, each)]
+
+
+def _workflow_file(app: AppContext) -> WorkflowFile | None:
+    """The SqliteSaver's database whose threads are read until they go on here, if there is one."""
+    file = app.workspace.workflow_file
+    return None if file is None else _open_workflow_file(file)
+
+
+@lru_cache(maxsize=1)
+def _open_workflow_file(file: Path) -> WorkflowFile:
+    """One for all questions of a call: the database is copied when it has changed."""
+    return WorkflowFile(file)
+
+
+def _read(app: AppContext, thread: str, use_case: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    """Ask about a thread: the space, or the workflow file if the space does not have it."""
+    file = _workflow_file(app)
+    if file is not None and not app.read(AREA, is_thread_here, thread):
+        copy = file.snapshot(thread, app.workspace.space(AREA))
+        if copy is not None:
+            space = app.workspace.space(AREA)
+            return read(copy, space, use_case, thread, *args, **kwargs)
+    return app.read(AREA, use_case, thread, *args, **kwargs)
+
+
 def list_(
     app: AppContext, *, thread: str, namespace: str | None, limit: int, after: str | None
 ) -> list[CheckpointAnswer]:
     """A page of a thread's checkpoints, newest first."""
-    found = app.read(
-        AREA,
-        checkpoints_threads.list_checkpoints,
+    found = _read(
+        app,
         thread,
+        checkpoints_threads.list_checkpoints,
         namespace=namespace,
         limit=limit,
         after=after,
@@ -200,8 +251,8 @@ def show(
     channel: str | None,
 ) -> CheckpointContent:
     """A checkpoint with its values as plain data, and the config that resumes a graph from it."""
-    bundle = app.read(
-        AREA, checkpoints_threads.show_checkpoint, thread, checkpoint, namespace=namespace
+    bundle = _read(
+        app, thread, checkpoints_threads.show_checkpoint, checkpoint, namespace=namespace
     )
     values = bundle.values
     if channel is not None:
@@ -250,10 +301,10 @@ def diff(
     limit: int,
 ) -> CheckpointDifference:
     """The differences between two checkpoints, by channel and path."""
-    before, after = app.read(
-        AREA,
-        checkpoints_threads.compare_checkpoints,
+    before, after = _read(
+        app,
         thread,
+        checkpoints_threads.compare_checkpoints,
         checkpoint,
         other,
         namespace=namespace,
@@ -323,8 +374,9 @@ def _first_differences(found: Any, limit: int) -> DifferencesAnswer:
 
 def copy(app: AppContext, *, source: str, target: str) -> ThreadCopyAnswer:
     """Copy a thread to another one."""
-    app.read(AREA, checkpoints_threads.require_threads, [source])  # before a store is created
-    done = app.run(AREA, checkpoints_threads.copy, source, target)
+    _require_threads(app, [source])  # before a store is created
+    work = _taking_over(app, [source, target], checkpoints_threads.copy)
+    done = app.run(AREA, work, source, target)
     return {"source": source, "target": target, "copied": done.copied, "kept": done.kept}
 
 
@@ -346,16 +398,43 @@ def _free_space(
     preview: bool,
 ) -> FreedSpaceAnswer:
     """Prune or remove threads; a preview does it in a transaction that is rolled back."""
-    app.read(AREA, checkpoints_threads.require_threads, names)
+    _require_threads(app, names)
+    work = _taking_over(app, names, use_case)
     if preview:
-        with app.open(AREA) as store, unit_of_work(store, app.workspace.space(AREA)) as uow:
-            freed = use_case(uow, names)
+        create = app.workspace.workflow_file is not None
+        with (
+            app.open(AREA, create=create) as store,
+            unit_of_work(store, app.workspace.space(AREA)) as uow,
+        ):
+            freed = work(uow, names)
     else:
-        freed = app.run(AREA, use_case, names)
+        freed = app.run(AREA, work, names)
     total = ThreadSizes(
         *(sum(numbers) for numbers in zip(*(each.freed for each in freed), strict=True))
     )
     return {"preview": preview, "threads": freed, "freed": total}
+
+
+def _require_threads(app: AppContext, names: Sequence[str]) -> None:
+    """Raise NotFound for a thread that neither the space nor the workflow file has."""
+    file = _workflow_file(app)
+    lacking = [each for each in names if file is None or not file.find(each)]
+    app.read(AREA, checkpoints_threads.require_threads, lacking)
+
+
+def _taking_over(
+    app: AppContext, names: Sequence[str], use_case: Callable[..., R]
+) -> Callable[..., R]:
+    """The use case, which first takes over those of the threads that only a workflow file has."""
+    file = _workflow_file(app)
+
+    def work(uow: UnitOfWork, *args: Any) -> R:
+        if file is not None:
+            for name in names:
+                file.bring(CheckpointWriter(uow), name)
+        return use_case(uow, *args)
+
+    return work
 
 
 def _time_of(row: Checkpoint) -> str:

@@ -14,6 +14,7 @@ from herdbook.domain.location.settings import (
     DEFAULT,
     DEFAULTS,
     KEYS,
+    WORKFLOW_VARIABLE,
     Scope,
     effective_setting,
     is_url,
@@ -73,6 +74,12 @@ def _area(app: AppContext, area: Area) -> AreaAnswer:
     notes += [note for _, note in _unused_limits(app, area)]
     if sight.problem is not None:
         notes.append(sight.problem)
+    file = app.workspace.workflow_file if area is Area.CHECKPOINTS else None
+    if file is not None:
+        notes.append(
+            f"a thread that is not here yet is read from {file} ({WORKFLOW_VARIABLE}), which is "
+            "never written, and goes on here"
+        )
     return {
         "url": shown_url(place.url),
         "scope": place.scope,

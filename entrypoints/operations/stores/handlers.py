@@ -6,10 +6,11 @@ from attrs import asdict
 
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.location.areas import Area
+from herdbook.domain.location.areas import Area, area_of
 from herdbook.domain.location.resolve import StoreLocation
 from herdbook.entrypoints.context import AppContext
 from herdbook.ports.engine.dictionary import AGENTS
+from herdbook.ports.engine.store import Store
 from herdbook.services.agents import accounts
 from herdbook.services.stores import copy_spaces, merge_spaces, store_check
 
@@ -66,19 +67,35 @@ class CheckAnswer(TypedDict):
 
 
 def copy(app: AppContext, *, source: str, target: str) -> CopyAnswer:
-    """Copy a store with its journal; raises CopyDiffers if both are not equal in the end."""
+    """Copy a store with its journal; raises CopyDiffers if both are not equal in the end.
+
+    Into the area `checkpoints`, another worktree's checkpoints become those of this one. Raises
+    InvalidValue if those of several would.
+    """
     to = _writable_location(app, target)
     with (
         app.stores.open_at(app.workspace.locate_named(source)) as one,
         app.stores.open_at(to, create=True) as other,
     ):
-        report = copy_spaces.copy(one, other, progress=app.progress)
+        into = _checkpoint_spaces(app, one, target)
+        if len(into) > 1 and app.workspace.space(Area.CHECKPOINTS) not in into:
+            raise InvalidValue(
+                "source",
+                f"has the checkpoints of {len(into)} worktrees, which cannot all become those of "
+                "this one; `merge` brings their threads",
+            )
+        report = copy_spaces.copy(
+            one, other, into=into if len(into) == 1 else None, progress=app.progress
+        )
         spaces = [asdict(each) for each in report.spaces]
         return {"source": one.url, "target": other.url, "spaces": spaces}
 
 
 def merge(app: AppContext, *, source: str, target: str) -> MergeAnswer:
-    """Copy missing rows from one store into another; rows that are there are not changed."""
+    """Copy missing rows from one store into another; rows that are there are not changed.
+
+    Into the area `checkpoints`, the threads of all worktrees become threads of this one.
+    """
     to = _writable_location(app, target)
     with (
         app.stores.open_at(app.workspace.locate_named(source)) as one,
@@ -87,6 +104,9 @@ def merge(app: AppContext, *, source: str, target: str) -> MergeAnswer:
         report = merge_spaces.merge(
             one,
             other,
+            # Its own threads first: of several threads with one name the first comes.
+            sorted(one.spaces(), key=lambda each: each != app.workspace.space(Area.CHECKPOINTS)),
+            into=_checkpoint_spaces(app, one, target),
             actor=app.actor,
             experience=app.workspace.experience,
             progress=app.progress,
@@ -104,6 +124,17 @@ def merge(app: AppContext, *, source: str, target: str) -> MergeAnswer:
 
         spool_flush.mark_halted(app)
     return answer
+
+
+def _checkpoint_spaces(app: AppContext, source: Store, target: str) -> dict[str, str]:
+    """The spaces of checkpoints that are brought to this worktree, and its own for each.
+
+    They keep their names, and belong to whom they belong, unless the target is the area's name.
+    """
+    if target != Area.CHECKPOINTS:
+        return {}
+    here = app.workspace.space(Area.CHECKPOINTS)
+    return {each: here for each in source.spaces() if area_of(each) is Area.CHECKPOINTS}
 
 
 def check(app: AppContext, *, area: str | None, repair: bool) -> CheckAnswer:

@@ -64,3 +64,20 @@ def test_the_five_minutes_go_as_they_are_written(
         "Test it on a copy": "pending",
         "Drop the old column": "pending",
     }
+
+
+def test_the_settings_of_the_record_are_shown_and_mean_what_is_said(
+    person: Person, app: Path
+) -> None:
+    """Its place and its size, in the user's own file; the default size is the one it names."""
+    (settings,) = [each for each in blocks("toml") if "record_size_limit" in each]
+    default = person.asks(app, "config")["record_size_limit"]
+    assert (default["value"], default["origin"]) == (512 * 2**20, "default")
+    assert "default 512 MiB" in settings
+    person.config.parent.mkdir(parents=True)
+    person.config.write_text(settings)
+    answer = person.asks(app, "config")
+    assert answer["record_size_limit"]["value"] == 2**30
+    assert "config.toml" in answer["record_size_limit"]["origin"]
+    place = person.asks(app, "where")["areas"]["record"]["url"]
+    assert place == f"lmdb://{person.home}/{answer['record']['value']}"

@@ -66,18 +66,19 @@ class SessionSetups:
     ) -> tuple[str | None, SessionSetup]:
         if event.agent is None:
             raise InvalidValue("agent", "its registration does not name it")
-        setup = self._register(event, event.agent, at)
         if event.session_id is not None:
             before = _last(self._of_session(event.session_id), at)
             if before is None or before.agent != event.agent:
                 self._add(_note(event, event.agent, event.session_id, _setup_of(before)))
-        return event.agent, setup
+        if event.setup != SessionSetup():
+            # After the session's, as their ids are ordered: both are of one moment.
+            self._register(event, event.agent, at)
+        return event.agent, event.setup
 
-    def _register(self, event: HookEvent, agent: str, at: datetime) -> SessionSetup:
+    def _register(self, event: HookEvent, agent: str, at: datetime) -> None:
         before = _last(self._of_registration(agent), at)
         note = _note(event, agent, None, event.setup.over(_setup_of(before)))
         self._add(note, before, _last(self._of_agent(agent), at))
-        return _setup_of(note)
 
     def _agent_of_session(self, event: HookEvent, at: datetime) -> str | None:
         for session in (event.session_id, event.environment_session):

@@ -19,7 +19,7 @@ from herdbook.services.record import record_ingest
 from herdbook.services.record.setup_advice import advise
 
 START = 1_700_000_000_000_000
-RULES = Experience(per_skill_point=7)
+RULES = Experience(per_skill_point=2)
 SHARES = {"memory": 1, "lmdb": 4, "postgres": 20, "duckdb": 50}
 """How many examples run on the fastest store for each that runs on this one."""
 AGENTS, SESSIONS = ("otter", "heron", ""), ("s1", "s2", "s3", "")
@@ -61,6 +61,9 @@ names = {
     "bug": st.just({}),
 }
 
+OFTEN = [*sorted(names), *["PostToolUse"] * 4, "bug"]
+"""What happens, and how often; tools and bugs in turn decide who rises and who is halted."""
+
 
 @st.composite
 def steps(draw: st.DrawFn) -> list[Step]:
@@ -69,7 +72,7 @@ def steps(draw: st.DrawFn) -> list[Step]:
     at = START
     for number in range(draw(st.integers(1, 25))):
         at += draw(st.integers(1, 3))
-        name = draw(st.sampled_from(sorted(names)))
+        name = draw(st.sampled_from(OFTEN))
         raw: dict[str, Any] = draw(names[name])
         session = draw(st.sampled_from(SESSIONS))
         env = {"HERDBOOK_AGENT": draw(st.sampled_from(AGENTS))}

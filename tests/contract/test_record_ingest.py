@@ -13,8 +13,8 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.adapters.hosts import parse_event
 from herdbook.domain.errors import AlreadyExists
-from herdbook.domain.grading import Grade
-from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup
+from herdbook.domain.grading import Experience, Grade
+from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup, event_time
 from herdbook.domain.record.model import Commit, EventKind, ScoreEvent, Standing
 from herdbook.domain.record.standing import EntryContext, bug_entry, fold
 from herdbook.ports.engine.store import Session, Store
@@ -100,6 +100,24 @@ def test_counts_of_one_flush_are_one_entry_per_agent_session_and_kind(
         ("otter", EventKind.TOOL, 50),
         ("heron", EventKind.TOOL, 3),
     }
+
+
+def test_what_was_written_at_once_stays_between_the_tools_of_a_flush(
+    store: Store, record: str
+) -> None:
+    """A bug after a promotion costs the point that was won; before it, it halts."""
+    rules = Experience(per_skill_point=2)
+
+    def report(uow: UnitOfWork) -> None:
+        uow.ledger.add(bug_entry(EntryContext("otter", event_time(told(3)), id="sco_bug")))
+
+    run(store, record, report, experience=rules)
+    tools = [told(1), told(2), told(4)]
+    run(store, record, record_ingest.flush, tools, experience=rules)
+    now = stands(store, record)
+    assert (now.skill_points, now.experience_points, now.active) == (1, 1, True)
+    ledger = read(store, record, lambda uow: uow.ledger.page())
+    assert sorted(each.count for each in ledger) == [1, 1, 2]
 
 
 def test_an_event_counts_once_however_often_it_is_read(store: Store, record: str) -> None:
@@ -356,6 +374,20 @@ def test_what_nobody_told_is_as_the_agent_was_registered_else_unknown(
         ("codex", "deep", "discuss"),
         ("claude", None, None),
     ]
+
+
+def test_a_registration_in_a_session_is_what_the_agent_told_last(store: Store, record: str) -> None:
+    """Also for a commit of another flush that names no session."""
+    raw = {"agent": "otter", "provider": "codex", "session_id": "s-otter"}
+    events = [
+        told(1, "claude-code:PostToolUse"),
+        told(2, "agent-registration", raw=raw),
+        commit(3, "a")._replace(session_id=None),
+    ]
+    for space, parts in ((f"{record}-1", [events]), (f"{record}-2", [[each] for each in events])):
+        for part in parts:
+            flush(store, space, *part)
+        assert [each[0] for each in setups(store, space)] == ["claude", "codex"]
 
 
 def test_a_session_is_its_agent_s_from_the_moment_that_is_told(store: Store, record: str) -> None:

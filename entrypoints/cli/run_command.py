@@ -67,9 +67,8 @@ def _run(words: list[str]) -> int:
 
 
 def _call(operation: Operation, call: ParsedCommand) -> int:
-    app = AppContext.at(
-        Path(call.folder), os.environ, call.places, progress=_progress(), warn=_warn
-    )
+    folder = _existing_folder(call.folder)
+    app = AppContext.at(folder, os.environ, call.places, progress=_progress(), warn=_warn)
     with app.stores.hold():
         answer = code_of(operation.code)(app, **call.arguments)
         if isinstance(answer, Iterator):
@@ -80,6 +79,17 @@ def _call(operation: Operation, call: ParsedCommand) -> int:
         data = to_data(answer)
     _print(operation, data, as_json=call.as_json, indent=2)
     return _exit_code(data)
+
+
+def _existing_folder(name: str) -> Path:
+    """The folder to work in; raises InvalidValue if the current one has been removed."""
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib costs more
+    except FileNotFoundError:
+        if not os.path.isabs(name):  # noqa: PTH117
+            reason = "the current folder has been removed; change to another one, or name one: -C"
+            raise InvalidValue("folder", reason) from None
+    return Path(name)
 
 
 def _serialize_each(answers: Iterator[Any]) -> Iterator[Any]:

@@ -9,7 +9,9 @@ from typing import NotRequired, TypedDict
 from herdbook.adapters.git.event_folders import EventFolders
 from herdbook.adapters.hosts import parse_event
 from herdbook.adapters.stores.registry import is_in_memory
+from herdbook.adapters.system.os_errors import translate_os_errors
 from herdbook.adapters.user_state import flush_notes, halt_markers, spool
+from herdbook.adapters.user_state.dirs import state_folder
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.events import HookEvent
@@ -61,19 +63,21 @@ def flush(app: AppContext) -> tuple[FlushReport, set[str]]:
     """Write what waits into the record and let it go; where that fails, it goes on waiting.
 
     Gives what came of it, and the folders of the events whose places are known. Raises InvalidValue
-    for a record in memory, which would be gone with the events.
+    for a record in memory, which would be gone with the events, and StoreFull or StoreUnavailable
+    if the spool, the halt markers or the notes cannot be written.
     """
     if is_in_memory(app.workspace.locate(Area.RECORD).url):
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
-    spool.set_flush_size(app.workspace.setting("flush_size"))
-    return spool_flush.flush(
-        _record(app),
-        _UserSpool(),
-        EventFolders(app.workspace.variables),
-        halt_markers,
-        flush_notes,
-        enforce_halt=app.workspace.setting("enforce_halt"),
-    )
+    with translate_os_errors(str(state_folder())):
+        spool.set_flush_size(app.workspace.setting("flush_size"))
+        return spool_flush.flush(
+            _record(app),
+            _UserSpool(),
+            EventFolders(app.workspace.variables),
+            halt_markers,
+            flush_notes,
+            enforce_halt=app.workspace.setting("enforce_halt"),
+        )
 
 
 def _record(app: AppContext) -> Record:
@@ -83,8 +87,9 @@ def _record(app: AppContext) -> Record:
 def is_due(app: AppContext) -> bool:
     """Whether the spool is larger or older than the settings allow."""
     setting = app.workspace.setting
-    spool.set_flush_size(setting("flush_size"))
-    waiting = spool.backlog()
+    with translate_os_errors(str(state_folder())):
+        spool.set_flush_size(setting("flush_size"))
+        waiting = spool.backlog()
     if waiting.since is None:
         return False
     age = time.time() - waiting.since
@@ -112,9 +117,13 @@ def flush_gently(app: AppContext) -> None:
 
 
 def mark_halted(app: AppContext, sessions: Iterable[tuple[str, str]] = ()) -> None:
-    """Keep a marker for every halted agent and its sessions, if halts are to be enforced."""
+    """Keep a marker for every halted agent and its sessions, if halts are to be enforced.
+
+    Raises StoreFull or StoreUnavailable if the markers cannot be written.
+    """
     enforce_halt = app.workspace.setting("enforce_halt")
-    spool_flush.mark_halted(_record(app), halt_markers, sessions, enforce_halt=enforce_halt)
+    with translate_os_errors(str(state_folder())):
+        spool_flush.mark_halted(_record(app), halt_markers, sessions, enforce_halt=enforce_halt)
 
 
 class RejectedEvent(TypedDict):

@@ -227,6 +227,20 @@ def test_a_record_in_trouble_never_harms_a_session(person: Person, app: Path, tr
     assert person.asks(app, "doctor")["ok"] is True
 
 
+def test_halt_markers_that_cannot_be_written_are_told(person: Person, app: Path) -> None:
+    """The command says which folder is in trouble, and the next one sets the marker."""
+    person.registers(app, "heron")
+    markers = person.home / ".local" / "state" / "herdbook" / "halted"
+    markers.parent.mkdir(parents=True, exist_ok=True)
+    markers.write_text("no folder\n")
+    told = person.tries(app, "bug", "heron")
+    assert told.returncode == 5, told.stderr
+    assert str(markers.parent) in told.stderr
+    markers.unlink()
+    person.runs(app, "flush")
+    assert [each.name for each in markers.iterdir()] == ["agent=heron"]
+
+
 def test_a_record_that_others_hold_keeps_nobody_waiting_for_ever(person: Person, app: Path) -> None:
     """A hook asks no store at all, and a flush gives up in time."""
     person.chooses("duckdb", "patience = 0.2")

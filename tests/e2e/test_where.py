@@ -1,13 +1,14 @@
 """Where everything is kept: the rules, in their order, told by the installed program."""
 
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Files, Person
+from tests.e2e.conftest import PROGRAM, Files, Person
 
 Look = Callable[[Path], Files]
 
@@ -338,3 +339,19 @@ def test_any_path_will_do(person: Person, tmp_path: Path, name: str) -> None:
     assert (app / ".herdbook" / "work.lmdb" / "data.mdb").exists()
     login = tmp_path / f"{name}.worktrees" / "login"
     assert person.asks(login, "where")["areas"]["work"] == answer["areas"]["work"]
+
+
+def test_a_folder_that_was_removed_is_told(person: Person, tmp_path: Path) -> None:
+    """Who stands in it is told so; a folder that is named will do."""
+    script = f'mkdir gone && cd gone && rmdir "$PWD" && exec {PROGRAM} where "$@"'
+    for words, code in ((), 2), (("-C", str(tmp_path)), 0):
+        told = subprocess.run(
+            ["/bin/sh", "-c", script, "sh", *words],
+            cwd=tmp_path,
+            env=person.variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert told.returncode == code, told.stderr
+        assert ("has been removed" in told.stderr) == (code == 2)

@@ -53,7 +53,7 @@ pythons: setup
 
 # Other people's programs against ours: nothing here is skipped, and what is missing is an error.
 # Behind PgBouncer everything holds that holds on a server; what takes its time because it is large
-# is left to `make test`.
+# is left to `make soak`.
 LARGE := advice or duckdb or fifty_processes or killed_at or long_chain or rules_say or step-by-step or thousand
 clients: setup $(CLIENTS)/.installed
 	@PATH="$$PATH:/usr/sbin:/sbin"; for program in node npm nvim pgbouncer; do \
@@ -65,7 +65,9 @@ clients: setup $(CLIENTS)/.installed
 		-k "postgres and not ($(LARGE))" $(ARGS)
 
 soak: setup
-	HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS) || test $$? -eq 5  # 5: there is none yet
+	HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS)
+	PATH="$$PATH:/usr/sbin:/sbin" HERDBOOK_TEST_PGBOUNCER=1 $(PYTEST) --dist loadfile tests/contract \
+		-k "postgres and ($(LARGE))" $(ARGS)
 
 check: setup
 	$(BIN)/ruff check

@@ -294,7 +294,7 @@ SETUP_NOTES = Kind(
     record_model.SetupNote,
     prefix="stn",
     area=Area.RECORD,
-    lookups=(("session_id", "at"), ("agent", "session_id", "at"), ("agent", "at")),
+    lookups=(("session_id", "at"), ("agent", "at"), ("agent", "session_id", "at")),
     append_only=True,
 )
 LANES = Kind(

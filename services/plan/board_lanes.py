@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.plan.model import Phase, Task, TaskStatus
-from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState
+from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState, holder_of
 from herdbook.ports.engine.dictionary import (
     AGENTS,
-    JOURNAL,
     OPENINGS,
     TASK_DEPENDENCIES,
     TASKS,
@@ -129,23 +128,16 @@ class LaneBuilder:
         """Held tasks with their holders and the ends of their leases."""
         shown = _by_urgency(tasks)[: self.limit]
         openings = self.uow.get(OPENINGS, _ids(shown))
-        keys = [task.assignee_id for task in shown if task.assignee_id is not None]
+        holders = [holder_of(*each) for each in zip(shown, openings, strict=True)]
+        keys = [each for each in holders if each is not None]
         found: list[Agent | None] = self.uow.get(AGENTS, keys)
         agents = dict(zip(keys, found, strict=True))
         cards = []
-        for task, opening in zip(shown, openings, strict=True):
+        for task, opening, holder in zip(shown, openings, holders, strict=True):
             review = opening is not None and opening.kind is OpeningKind.REVIEW
-            holder = self._reviewer(task) if review else agents.get(task.assignee_id or "")
             until = None if opening is None else opening.lease_until
-            cards.append(Card(task, holder, review, until))
+            cards.append(Card(task, agents.get(holder or ""), review, until))
         return tuple(cards)
-
-    def _reviewer(self, task: Task) -> Agent | None:
-        """The reviewer of a held task: the claim for review was its last change."""
-        where = {"entity": TASKS.name, "key": task.id}
-        entries = self.uow.select(find(JOURNAL, where, descending=True, limit=1))
-        name = entries[0].agent if entries else None
-        return None if name is None else self.uow.agents.by_name(name)
 
     def _count(self, phase_id: str, status: TaskStatus) -> int:
         return self.uow.count(find(TASKS, {"phase_id": phase_id, "status": status}))

@@ -40,8 +40,7 @@ class Blocker(NamedTuple):
 class Card(NamedTuple):
     """A task as a board shows it; `more` counts blockers that are not in `waits_for`.
 
-    The holder `for_review` is the reviewer, not the agent that did the work, and is known only if
-    the reviewer acted as a registered agent.
+    The holder `for_review` is the reviewer, not the agent that did the work.
     """
 
     task: Task

@@ -78,7 +78,7 @@ def test_the_better_setup_is_ranked_first(begin: Begin) -> None:
     counsel = ask(begin)
     assert (counsel.scope, counsel.projects, counsel.passed_over) == (EVERYWHERE, 1, ())
     assert counsel.advice.verdict is Verdict.BETTER
-    assert counsel.advice.leaders == (Setup("unknown", "fine"),)
+    assert counsel.advice.leaders == (Setup("claude", "fine"),)
     fine, poor = counsel.advice.ranked
     assert (fine.commits, fine.bugs, fine.grades) == (MANY, 0, MANY)
     assert (poor.commits, poor.bugs, poor.grades) == (MANY, 20, MANY)

@@ -247,6 +247,7 @@ def _thread_id(call: Call) -> str:
 
 BY_NAME: dict[str, Choose] = {
     "account_id": _key(ACCOUNTS),
+    "account_ids": lambda call: call.keys(ACCOUNTS),
     "after": lambda _: None,
     "agent": lambda call: f"agent {call.number() % 4}",
     "agent_id": _key(AGENTS),

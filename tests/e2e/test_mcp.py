@@ -165,15 +165,15 @@ def test_a_root_that_changes_moves_the_agent(otter: Desk) -> None:
     ("tool", "arguments", "kind", "following"),
     [
         ("claim", {"initiative": "ini_ffffffff"}, "NotFound", "call status"),
-        ("show_task", {"task": "tsk_ffffffff"}, "NotFound", "Look its id up"),
+        ("show_task", {"task": "tsk_ffffffff"}, "NotFound", "Look up its id"),
         ("ready", {"limt": 3}, "InvalidValue", "it takes limit, initiative, phase"),
-        ("ready", {"limit": 0}, "InvalidValue", "Call ready again"),
+        ("ready", {"limit": 0}, "InvalidValue", "call ready again"),
         ("listen", {"wait": "1d"}, "InvalidValue", "call again to wait for longer"),
-        ("ask", {"to": "otter", "question": "me?"}, "InvalidValue", "Call ask again"),
-        ("complete", {"summary": "x", "task": "tsk_ffffffff"}, "NotFound", "Look its id up"),
+        ("ask", {"to": "otter", "question": "me?"}, "InvalidValue", "call ask again"),
+        ("complete", {"summary": "x", "task": "tsk_ffffffff"}, "NotFound", "Look up its id"),
         ("introduce", {"name": "lynx"}, "AlreadyExists", "call introduce without a name"),
-        ("message", {"content": "a\0b"}, "InvalidValue", "Call message again"),
-        ("propose", {"title": "x"}, "InvalidValue", "Call propose again"),
+        ("message", {"content": "a\0b"}, "InvalidValue", "call message again"),
+        ("propose", {"title": "x"}, "InvalidValue", "call propose again"),
     ],
 )
 @pytest.mark.usefixtures("lynx")

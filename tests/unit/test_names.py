@@ -117,7 +117,7 @@ def test_an_adr_is_titled_by_its_number(document: Path) -> None:
 def test_documents_name_modules_that_exist(document: Path) -> None:
     """A path of a module in a document is that of a file."""
     folders = "adapters|domain|entrypoints|ports|services|tests|benchmarks"
-    paths = re.findall(rf"\b((?:{folders})/[\w/]+\.py)\b", document.read_text())
+    paths = re.findall(rf"(?<![\w/])((?:{folders})/[\w/]+\.py)\b", document.read_text())
     assert [each for each in paths if not (REPOSITORY / each).exists()] == []
 
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from herdbook.domain.clock import UTC_EPOCH, Stamp, merge, tick
+from herdbook.domain.clock import Stamp, merge, tick
 from herdbook.domain.errors import InvalidValue
 from tests.cases import for_each
 
+UTC_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_COUNTER = 99_999_999
 END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 

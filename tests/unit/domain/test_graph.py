@@ -1,7 +1,7 @@
 """The laws of what waits for what."""
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -9,7 +9,6 @@ from attrs import evolve, frozen
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from herdbook.domain.clock import UTC_EPOCH
 from herdbook.domain.errors import CycleRefused
 from herdbook.domain.plan.graph import (
     Edges,
@@ -22,6 +21,7 @@ from herdbook.domain.plan.graph import (
     waves,
 )
 
+UTC_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 IDS = "abcdefgh"
 LONG = 100_000
 MOSTLY = st.sampled_from([True, True, True, False])

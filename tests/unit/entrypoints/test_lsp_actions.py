@@ -156,6 +156,7 @@ def test_a_task_is_claimed_and_completed(editor: Editor) -> None:
 
 def test_a_commit_is_graded(editor: Editor) -> None:
     """With the grades of both parties, into the record."""
+    _agent(editor.get_context())
     editor.begin()
     grades = {"agent": "brisk-otter", "commit": "HEAD", "self": "good", "user": "excellence"}
     editor.run("herdbook.grade", grades)

@@ -111,9 +111,9 @@ def test_advice_is_told_with_numbers_and_quotes(app: AppContext) -> None:
     assert answer["setups"][0]["bug_rate"]["estimate"] == 0
     lines = screens.advise(answer).splitlines()
     assert lines[0] == (
-        "by all projects: unknown fine is better than the other 1, by 120 observations"
+        "by all projects: claude fine is better than the other 1, by 120 observations"
     )
-    assert lines[3].split()[:5] == ["1*", "unknown", "fine", "60", "0"]
+    assert lines[3].split()[:5] == ["1*", "claude", "fine", "60", "0"]
     quotes = [line for line in lines if HOSTILE[:6] in line]
     assert quotes == [
         '  for: "a note\\x1b[31m of two lines" (grade 5, lib, 2026-03-01)',

@@ -30,7 +30,7 @@ from tests.unit.entrypoints.terminals import SHELL, shell_in_a_pipe, shell_on_a_
 
 PROGRAM = Path(__file__).with_name("duckdb_program.py")
 SPACE = "work/here"
-WARNING = "not in the journal; `herdbook check` tells"
+WARNING = "not in the journal; `herdbook check` reports"
 
 
 def fill(url: str) -> str:

@@ -132,7 +132,8 @@ def type_schema(hint: Any, row: RowSchema = whole_row_schema) -> Schema:
         is_fixed = origin is tuple and ... not in inner
         return {"type": "array", "items": items if is_fixed else items[0]}
     if origin in (dict, Mapping):
-        return {"type": "object", "additionalProperties": type_schema(inner[1], row)}
+        values: Schema | bool = True if inner[1] is Any else type_schema(inner[1], row)
+        return {"type": "object", "additionalProperties": values}
     if hint in _PLAIN:
         return dict(_PLAIN[hint])
     return _class_schema(hint, row) if isinstance(hint, type) else {}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -92,7 +93,8 @@ def test_a_task_is_claimed_and_handed_in_through_it(
     known = person.asks(app, "task", "show", task)
     assert (known["status"], known["summary"]) == ("completed", "see parser.py")
     last = json.loads(person.runs(app, "journal", "list", "--json").splitlines()[-1])
-    assert (last["agent"], last["person"]) == ("otter", "somebody")
+    account = pwd.getpwuid(os.getuid()).pw_name
+    assert (last["agent"], last["person"]) == ("otter", account)
 
 
 def test_a_refusal_comes_as_an_error_of_the_tool(inspector: Inspector) -> None:

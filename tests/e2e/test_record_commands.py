@@ -196,6 +196,7 @@ def in_the_way(person: Person, trouble: str) -> str:
         case "read-only":
             return "duckdb:///proc/record"
         case "no server":
+            person.chooses("lmdb", "patience = 1")
             return "postgresql://somebody:hidden@127.0.0.1:1/record"
     return f"lmdb://{place}"
 

@@ -294,6 +294,7 @@ def test_a_repositorys_broken_settings_do_not_reach_the_record(person: Person, a
 def test_a_password_is_never_printed(person: Person, app: Path) -> None:
     """Neither by where nor by config nor in an error."""
     hidden = "S3CRET"
+    person.chooses("lmdb", "patience = 1")
     there = f"postgresql://me:{hidden}@127.0.0.1:1/x?password={hidden}&connect_timeout=1"
     for words in (["where"], ["config"], ["where", "--json"], ["status"], ["check"]):
         told = person.tries(app, *words, HERDBOOK_STORE=there)

@@ -8,8 +8,8 @@ BIN := .venv/bin
 INSTALLED := build/.installed
 LINKS = build/__editable__.herdbook-*/herdbook
 EDITABLE := --no-build-isolation --constraint constraints.txt --editable '.[all]'
-# Two more workers than there are cores: tests wait for the processes that they start.
-PYTEST = $(BYTECODE) $(BIN)/python -m pytest --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2) \
+# One more worker than there are cores: tests wait for the processes that they start.
+PYTEST = $(BYTECODE) $(BIN)/python -m pytest --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) \
 	--dist worksteal
 # Where the environment forbids to keep bytecode, every worker and every process that it starts would
 # compile the tests, Hypothesis and us again: 12 s of a processor in each worker.

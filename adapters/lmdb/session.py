@@ -296,6 +296,15 @@ class LmdbSession:
         self._check_process()
         return IndexChecker(self._txn, self._rows, self._lookups, self._space, self.decode_row)
 
+    def end(self) -> None:
+        """Drop the ended transaction: only then is its slot among the readers free.
+
+        Whoever keeps the session, such as a cycle of references that waits for the garbage
+        collector, keeps no slot that way. In a forked child the slot is the parent's.
+        """
+        if os.getpid() == self._pid:
+            self._txn = None
+
     def commit(self) -> None:
         self._check_process()
         if self._before_commit is not None:

@@ -81,7 +81,7 @@ class LmdbStore:
                 description = _read_description(txn, env.databases, self._place)
                 _refuse_newer(description, self._place, self.dictionary)
                 number = add_space(txn, env.databases, space)
-            yield LmdbSession(
+            session = LmdbSession(
                 txn,
                 env.databases,
                 number,
@@ -89,6 +89,11 @@ class LmdbStore:
                 self._place,
                 before_commit=env.guard.require_same_file,
             )
+            del txn  # the frame may live on in the traceback of an error
+            try:
+                yield session
+            finally:
+                session.end()
 
     def _find_number(self, txn: Any, env: LmdbEnvironment, space: str) -> bytes | None:
         """The number of a space, if it has one; all of them are checked the first time."""

@@ -42,6 +42,7 @@ class ReadTransaction(AbstractContextManager[Any]):
                 # After a commit this does nothing.
                 self._txn.abort()
             finally:
+                self._txn = None
                 self._environment.leave()
         if isinstance(error, lmdb.Error):
             raise translate_error(error, self._environment.place) from error

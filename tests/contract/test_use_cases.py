@@ -62,6 +62,7 @@ OFTEN = (
     "plan.claims.complete",
     "plan.proposals.accept_all",
     "journal.undo.revert",
+    "record.grading.report_bug",
 )
 """What builds on what others have done, and so must be tried more than once."""
 

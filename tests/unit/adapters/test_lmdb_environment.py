@@ -11,10 +11,11 @@ from herdbook.adapters import open_store
 from herdbook.adapters.lmdb.data_file_guard import DataFileGuard
 from herdbook.adapters.lmdb.files import WRITER_LOCK
 from herdbook.adapters.lmdb.store import LmdbStore
-from herdbook.domain.errors import StoreBusy
+from herdbook.domain.errors import NotFound, StoreBusy
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.space import HERE, everything_in
 
 LIMIT = 60.0
@@ -150,3 +151,29 @@ def test_a_store_is_not_taken_for_another_while_a_thread_opens_it(
             (visit,) = visits
             with visit.result(LIMIT) as other:
                 assert names_in(other) == ["before"]
+
+
+def test_a_transaction_that_is_over_holds_no_slot_among_the_readers(url: str) -> None:
+    """Whoever still refers to it, and without the garbage collector, which a command switches off.
+
+    Slots are shared by all processes: who follows the journal for hours must not use them up.
+    """
+    kept: list[object] = []
+
+    def keep(uow: UnitOfWork) -> None:
+        kept.append(uow)
+        uow.tasks.page()
+
+    def fail(uow: UnitOfWork) -> None:
+        kept.append(uow)
+        uow.tasks.get("tsk_nobody")
+
+    with open_store(url) as store:
+        assert isinstance(store, LmdbStore)
+        for _ in range(20):
+            read(store, HERE, keep)
+            with pytest.raises(NotFound) as refused:
+                read(store, HERE, fail)
+            kept.append(refused)
+        env = store._environment().open_databases.env
+        assert env.info()["num_readers"] <= 2  # the one in use, and a spare one

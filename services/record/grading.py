@@ -211,9 +211,8 @@ def _check_grader(uow: UnitOfWork, agent: str, given: Iterable[Grader]) -> None:
 
 
 def _refuse_agent(uow: UnitOfWork, field: str, rule: str) -> InvalidValue:
-    return InvalidValue(
-        field, f"{rule}, and agent {uow.actor.agent!r} acts here. Nothing was written; ask yours"
-    )
+    reason = f"{rule}, and agent {uow.actor.agent!r} acts here"
+    return InvalidValue(field, f"{reason}. Nothing was written; ask the person who runs you")
 
 
 def _require_known(uow: UnitOfWork, agent: str, crew: Crew, buffered: Iterable[str] = ()) -> None:

@@ -266,7 +266,9 @@ def test_the_users_grade_and_the_end_of_a_halt_are_no_agents_to_give(
         (grading.grade, ("heron", "app", "1"), {AGENT: Grade.BAD}),
     ]
     for use_case, words, grades in refused:
-        with pytest.raises(InvalidValue, match="'otter' acts here. Nothing was written; ask yours"):
+        with pytest.raises(
+            InvalidValue, match="'otter' acts here. Nothing was written; ask the person"
+        ):
             run(store, record, use_case, *words, crew=CREW, actor=BY_AGENT, **grades)
     assert read(store, record, lambda uow: len(uow.ledger.page())) == len(("otter", "heron"))
     run(store, record, grading.grade, *COMMIT, agent_grade=Grade.GOOD, crew=CREW, actor=BY_AGENT)

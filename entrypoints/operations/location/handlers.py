@@ -128,7 +128,8 @@ def trust(app: AppContext, *, store: str | None, new: bool, revoke: bool) -> dic
     """
     for name in ("HERDBOOK_AGENT", "HERDBOOK_SESSION"):
         if app.workspace.variables.get(name):
-            raise InvalidValue("trust", f"is for a person to give, and {name} is set: ask yours")
+            reason = f"is for a person to give, and {name} is set: ask the person who runs you"
+            raise InvalidValue("trust", reason)
     if store is not None:
         return _trust_store(app, app.workspace.locate_named(store), new=new, revoke=revoke)
     if new:

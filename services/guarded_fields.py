@@ -71,7 +71,10 @@ GUARDED_FIELDS: Mapping[str, Mapping[str, FieldGuard]] = {
         "target_id": _CHAT,
         "initiative_id": _CHAT,
     },
-    "agents": {"log_session": FieldGuard(("agent.resume",))},
+    "agents": {
+        "log_session": FieldGuard(("agent.resume",)),
+        "worktree_id": FieldGuard(("agent.add",), when_added=True),
+    },
     "accounts": {
         "is_exhausted": _EXHAUSTION,
         "exhausted_until": _EXHAUSTION,

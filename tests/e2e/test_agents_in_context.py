@@ -192,3 +192,12 @@ def test_one_standard_input_is_one_secret(person: Person, app: Path) -> None:
     told = person.tries(app, "account", "add", "a@b", "--credentials", "-", stdin="\n")
     assert (told.returncode, "is empty" in told.stderr) == (2, True)
     assert person.asks(app, "account", "list") == []
+
+
+def test_an_agent_keeps_the_worktree_it_was_registered_in(person: Person, app: Path) -> None:
+    """It cannot be emptied by hand; outside git there is none."""
+    there = person.asks(app, "agent", "add", "hen")["worktree_id"]
+    assert there is not None
+    refused = person.tries(app, "agent", "set", "hen", "--clear", "worktree_id")
+    assert (refused.returncode, "agent add" in refused.stderr) == (2, True)
+    assert _agent(person, app, "hen")["worktree_id"] == there

@@ -15,16 +15,18 @@ PYTEST = $(BYTECODE) $(BIN)/python -m pytest --numprocesses $(shell expr $$(getc
 # compile the tests, Hypothesis and us again: 12 s of a processor in each worker.
 BYTECODE := PYTHONDONTWRITEBYTECODE=
 CLIENTS := build/clients
+# Coding agents themselves, which are large: only `make soak` installs and runs them.
+HOSTS := build/hosts
 # Tests sync thousands of times and nobody cuts the power: where there is room, memory is disk enough.
 IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "TMPDIR=/dev/shm" }')
 
 .DELETE_ON_ERROR:
-.PHONY: setup test quick pythons clients soak check format bench demo docs clean
+.PHONY: setup test quick pythons clients browser soak check format bench demo docs site clean
 
 setup: $(INSTALLED)
 # Each file of ours is a link in this tree, which is what Python and mypy read. Files come and go
 # more often than pyproject.toml changes, so links are set here and not by installing again.
-	@find $(FOLDERS) -name '*.py' -o -name py.typed | while read -r file; do \
+	@find $(FOLDERS) -name '*.py' -o -name py.typed -o -path '*/static/*' -type f | while read -r file; do \
 		for tree in $(LINKS); do \
 			test -e "$$tree/$$file" || { \
 				mkdir -p "$$tree/$${file%/*}" && ln -sf "$(CURDIR)/$$file" "$$tree/$$file"; }; \
@@ -55,6 +57,9 @@ pythons: setup
 # Behind PgBouncer everything holds that holds on a server; what takes its time because it is large
 # is left to `make soak`.
 LARGE := advice or duckdb or fifty_processes or killed_at or long_chain or rules_say or step-by-step or thousand
+# Through a broker everything holds that holds for a DuckDB file, but that readers wait for a stopped writer.
+BROKERED := $(addprefix tests/contract/test_,$(addsuffix .py,cascades claiming crashed crud fork journal operations \
+	processes stopped_writer threads transactions))
 clients: setup $(CLIENTS)/.installed
 	@PATH="$$PATH:/usr/sbin:/sbin"; for program in node npm nvim pgbouncer; do \
 		command -v $$program >/dev/null || { \
@@ -63,9 +68,18 @@ clients: setup $(CLIENTS)/.installed
 		$(PYTEST) --dist loadfile tests/clients $(ARGS)
 	HERDBOOK_TEST_PGBOUNCER=1 $(IN_MEMORY) $(PYTEST) --dist loadfile tests/contract \
 		-k "postgres and not ($(LARGE))" $(ARGS)
+	HERDBOOK_TEST_BROKER=1 $(IN_MEMORY) $(PYTEST) --dist loadfile $(BROKERED) \
+		-k "duckdb and not have_to_wait and not fifty_processes" $(ARGS)
 
-soak: setup
-	HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS)
+# The dashboard in a real browser. Chromium is Debian's own: nothing is downloaded besides packages.
+browser: setup $(CLIENTS)/.installed build/.browser-installed
+	HERDBOOK_CLIENTS_NODE_MODULES="$(CURDIR)/$(CLIENTS)/node_modules" \
+		$(IN_MEMORY) $(PYTEST) tests/browser $(ARGS)
+
+soak: setup $(HOSTS)/.installed
+	HERDBOOK_HOSTS_NODE_MODULES="$(CURDIR)/$(HOSTS)/node_modules" \
+		HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS)
+	HERDBOOK_TEST_COLD=1 $(IN_MEMORY) $(PYTEST) tests/e2e tests/attacks $(ARGS)
 	PATH="$$PATH:/usr/sbin:/sbin" HERDBOOK_TEST_PGBOUNCER=1 $(PYTEST) --dist loadfile tests/contract \
 		-k "postgres and ($(LARGE))" $(ARGS)
 
@@ -84,12 +98,23 @@ bench: setup
 	$(BIN)/python -m benchmarks.hooks
 	$(BIN)/python -m benchmarks.rpc
 	$(BIN)/python -m benchmarks.mcp
+	$(BIN)/python -m benchmarks.feed
 	$(BIN)/python -m benchmarks.checkpoints
+	$(BIN)/python -m benchmarks.live
 	$(BIN)/python -m benchmarks.stores $(ARGS)
+	$(BIN)/python -m benchmarks.provenance $(ARGS)
+	$(BIN)/python -m benchmarks.broker
 
 docs: setup
 	$(BIN)/python -m herdbook.entrypoints.cli.reference > docs/commands.md
 	$(BIN)/python -m herdbook.entrypoints.cli.reference errors > docs/errors.md
+
+# The same files as a small site that loads nothing from elsewhere; `python3 -m http.server -d build/site` shows it.
+site: setup build/.site-installed
+	@$(BIN)/python .ci/site-source build/site-source
+	@rm -rf build/site && cp zensical.toml build/
+	$(BIN)/zensical build --clean --strict --config-file build/zensical.toml
+	@$(BIN)/python .ci/check-site build/site
 
 demo: setup
 	$(BIN)/herdbook demo $(ARGS)
@@ -106,6 +131,28 @@ ifdef UV
 else
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group clients
 endif
+	@touch $@
+
+build/.browser-installed: pyproject.toml constraints.txt
+ifdef UV
+	uv pip install --quiet --python .venv --constraint constraints.txt --group browser
+else
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group browser
+endif
+	@touch $@
+
+build/.site-installed: pyproject.toml constraints.txt
+ifdef UV
+	uv pip install --quiet --python .venv --constraint constraints.txt --group docs
+else
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group docs
+endif
+	@touch $@
+
+$(HOSTS)/.installed: tests/hosts/package.json
+	@command -v npm >/dev/null || { echo "make soak needs npm, which is not installed" >&2; exit 1; }
+	@mkdir -p $(HOSTS) && cp tests/hosts/package.json $(HOSTS)/
+	cd $(HOSTS) && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
 $(INSTALLED): pyproject.toml constraints.txt .venv/pyvenv.cfg

@@ -88,6 +88,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         variables = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "USER": "bench"}
+        variables["HERDBOOK_BACKUP"] = "off"
         os.environ.update(variables)  # what this process writes itself belongs there too
         root = repository(folder, variables)
         caller = ClientSession(AppContext.at(root, variables), print)

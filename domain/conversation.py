@@ -92,7 +92,11 @@ class ChatMessage:
 
 @entity
 class LogChunk:
-    """A part of an agent's output; it outlives the agent."""
+    """A part of an agent's output; it outlives the agent.
+
+    `offset` is how many bytes of its session were written before it: that of the first part tells
+    how much of a long session is no longer kept.
+    """
 
     id: Key = ""
     agent_id: Id
@@ -100,3 +104,4 @@ class LogChunk:
     session_number: Count
     content: Text
     created_at: datetime = NEVER
+    offset: Count = 0

@@ -79,10 +79,19 @@ class UnknownReference(HerdbookError, LookupError):
 
 
 class StaleWrite(HerdbookError):
-    """The row has been changed since it was read."""
+    """The row has been changed since it was read, or since what was to be taken back.
 
-    def __init__(
-        self, entity: str, key: str, version: int, current: int, fields: tuple[str, ...] = ()
+    The `reason` says so in one sentence where the versions would not help.
+    """
+
+    def __init__(  # noqa: PLR0917 - errors are pickled by their arguments
+        self,
+        entity: str,
+        key: str,
+        version: int,
+        current: int,
+        fields: tuple[str, ...] = (),
+        reason: str = "",
     ) -> None:
         super().__init__()
         self.entity = entity
@@ -90,8 +99,11 @@ class StaleWrite(HerdbookError):
         self.version = version
         self.current = current
         self.fields = fields
+        self.reason = reason
 
     def __str__(self) -> str:
+        if self.reason:
+            return self.reason
         what = f" ({', '.join(self.fields)})" if self.fields else ""
         return (
             f"{self.entity} {self.key!r} has changed since it was read{what}: you hold version "
@@ -100,20 +112,33 @@ class StaleWrite(HerdbookError):
 
 
 class StaleFence(HerdbookError):
-    """The writer's claim on the task is no longer valid: it expired, or the task was returned."""
+    """The writer's claim on the task is no longer valid: it expired, or the task was returned.
 
-    def __init__(self, task_id: str, fence: int, current: int, holder: str | None = None) -> None:
+    `fence` is the one that was given, if any was; `holder` is who holds the task now.
+    """
+
+    def __init__(
+        self,
+        task_id: str,
+        fence: int | None,
+        current: int,
+        holder: str | None = None,
+        since: datetime | None = None,
+    ) -> None:
         super().__init__()
         self.task_id = task_id
         self.fence = fence
         self.current = current
         self.holder = holder
+        self.since = since
 
     def __str__(self) -> str:
-        holder = "" if self.holder is None else f": {self.holder} holds this task now"
+        claim = "your claim" if self.fence is None else f"the claim {self.fence}"
+        since = f" since {self.since.isoformat(timespec='seconds')}" if self.since else ""
+        now = "nobody holds it now" if self.holder is None else f"{self.holder} holds it{since}"
         return (
-            f"the claim {self.fence} on task {self.task_id!r} is no longer valid (it is at "
-            f"{self.current}){holder}. Nothing was written; stop working on this task"
+            f"{claim} on task {self.task_id!r} is no longer valid (it is at {self.current}); "
+            f"nothing was written. Stop working on this task; {now}; `herdbook claim` takes another"
         )
 
 
@@ -172,6 +197,35 @@ class InvalidValue(HerdbookError, ValueError):
         return f"{self.field}: {self.reason}"
 
 
+class ConfirmationNeeded(HerdbookError):
+    """More would be removed than what was named, or an agent holds it; nothing was removed."""
+
+    def __init__(self, entity: str, keys: tuple[str, ...], along: str) -> None:
+        super().__init__()
+        self.entity = entity
+        self.keys = keys
+        self.along = along
+
+    def __str__(self) -> str:
+        return (
+            f"{self.entity} {', '.join(self.keys)} stays, because more would go with it: "
+            f"{self.along}. Nothing was changed; a person who wants that confirms it with --yes"
+        )
+
+
+class TaskNotClaimable(HerdbookError):
+    """The named task cannot be claimed now; the reason says who holds it or what it waits for."""
+
+    def __init__(self, task_id: str, name: str, reason: str) -> None:
+        super().__init__()
+        self.task_id = task_id
+        self.name = name
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"task {self.name!r} ({self.task_id}) cannot be claimed now: {self.reason}"
+
+
 class DecodingRefused(HerdbookError, ValueError):
     """Reading a stored value would construct objects of classes that are not allowed."""
 
@@ -202,6 +256,16 @@ class StoreDamaged(HerdbookError):
         return (
             f"{self.place} is not a whole Herdbook store: {self.reason}. Nothing was changed; "
             "keep the file as it is and open a backup or a copy"
+        )
+
+
+class BackupDamaged(StoreDamaged):
+    """The file is not an intact backup, or what it holds does not fit together."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place} is not a whole backup: {self.reason}. Nothing was restored from it; "
+            "`herdbook backup list` shows which others are whole"
         )
 
 
@@ -245,6 +309,17 @@ class StoreUntrusted(StoreUnavailable):
         return (
             f"{self.place} was not opened: {self.reason}. A person who knows where it comes from "
             f"may allow it with `herdbook trust {self.place}`"
+        )
+
+
+class SettingUntrusted(StoreUntrusted):
+    """A setting that came with the repository names another store, and nobody trusted it yet."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place} {self.reason}. Nothing was written: it would not be where the setting "
+            "says. A person who has read the file may allow it with `herdbook trust`, or name "
+            "another store by its URL with `--store`"
         )
 
 
@@ -305,6 +380,54 @@ class SpaceRefused(HerdbookError):
 
     def __str__(self) -> str:
         return f"{self.space} in {self.place} {self.reason}"
+
+
+class JournalPruned(HerdbookError):
+    """The question is about entries of the journal that were folded.
+
+    `seq` is the position that was asked about; `first` is the number of the first entry that is
+    still there, or will be the next one written. `what` says why that matters, where no position
+    was asked about.
+    """
+
+    def __init__(
+        self, space: str, seq: int, first: int, since: datetime | None = None, what: str = ""
+    ) -> None:
+        super().__init__()
+        self.space = space
+        self.seq = seq
+        self.first = first
+        self.since = since
+        self.what = what
+
+    def __str__(self) -> str:
+        since = f" since {self.since.isoformat(timespec='seconds')}" if self.since else ""
+        begins = f"the journal of {self.space} begins at #{self.first}{since}"
+        if self.what:
+            return f"{self.what}: {begins}, earlier entries were folded"
+        return (
+            f"nothing after #{self.seq} can be listed whole: {begins}, earlier entries were "
+            f"folded. Read the rows as they are now, and go on after #{self.first - 1}"
+        )
+
+
+class CursorHolds(HerdbookError):
+    """A cursor still needs entries of the journal that were to be folded."""
+
+    def __init__(self, space: str, cursor: str, holder: str, seq: int, wanted: int) -> None:
+        super().__init__()
+        self.space = space
+        self.cursor = cursor
+        self.holder = holder
+        self.seq = seq
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return (
+            f"the journal of {self.space} cannot be folded up to #{self.wanted}: cursor "
+            f"{self.cursor!r} ({self.holder}) has read up to #{self.seq}. "
+            f"`--before {self.seq + 1}` folds what every cursor has passed"
+        )
 
 
 class CopyDiffers(HerdbookError):

@@ -6,6 +6,7 @@ before any store sees it. The dictionary reads the same rules to choose columns 
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -22,6 +23,9 @@ LONGEST_NAME = 500
 LONGEST_TEXT = 16 * 1024 * 1024
 LONGEST_BYTES = 256 * 1024 * 1024
 DEEPEST_DOCUMENT = 100
+LONGEST_LABEL = 50
+MOST_LABELS = 20
+_LABEL = re.compile(r"[\w./:\-]+")
 INTEGERS = range(-(2**63), 2**63)
 
 Check = Callable[[str, Any], Any]
@@ -144,6 +148,23 @@ def _check_mapping(field: str, value: object) -> object:
     return _check_document(field, value)
 
 
+def _check_labels(field: str, value: object) -> list[str]:
+    """Labels as a list, or as text with commas between them; each once, in order."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not all(isinstance(each, str) for each in given):
+        raise InvalidValue(field, "must be a list of words")
+    labels = list(
+        dict.fromkeys(filter(None, (_check_unicode(field, each.strip()) for each in given)))
+    )
+    if len(labels) > MOST_LABELS:
+        raise InvalidValue(field, f"may be at most {MOST_LABELS}, are {len(labels)}")
+    for each in labels:
+        if len(each) > LONGEST_LABEL or not _LABEL.fullmatch(each):
+            reason = f"is not a label: at most {LONGEST_LABEL} letters, digits and any of . / : _ -"
+            raise InvalidValue(field, f"{each[:LONGEST_LABEL]!r} {reason}")
+    return labels
+
+
 def _check_secret(field: str, value: object) -> Secret:
     if isinstance(value, Secret):
         _check_text(field, value.reveal())
@@ -176,6 +197,7 @@ FLAG = Rule("flag", _check_flag, bool)
 MOMENT = Rule("moment", _check_moment, datetime)
 DOCUMENT = Rule("document", _check_document, object)
 MAPPING = Rule("document", _check_mapping, dict)
+LABELS = Rule("document", _check_labels, list)
 SECRET = Rule("secret", _check_secret, Secret)
 STAMP = Rule("stamp", _check_stamp, Stamp)
 BYTES = Rule("bytes", _check_bytes, bytes)
@@ -188,6 +210,7 @@ Text = Annotated[str, TEXT]
 Count = Annotated[int, COUNT]
 PositiveInt = Annotated[int, POSITIVE]
 Document = Annotated[Any, DOCUMENT]
+Labels = Annotated[list[str], LABELS]
 JsonObject = Annotated[dict[str, Any], MAPPING]
 
 _RULES_BY_TYPE: dict[object, Rule] = {

@@ -1,24 +1,29 @@
-"""Herdbook for Python programs: typed calls to a server of their own, spawned or in-process.
+"""Herdbook for Python programs: typed calls to a server, of their own or of the user.
 
     with Client.spawn(Path("/src/app")) as herd:
         task = herd.one(Task, "task.add", name="write the parser", priority="high")
         for each in herd.many(Task, "task.ready", limit=5):
             print(each.name)
 
-Methods and parameters are those of the command line (`rpc.discover` describes them all). What the
-server refuses is raised here as the same error that it was there.
+`spawn` starts a server, `inside` runs one in this process, `connect` takes the `herdbook serve`
+that runs, over its socket or over HTTP; all else is the same. Methods and parameters are those of
+the command line (`rpc.discover` describes them all). What the server refuses is raised here as the
+same error that it was there.
 """
 
+import json
 import os
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.entrypoints.operations.wire_converter import check_row_type, structure
@@ -51,8 +56,77 @@ class Pending(NamedTuple):
         return self.answer.result(timeout)
 
 
+class Transport(Protocol):
+    """Carries messages to a server and back."""
+
+    def start(self, receive: Callable[[Any], None], end: Callable[[], None]) -> None:
+        """Begin; from now on each message is given to `receive`, and `end` is called at last."""
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message; StoreUnavailable if the server has gone."""
+
+    def close(self) -> None:
+        """Let the server finish, and return when everything has come."""
+
+
+class PipeTransport:
+    """Two descriptors that the messages go through as lines; they may be the same socket."""
+
+    def __init__(
+        self, incoming: int, outgoing: int, shut: Callable[[], None] | None = None
+    ) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._shut = shut
+        self._mutex = threading.Lock()
+        self._closed = False
+        self._reader: threading.Thread | None = None
+
+    def start(self, receive: Callable[[Any], None], end: Callable[[], None]) -> None:
+        """Read in a thread of its own."""
+        self._reader = threading.Thread(
+            target=self._read, args=(receive, end), name="herdbook-client", daemon=True
+        )
+        self._reader.start()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Write one line."""
+        left = memoryview(add_framing(encode(message), headers=False))
+        with self._mutex:
+            try:
+                while left:
+                    left = left[os.write(self._outgoing, left) :]
+            except OSError as error:
+                raise server_ended() from error
+
+    def close(self) -> None:
+        """Send no more, and read to the end."""
+        if not self._closed:
+            self._closed = True
+            if self._shut is not None:
+                self._shut()
+            os.close(self._outgoing)
+        if self._reader is not None:
+            self._reader.join()
+
+    def _read(self, receive: Callable[[Any], None], end: Callable[[], None]) -> None:
+        framer = Framer(LARGEST_ANSWER)
+        while data := self._read_some():
+            for frame in framer.feed(data):
+                if not isinstance(frame, Fault):
+                    receive(json.loads(frame))
+        os.close(self._incoming)
+        end()
+
+    def _read_some(self) -> bytes:
+        try:
+            return os.read(self._incoming, CHUNK)
+        except ConnectionResetError:  # a socket whose other side was killed
+            return b""
+
+
 class Client:
-    """A client of its own server; a context manager that ends the server.
+    """A client of a server; a context manager that ends the server if it is its own.
 
     Calls may come from many threads, and one does not wait for another. `notifications` gives the
     entries of a journal subscription; until it is read they are queued here.
@@ -60,24 +134,20 @@ class Client:
 
     def __init__(
         self,
-        incoming: int,
-        outgoing: int,
+        transport: Transport,
         *,
         process: "subprocess.Popen[bytes] | None" = None,
         thread: threading.Thread | None = None,
     ) -> None:
         self.process = process
         self._thread = thread
-        self._incoming = incoming
-        self._outgoing = outgoing
+        self._transport = transport
         self._numbers = count(1)
         self._mutex = threading.Lock()
         self._waiting: dict[int, Future[Any]] = {}
         self._notifications: SimpleQueue[Notification | None] = SimpleQueue()
         self._ended = False
-        self._closed = False
-        self._reader = threading.Thread(target=self._read, name="herdbook-client", daemon=True)
-        self._reader.start()
+        transport.start(self._take, self._end)
 
     @classmethod
     def spawn(
@@ -88,7 +158,9 @@ class Client:
         program: str | None = None,
     ) -> Self:
         """Start a server that works for a folder, as a process of its own."""
-        words = [program] if program else [sys.executable, "-m", "herdbook.entrypoints"]
+        # Without -P a module in that folder could replace one of ours.
+        ours = [sys.executable, "-P", "-m", "herdbook.entrypoints"]
+        words = [program] if program else ours
         process = subprocess.Popen(  # noqa: S603 - our own program
             [*words, "rpc"],
             cwd=folder,
@@ -102,7 +174,7 @@ class Client:
         incoming, outgoing = os.dup(process.stdout.fileno()), os.dup(process.stdin.fileno())
         process.stdin.close()
         process.stdout.close()
-        return cls(incoming, outgoing, process=process)
+        return cls(PipeTransport(incoming, outgoing), process=process)
 
     @classmethod
     def inside(
@@ -123,7 +195,36 @@ class Client:
 
         thread = threading.Thread(target=serve, name="herdbook-rpc", daemon=True)
         thread.start()
-        return cls(incoming, outgoing, thread=thread)
+        return cls(PipeTransport(incoming, outgoing), thread=thread)
+
+    @classmethod
+    def connect(
+        cls,
+        folder: str | os.PathLike[str] = ".",
+        *,
+        url: str | None = None,
+        token: str | None = None,
+    ) -> Self:
+        """Connect to the `herdbook serve` that runs, about a folder that it serves.
+
+        By default over its socket. With a `url` over HTTP, and with the user's own token unless
+        another is given. Raises StoreUnavailable if no server runs, and InvalidValue if it does not
+        serve the folder.
+        """
+        from herdbook.entrypoints import client_http, client_socket  # noqa: PLC0415
+
+        named = os.path.realpath(folder)
+        if url is not None:
+            return cls(client_http.HttpTransport(url, named, token))
+        connection = client_socket.open_folder(named)
+        incoming, outgoing = os.dup(connection.fileno()), os.dup(connection.fileno())
+
+        def shut() -> None:
+            with suppress(OSError):  # the other side has gone
+                connection.shutdown(socket.SHUT_WR)
+            connection.close()
+
+        return cls(PipeTransport(incoming, outgoing, shut))
 
     def call(self, method: str, /, **params: Any) -> Any:
         """Call a method and wait for its answer, as it came in JSON."""
@@ -144,14 +245,14 @@ class Client:
         id_, answer = next(self._numbers), Future[Any]()
         with self._mutex:
             if self._ended:
-                raise _server_ended()
+                raise server_ended()
             self._waiting[id_] = answer
-        self._send({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
+        self._transport.send({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
         return Pending(id_, answer)
 
     def notify(self, method: str, /, **params: Any) -> None:
         """Tell the server something; there is no answer."""
-        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+        self._transport.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def cancel(self, pending: Pending) -> None:
         """Cancel a call; it is answered with an error if it could still be stopped."""
@@ -165,14 +266,11 @@ class Client:
 
     def reply(self, asked: Notification, result: Any) -> None:
         """Answer a request of the server."""
-        self._send({"jsonrpc": "2.0", "id": asked.id, "result": result})
+        self._transport.send({"jsonrpc": "2.0", "id": asked.id, "result": result})
 
     def close(self) -> int | None:
         """Let the server finish and end; returns the exit code of its process."""
-        if not self._closed:
-            self._closed = True
-            os.close(self._outgoing)
-        self._reader.join()
+        self._transport.close()
         if self._thread is not None:
             self._thread.join()
         return None if self.process is None else self.process.wait()
@@ -183,33 +281,15 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send(self, message: Any) -> None:
-        left = memoryview(add_framing(encode(message), headers=False))
-        with self._mutex:
-            try:
-                while left:
-                    left = left[os.write(self._outgoing, left) :]
-            except OSError as error:
-                raise _server_ended() from error
-
-    def _read(self) -> None:
-        framer = Framer(LARGEST_ANSWER)
-        while data := os.read(self._incoming, CHUNK):
-            for frame in framer.feed(data):
-                if not isinstance(frame, Fault):
-                    self._take(frame)
+    def _end(self) -> None:
         with self._mutex:
             self._ended = True
             waiting, self._waiting = list(self._waiting.values()), {}
-        os.close(self._incoming)
         for each in waiting:
-            each.set_exception(_server_ended())
+            each.set_exception(server_ended())
         self._notifications.put(None)
 
-    def _take(self, frame: bytes) -> None:
-        import json  # noqa: PLC0415
-
-        message = json.loads(frame)
+    def _take(self, message: Any) -> None:
         if "method" in message:
             told = Notification(message["method"], message.get("params"), message.get("id"))
             self._notifications.put(told)
@@ -224,5 +304,6 @@ class Client:
             waiting.set_result(message["result"])
 
 
-def _server_ended() -> StoreUnavailable:
+def server_ended() -> StoreUnavailable:
+    """The error of a call whose server has gone."""
     return StoreUnavailable("herdbook rpc", "it ended before it answered")

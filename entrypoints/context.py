@@ -5,30 +5,31 @@ any engine, rule or row.
 """
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from herdbook.adapters.workspace import Workspace
+from herdbook.domain.agents.host_sessions import host_session
 from herdbook.domain.location.areas import Area
 
 if TYPE_CHECKING:
+    from datetime import timedelta
     from weakref import ReferenceType
 
     from herdbook.domain.agents.model import Agent
-    from herdbook.domain.journal import Actor
+    from herdbook.domain.errors import InvalidValue
+    from herdbook.domain.journal import Actor, Position
     from herdbook.domain.location.resolve import StoreLocation
     from herdbook.ports.engine.store import Store
+    from herdbook.ports.engine.wakeups import StopEvent
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
     from herdbook.services.agents.halts import RecordHalts
 
 R = TypeVar("R")
 
 AGENT, SESSION = "HERDBOOK_AGENT", "HERDBOOK_SESSION"
-HOST_SESSION = "CLAUDE_CODE_SESSION_ID"
-"""The variable in which a host names its session to the programs that it runs."""
 Progress = Callable[[str, int, int], None]
 """Called now and then with the current space, the rows that are done, and the total."""
 
@@ -107,21 +108,66 @@ class CallStores:
 class Identity:
     """Who acts in a workspace: a person, and the agent of a name or of a session.
 
-    Without either, the person alone. The agent is looked up once per unit of work.
+    The name comes from `--agent`, else from HERDBOOK_AGENT. Without a name, the agent of the
+    session acts; without that, the person alone. The session is the given one, else the one of
+    HERDBOOK_SESSION, else the one that the host names to the programs it starts. The agent is
+    looked up once per unit of work.
     """
 
     def __init__(
         self, workspace: Workspace, agent_name: str | None = None, session: str | None = None
     ) -> None:
         self._workspace = workspace
+        self._named_by = AGENT if not agent_name else "--agent"
         self.agent_name = agent_name or workspace.variables.get(AGENT) or None
-        self.session = session or workspace.variables.get(SESSION) or None
+        of_host, self.provider = host_session(workspace.variables)
+        self.session = session or workspace.variables.get(SESSION) or of_host
         self.is_verified = False
         """Whether the agent of `agent_name` was read from the store in this call."""
+        self.registers: str | None = None
+        """The agent that this call registers, which may act without being known yet."""
         self._agent_read: tuple[ReferenceType[UnitOfWork], Agent | None] | None = None
 
+    @property
+    def is_person(self) -> bool:
+        """Whether neither an agent nor a session is named, so that a person acts."""
+        return self.agent_name is None and self.session is None
+
     def agent(self, uow: "UnitOfWork") -> "Agent | None":
-        """The acting agent as of this transaction; None if there is none."""
+        """The acting agent as of this transaction; None if a person acts.
+
+        Raises InvalidValue, with the command that registers it, for a name that no agent has.
+        """
+        agent = self.find_agent(uow)
+        if agent is None and self.agent_name not in (None, self.registers):
+            raise self.describe_unknown()
+        return agent
+
+    def describe_unknown(self) -> "InvalidValue":
+        """The error for a name that no agent has."""
+        from shlex import quote  # noqa: PLC0415
+
+        from herdbook.domain.errors import InvalidValue  # noqa: PLC0415
+
+        name = self.agent_name or ""
+        reason = (
+            f"{self._named_by} names {name!r}, and no such agent is registered here; "
+            f"`herdbook agent add {quote(name)}` registers it"
+        )
+        return InvalidValue("agent", reason)
+
+    def describe_nobody(self) -> "InvalidValue":
+        """The error where an agent has to act, and a person does or a session without an agent."""
+        from herdbook.domain.errors import InvalidValue  # noqa: PLC0415
+
+        if self.session is None:
+            how = "name it with --agent or HERDBOOK_AGENT; `herdbook agent add NAME` registers one"
+        else:
+            how = "`herdbook agent add` registers one for this session"
+        return InvalidValue("agent", f"must be named: only an agent does this, so {how}")
+
+    def find_agent(self, uow: "UnitOfWork") -> "Agent | None":
+        """The acting agent as of this transaction; None also for a name that no agent has."""
         found = self._agent_read
         if found is not None and found[0]() is uow:
             return found[1]
@@ -136,6 +182,7 @@ class Identity:
     def actor(self, note: str | None = None) -> "Actor":
         """Who acts, as far as that is known without reading a store."""
         from herdbook.domain.journal import Actor, join_notes  # noqa: PLC0415
+        from herdbook.domain.trace_context import TRACEPARENT, trace_id_of  # noqa: PLC0415
 
         return Actor(
             person=self._workspace.user,
@@ -143,14 +190,15 @@ class Identity:
             session=self.session,
             worktree=self._workspace.worktree_id,
             note=join_notes(*self._workspace.overrides, note),
+            trace_id=trace_id_of(self._workspace.variables.get(TRACEPARENT)),
         )
 
 
 class AppContext:
     """What one call works with: a workspace, a provider of its stores, and who acts.
 
-    A wait ends when `should_stop` returns true, and sleeps with `pause`. A `note` goes into the
-    journal with every change of the call.
+    A wait ends when `stop` is set. A `note` goes into the journal with every change of the call. A
+    server learns by `on_lease` that its agent holds something for a duration.
     """
 
     def __init__(
@@ -168,8 +216,15 @@ class AppContext:
         self.progress = progress
         self.warn = warn
         self.note: str | None = None
-        self.should_stop: Callable[[], bool] = lambda: False
-        self.pause: Callable[[float], object] = time.sleep
+        self.stop: StopEvent | None = None
+        self.written: set[Area] = set()
+        """The areas whose stores were opened for writing."""
+        self.after_write: Callable[[Area], object] = self.written.add
+        self.past_note = ""
+        """As of when something was read that was not read as it is now, and what is not known."""
+        self.is_missed = False
+        """Whether the call was done but did not bring what it waited for."""
+        self.on_lease: Callable[[timedelta], None] = lambda _: None
 
     @classmethod
     def at(
@@ -178,21 +233,24 @@ class AppContext:
         variables: Mapping[str, str],
         arguments: Mapping[str, str | None] | None = None,
         *,
+        agent_name: str | None = None,
         progress: Progress = no_progress,
         warn: Callable[[str], None] = lambda _: None,
     ) -> Self:
-        """The context of a folder; its stores are opened for each use."""
+        """The context of a folder, for an agent if one is named; opens stores for each use."""
         workspace = Workspace(folder, variables, arguments)
-        stores, identity = CallStores(workspace), Identity(workspace)
+        stores, identity = CallStores(workspace), Identity(workspace, agent_name)
         return cls(workspace, stores, identity, progress=progress, warn=warn)
 
     @contextmanager
     def open(self, area: Area, *, create: bool = False) -> Iterator["Store"]:
         """Open the store of an area; with `create`, create it if needed and pin the git identity.
 
-        Raises StoreUnavailable if there is none and it may not be created.
+        Raises StoreUnavailable if there is none and it may not be created, and with `create`
+        SettingUntrusted if a setting that nobody trusted names another store.
         """
         if create:
+            self.workspace.require_trusted(area)
             self.workspace.pin()
         location = self._locate_and_warn(area)
         with self.stores.open(area, create=create) as store:
@@ -203,6 +261,8 @@ class AppContext:
 
                     tracker_automerge.merge_once(self, store)
             yield store
+        if create:
+            self.after_write(area)
 
     def run(self, area: Area | None, use_case: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         """Run a use case as the acting agent on the store of an area, created if needed.
@@ -210,18 +270,25 @@ class AppContext:
         In the work store the same transaction also records that this worktree is in use, unless
         that is recorded and recent.
         """
-        from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
-
         area = area or Area.WORK
         is_work = area is Area.WORK
+        acting = self._in_worktree(use_case) if is_work else self._elsewhere(area, use_case)
+        return self.run_unattended(area, acting, *args, **kwargs)
+
+    def run_unattended(
+        self, area: Area, use_case: Callable[..., R], *args: Any, **kwargs: Any
+    ) -> R:
+        """Run a use case that is nobody's act, such as a flush: no agent is looked up."""
+        from herdbook.ports.unit_of_work.run import run  # noqa: PLC0415
+
         with self.open(area, create=True) as store:
             return run(
                 store,
                 self.workspace.space(area),
-                self._in_worktree(use_case) if is_work else use_case,
+                use_case,
                 *args,
                 actor=self.actor,
-                experience=None if is_work else self.workspace.experience,
+                experience=None if area is Area.WORK else self.workspace.experience,
                 **kwargs,
             )
 
@@ -237,18 +304,89 @@ class AppContext:
 
         return inside
 
-    def read(self, area: Area | None, question: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+    def _elsewhere(self, area: Area, use_case: Callable[..., R]) -> Callable[..., R]:
+        """The use case on another store than the work store, run by the acting agent.
+
+        The work store is asked first, before the transaction begins. If it is out of reach, nobody
+        can be called unknown; that is a warning.
+        """
+        identity = self.identity
+        if identity.is_person or identity.is_verified:
+            return use_case
+        from herdbook.domain.errors import HerdbookError  # noqa: PLC0415
+
+        try:
+            found = self.read(Area.WORK, identity.find_agent)
+        except HerdbookError as error:
+            self.warn(f"it is not known which agents are registered here: {error}")
+            return use_case
+
+        def inside(uow: "UnitOfWork", *args: Any, **kwargs: Any) -> R:
+            if found is not None:
+                uow.act_as(found.name)
+            elif identity.agent_name is not None:
+                self._require_recorded(uow if area is Area.RECORD else None, identity.agent_name)
+            return use_case(uow, *args, **kwargs)
+
+        return inside
+
+    def _require_recorded(self, record: "UnitOfWork | None", name: str) -> None:
+        """Raise InvalidValue for a name that neither the record nor the spool of hooks knows.
+
+        Hooks report whoever works, registered or not, since an event that is refused is lost. So
+        the record may know an agent that is not registered in this repository.
+        """
+        from herdbook.adapters.hosts import parse_event  # noqa: PLC0415
+        from herdbook.adapters.user_state import spool  # noqa: PLC0415
+        from herdbook.domain.record.events import name_of_agent  # noqa: PLC0415
+        from herdbook.services.record.grading import is_known  # noqa: PLC0415
+
+        if self.read(Area.RECORD, is_known, name) if record is None else is_known(record, name):
+            return
+        if all(name_of_agent(parse_event(*each)) != name for each in spool.read_buffered().events):
+            raise self.identity.describe_unknown()
+
+    def require_registered(self) -> None:
+        """Raise InvalidValue if an agent is named that this repository has not registered."""
+        if self.identity.agent_name is not None:
+            self.read(Area.WORK, self.identity.agent)
+
+    def read(
+        self,
+        area: Area | None,
+        question: Callable[..., R],
+        *args: Any,
+        at: "Position | None" = None,
+        **kwargs: Any,
+    ) -> R:
         """Read from the store of an area; if there never was one, from an empty store.
 
-        Raises StoreGone if there was one.
+        With `at`, it is read as it was at an earlier position of its journal. Raises StoreGone if
+        there was a store, and what `past_unit_of_work` raises.
         """
         from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
 
         area = area or Area.WORK
+        if at is not None:
+            kwargs["at"] = at
+            question = self.note_past(question)
         rules = self.workspace.experience if area is Area.RECORD else None
         with self.stores.find(area) or self._open_to_read(area) as store:
             space = self.workspace.space(area)
             return read(store, space, question, *args, experience=rules, **kwargs)
+
+    def note_past(self, question: Callable[..., R]) -> Callable[..., R]:
+        """The question, after which `past_note` says as of when it was answered."""
+
+        def inside(uow: "UnitOfWork", *args: Any, **kwargs: Any) -> R:
+            answer = question(uow, *args, **kwargs)
+            if uow.as_of is not None:
+                from herdbook.entrypoints.operations.past_answer import describe_past  # noqa: PLC0415
+
+                self.past_note = describe_past(uow)
+            return answer
+
+        return inside
 
     def _open_to_read(self, area: Area) -> "AbstractContextManager[Store]":
         location = self._locate_and_warn(area)
@@ -283,6 +421,27 @@ class AppContext:
         """Who acts, with the note of this call, as far as that is known without reading a store."""
         return self.identity.actor(self.note)
 
+    def require_person(self, field: str, what: str) -> None:
+        """Raise InvalidValue if an agent acts: some things only a person may decide."""
+        from herdbook.domain.agents.host_sessions import SESSION_VARIABLES  # noqa: PLC0415
+        from herdbook.domain.errors import InvalidValue  # noqa: PLC0415
+
+        variables = filter(self.workspace.variables.get, (AGENT, SESSION, *SESSION_VARIABLES))
+        name = next(variables, None)
+        if name is not None or self.identity.agent_name is not None:
+            who = "--agent names an agent" if name is None else f"{name} is set"
+            reason = f"is for a person to {what}, and {who}: ask the person who runs you"
+            raise InvalidValue(field, reason)
+
+    def act_as(self, agent_name: str) -> None:
+        """Let this agent act from now on, as the call asks for."""
+        self.identity = Identity(self.workspace, agent_name, self.identity.session)
+
+    def miss(self, sentence: str) -> None:
+        """Say what the call waited for and did not get; a command then ends with 1."""
+        self.is_missed = True
+        self.warn(sentence)
+
     def halts(self) -> "RecordHalts":
         """The halts of the record, which is read once per agent."""
         from herdbook.services.agents.halts import RecordHalts  # noqa: PLC0415
@@ -293,3 +452,8 @@ class AppContext:
 def text_of(path: str | Path) -> str:
     """A path as text that can be stored and printed; other bytes than UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def describe_process(app: AppContext, what: str) -> str:
+    """What this process does, and which one it is, for people who ask who holds the journal."""
+    return f"{what}, process {os.getpid()} on {app.workspace.host}"

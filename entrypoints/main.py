@@ -11,4 +11,12 @@ def main() -> int:
         return hook.main(sys.argv[2:])
     from herdbook.entrypoints.cli import run_command  # noqa: PLC0415
 
-    return run_command.main()
+    # To some hosts an exit code says that the agent must not stop; a hook only ever answers.
+    is_hook = "--hook-json" in sys.argv[2:]
+    try:
+        code = run_command.main()
+    except SystemExit:
+        if not is_hook:
+            raise
+        return 0
+    return 0 if is_hook else code

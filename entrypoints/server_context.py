@@ -11,21 +11,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from herdbook.adapters.folder_settings import CLONE_FILE
 from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state import dirs
+from herdbook.adapters.user_state.backup_schedule import BackupTimer
 from herdbook.adapters.user_state.known_stores import FileIdentity
 from herdbook.adapters.user_state.settings import PROJECT_FILE, REPOSITORY_FILE
 from herdbook.adapters.workspace import Workspace
 from herdbook.domain.location.areas import Area
-from herdbook.domain.location.resolve import StoreLocation
+from herdbook.domain.location.resolve import STATE_FOLDER, StoreLocation
 from herdbook.entrypoints.context import AppContext, Identity
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from herdbook.ports.engine.store import Store
 
 Key = tuple[str, str, Any, Any]
@@ -47,9 +51,13 @@ class PooledStore:
 
 
 class StorePool:
-    """Stores that stay open, each until its file is replaced by another."""
+    """Stores that stay open, each until its file is replaced by another.
+
+    `backups` starts the backups of what is written to them.
+    """
 
     def __init__(self) -> None:
+        self.backups = BackupTimer()
         self._mutex = threading.Lock()
         self._stores: dict[Key, PooledStore] = {}
 
@@ -122,7 +130,8 @@ class StorePool:
             pooled.store.close()
 
     def close(self) -> None:
-        """Close all stores, each as soon as nobody uses it."""
+        """Close all stores, each as soon as nobody uses it, and back up what was written last."""
+        self.backups.close()
         with self._mutex:
             pooled, self._stores = list(self._stores.values()), {}
         for each in pooled:
@@ -198,21 +207,26 @@ class ServerContext:
         pool: StorePool | None = None,
         warn: Callable[[str], None] | None = None,
     ) -> None:
-        self._folder = folder
+        self.folder = folder
         self._variables = variables
         self._arguments = arguments
+        self._owns_pool = pool is None
         self._pool = pool or StorePool()
         self._mutex = threading.Lock()
         self._cache: tuple[PooledStores, Workspace, list[str], list[Any]] | None = None
         self._until = 0.0
         self._printed: set[str] = set()
         self._warn = warn or self._print_once
+        self.on_lease: Callable[[timedelta], None] = lambda _: None
 
     def call(self, agent_name: str | None = None, session: str | None = None) -> AppContext:
         """The context of one call, by the named agent and in the named session, if any."""
         stores, workspace = self._current()
         identity = Identity(workspace, agent_name, session)
-        return AppContext(workspace, stores, identity, warn=self._warn)
+        app = AppContext(workspace, stores, identity, warn=self._warn)
+        app.after_write = partial(self._pool.backups.after_write, workspace)
+        app.on_lease = self.on_lease
+        return app
 
     def _current(self) -> tuple[PooledStores, Workspace]:
         """The current workspace and stores: the cached ones if no watched file has changed.
@@ -235,7 +249,7 @@ class ServerContext:
         return stores, workspace
 
     def _workspace(self) -> Workspace:
-        return Workspace(self._folder, self._variables, self._arguments)
+        return Workspace(self.folder, self._variables, self._arguments)
 
     def _print_once(self, sentence: str) -> None:
         """Print a warning to standard error, each one once."""
@@ -244,8 +258,9 @@ class ServerContext:
             print(f"herdbook: {sentence}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Close the stores."""
-        self._pool.close()
+        """Close the stores, unless their pool is somebody else's."""
+        if self._owns_pool:
+            self._pool.close()
 
 
 def _watched_files(workspace: Workspace) -> list[str] | None:
@@ -258,6 +273,7 @@ def _watched_files(workspace: Workspace) -> list[str] | None:
         own / "HEAD",
         shared / "config",
         shared / "reftable" / "tables.list",
+        shared / STATE_FOLDER / CLONE_FILE,
         dirs.config_file(),
         dirs.state_folder() / "trusted",
     ]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.user_state import dirs
+from herdbook.domain.retention import MOST_MARKS
 
 if TYPE_CHECKING:
     from herdbook.entrypoints.context import AppContext
@@ -217,6 +218,7 @@ def _write(app: "AppContext", mark: Path, text: str) -> None:
     try:
         dirs.make_private(mark.parent)
         dirs.write_private(mark, text)
+        dirs.keep_newest(mark.parent, MOST_MARKS)
     except OSError as error:
         # The next write does it again, which adds nothing to the record.
         app.warn(f"{mark.parent} cannot be written: {error.strerror}")

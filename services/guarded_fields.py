@@ -46,6 +46,8 @@ GUARDED_FIELDS: Mapping[str, Mapping[str, FieldGuard]] = {
         ),
         "assignee_id": _CLAIM,
         "fence": _CLAIM,
+        "claim_stamp": _CLAIM,
+        "lease_until": _CLAIM,
         "retry_count": FieldGuard(("task.fail", "task.retry")),
     },
     "projects": {"last_fetched_at": FieldGuard(("project.fetched",))},

@@ -23,6 +23,7 @@ from herdbook.ports.engine.dictionary import CHAT_MESSAGES, CONVERSATIONS, MESSA
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
+from herdbook.services.listing import Listing, list_page
 
 PAGE = 100
 """How many messages one page holds by default."""
@@ -63,19 +64,31 @@ def send(
 
 
 def reply(
-    uow: UnitOfWork, message_id: str, content: str, *, requires_response: bool = False
+    uow: UnitOfWork,
+    message_id: str,
+    content: str,
+    *,
+    sender_id: str | None = None,
+    requires_response: bool = False,
 ) -> Message:
-    """Answer a message on behalf of its recipient, and mark it as responded to.
+    """Answer a message to its other party, as the agent of that id or as the person.
 
-    An answer to an agent that was removed is kept as well: the thread still exists.
+    The message is marked as responded to if it was sent to whoever answers. An answer to an agent
+    that was removed is kept as well: the thread still exists.
     """
-    parent = mark(uow, message_id, MessageStatus.RESPONDED)
+    parent = uow.messages.get(message_id)
+    own = parent.sender_type, parent.sender_id
+    other = parent.recipient_type, parent.recipient_id
+    me = _party(sender_id), sender_id
+    if me == other:
+        mark(uow, message_id, MessageStatus.RESPONDED)
+    recipient_type, recipient_id = other if me == own else own
     return uow.messages.add(
         Message(
-            sender_type=parent.recipient_type,
-            sender_id=parent.recipient_id,
-            recipient_type=parent.sender_type,
-            recipient_id=parent.sender_id,
+            sender_type=me[0],
+            sender_id=sender_id,
+            recipient_type=recipient_type,
+            recipient_id=recipient_id,
             parent_message_id=parent.id,
             content=content,
             requires_response=requires_response,
@@ -113,7 +126,7 @@ def inbox(
     else:
         where["recipient_id"] = uow.agents.get(agent_id).id
     last = None if after is None else uow.messages.get(after)
-    return uow.messages.select(find(MESSAGES, where, limit=limit, after=last))
+    return list_page(uow, find(MESSAGES, where, limit=limit, after=last))
 
 
 def unanswered_messages(
@@ -125,7 +138,10 @@ def unanswered_messages(
 ) -> list[Message]:
     """A page of the messages that still need a response (of this agent), oldest first."""
     last = None if after is None else uow.messages.get(after)
-    return uow.messages.requiring_response(recipient_id=recipient_id, limit=limit, after=last)
+    rows = uow.messages.requiring_response(recipient_id=recipient_id, limit=limit, after=last)
+    if last is None and len(rows) < limit:
+        return Listing(rows, len(rows))
+    return Listing(rows, uow.messages.count_requiring_response(recipient_id))
 
 
 def thread(uow: UnitOfWork, message_id: str) -> list[Message]:
@@ -266,7 +282,7 @@ def chat_history(
     """A page of the messages of a chat, in order."""
     where = {"chat_session_id": uow.chat_sessions.get(chat_session_id).id}
     last = None if after is None else uow.get_existing(CHAT_MESSAGES, [after])[0]
-    return uow.select(find(CHAT_MESSAGES, where, limit=limit, after=last))
+    return list_page(uow, find(CHAT_MESSAGES, where, limit=limit, after=last))
 
 
 def close_chat(uow: UnitOfWork, chat_session_id: str) -> ChatSession:

@@ -11,6 +11,7 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+from herdbook.adapters.user_state import backup_schedule
 from tests.cases import check_fixtures
 from tests.postgres_server import TEMPLATES, running_postgres
 
@@ -77,7 +78,12 @@ class NoSkips:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watch where results are gathered: workers of pytest-xdist report to us."""
+    """Watch where results are gathered: workers of pytest-xdist report to us.
+
+    No process of a test starts a backup by itself, unless the test asks for it.
+    """
+    os.environ["HERDBOOK_BACKUP"] = "off"
+    backup_schedule.start = lambda *_: None
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(NoSkips())
         # What is the same for every worker is made once, by the first that needs it.

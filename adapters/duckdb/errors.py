@@ -10,17 +10,20 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import duckdb
 
 from herdbook.adapters.system.os_errors import NO_ROOM, translate_os_error
 from herdbook.domain.errors import (
     HerdbookError,
+    InvalidValue,
     StoreBusy,
     StoreDamaged,
     StoreFull,
     StoreUnavailable,
 )
+from herdbook.ports.engine.kinds import Kind
 
 _TELLING = (
     duckdb.IOException,
@@ -94,6 +97,20 @@ def translate_errors(place: str) -> Iterator[None]:
         raise
     except (duckdb.Error, OSError) as error:
         raise translate_error(error, place) from error
+
+
+@contextmanager
+def refuse_foreign_rows(kind: Kind[Any], place: str) -> Iterator[None]:
+    """Raise StoreDamaged for rows of a kind with values that no Herdbook has written."""
+    reason = f"a row of its table {kind.name} holds what Herdbook never writes"
+    try:
+        yield
+    except InvalidValue as error:
+        raise StoreDamaged(place, reason) from error
+    except HerdbookError:
+        raise
+    except (LookupError, ValueError, TypeError, OverflowError) as error:
+        raise StoreDamaged(place, reason) from error
 
 
 def may_be_unusable_after(error: BaseException) -> bool:

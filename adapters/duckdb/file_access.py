@@ -22,7 +22,7 @@ from herdbook.adapters.duckdb.errors import may_be_unusable_after
 from herdbook.adapters.duckdb.idle_release import IdleReleaser
 from herdbook.adapters.duckdb.process_file import Attachment, Check, ProcessFile, Use
 from herdbook.adapters.locks.wait_queue import forget_inherited
-from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
 __all__ = ["Attachment", "SharedFile"]
 
@@ -95,6 +95,14 @@ class SharedFile:
             except BaseException:  # interrupted: finish leaving
                 file.leave(use, linger=0.0)
                 raise
+
+    def is_wanted(self) -> bool:
+        """Whether others wait for the file that is in use here, or its log has become long."""
+        return self._current().is_wanted()
+
+    def busy(self, waited: float) -> StoreBusy:
+        """The error that names who holds the file."""
+        return self._current().busy(waited)
 
     def create(self, fill: Check) -> bool:
         """Create the database and let `fill` fill it; False if there already is one.

@@ -15,7 +15,7 @@ from herdbook.adapters.duckdb.database_instance import CATALOG, DatabaseInstance
 from herdbook.adapters.duckdb.errors import translate_error, translate_errors
 from herdbook.adapters.duckdb.file_lock import DuckDBFileLock, Hold
 from herdbook.adapters.duckdb.idle_release import IdleReleaser
-from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
 _LOG = logging.getLogger(__name__)
 
@@ -48,8 +48,12 @@ class Attachment:
         hold: Hold,
         checkpoint: Callable[[], None],
         recovered: str | None,
+        *,
+        number: int = 0,
     ) -> None:
         self.recovered = recovered
+        self.use_mark: tuple[object, int] = (hold, number)
+        """The hold of the lock, and how many uses have written in this process until this one."""
         self._checkpoint = checkpoint
         self._path = path
         self._use = use
@@ -126,6 +130,7 @@ class ProcessFile:
         self._closing = False  # nobody new is admitted, and the last use does not linger
         self._retired = False
         self._recovered: str | None = None
+        self._writes = 0
         self._linger_until = 0.0
 
     def attach(self, use: Use, *, patience: float, check: Check | None) -> Attachment:
@@ -204,6 +209,17 @@ class ProcessFile:
                 return
             self._changer = threading.get_ident()
         self._detach_as_changer()
+
+    def is_wanted(self) -> bool:
+        """Whether threads or processes wait for the file, or its log has become long."""
+        with self._mutex:
+            hold = self._hold
+            waits = bool(self._waiting) or (hold is not None and hold.has_waiters())
+        return waits or self._log_is_long()
+
+    def busy(self, waited: float) -> StoreBusy:
+        """The error that names who holds the file."""
+        return self._file_lock.busy(waited)
 
     def create(self, fill: Check) -> None:
         """Create the database beside its place and move it there whole. Only under `lock`."""
@@ -284,25 +300,33 @@ class ProcessFile:
         begun = monotonic()
         try:
             self._waiting.append(use)
-            if not self._gate.wait_for(lambda: self._is_free(write=use.write), patience):
+            if not self._gate.wait_for(lambda: self._is_free(use), patience):
                 raise self._file_lock.busy(monotonic() - begun)
         finally:
             self._waiting = [each for each in self._waiting if each is not use]
             self._gate.notify_all()
 
-    def _is_free(self, *, write: bool) -> bool:
-        if self._changer is not None:
+    def _is_free(self, use: Use) -> bool:
+        """Whether a waiting use can begin: readers and writers do not overtake one another."""
+        if self._changer is not None or any(
+            each.write is not use.write for each in self._ahead(use)
+        ):
             return False
-        if write:
+        if use.write:
             return not self._uses
-        if self._uses and (self._closing or self._uses[0].write):
-            return False
-        return not any(each.write for each in self._waiting)
+        return not (self._uses and (self._closing or self._uses[0].write))
+
+    def _ahead(self, use: Use) -> list[Use]:
+        """The uses that have waited for longer than this one."""
+        return self._waiting[: self._waiting.index(use)]
 
     def _admit(self, use: Use, hold: Hold) -> Attachment:
         self._uses.append(use)
         use.cursor = self._database.cursor()
-        return Attachment(self.path, use, hold, self._database.checkpoint, self._recovered)
+        self._writes += use.write
+        return Attachment(
+            self.path, use, hold, self._database.checkpoint, self._recovered, number=self._writes
+        )
 
     def _take_lock(self, *, write: bool, deadline: float) -> None:
         self._outside = True

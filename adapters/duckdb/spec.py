@@ -19,6 +19,8 @@ SPEC = EngineSpec(
     native_shell_needs=(
         f"needs DuckDB's program `duckdb`, version {OLDEST_PROGRAM} or newer, on the PATH"
     ),
+    broker="herdbook.adapters.duckdb.broker.start:start_broker",
+    readers_block_writers=True,
     driver="duckdb",
     extra="duckdb",
     safe_configuration=MappingProxyType(

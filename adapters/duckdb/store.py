@@ -10,15 +10,19 @@ from uuid import uuid4
 
 import duckdb
 
+from herdbook.adapters.duckdb.broker.client import BrokerClient
 from herdbook.adapters.duckdb.dialect import DUCKDB
-from herdbook.adapters.duckdb.errors import translate_error, translate_errors
+from herdbook.adapters.duckdb.errors import refuse_foreign_rows, translate_error, translate_errors
 from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
+from herdbook.adapters.duckdb.parsed_statements import execute
 from herdbook.adapters.duckdb.schema import Description, read_description
 from herdbook.adapters.sql.layout import catalogue_json, migration_statements, upgrade_heads
 from herdbook.adapters.sql.session import SqlSession, Tables
+from herdbook.adapters.stores.file_node import file_node
+from herdbook.adapters.system.os_errors import translate_os_errors
+from herdbook.adapters.wakeups.wakeups import SocketWakeups
 from herdbook.domain.errors import (
-    HerdbookError,
-    InvalidValue,
+    AlreadyExists,
     StoreDamaged,
     StoreTooNew,
     StoreUnavailable,
@@ -29,6 +33,8 @@ from herdbook.domain.location.resolve import file_url
 from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
+from herdbook.ports.engine.store import Session
+from herdbook.ports.engine.wakeups import Wakeups
 from herdbook.ports.world.clock import Clock
 from herdbook.ports.world.ids import Ids
 
@@ -54,42 +60,42 @@ class DuckDBSession(SqlSession):
         # After an error DuckDB would treat a COMMIT as a rollback without reporting it.
         failed, self._failed = self._failed, True
         try:
-            rows = self._attachment.cursor.execute(sql, parameters).fetchall()
+            rows = execute(self._attachment.cursor, sql, parameters).fetchall()
         except duckdb.Error as error:
             raise translate_error(error, self._place) from error
         self._failed = failed
         return rows
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
-        with self._refuse_foreign_rows(kind):
+        with refuse_foreign_rows(kind, self._place):
             return super().get(kind, keys)
 
     def select(self, query: Query[E]) -> list[E]:
-        with self._refuse_foreign_rows(query.kind):
+        with refuse_foreign_rows(query.kind, self._place):
             return super().select(query)
-
-    @contextmanager
-    def _refuse_foreign_rows(self, kind: Kind[Any]) -> Iterator[None]:
-        """Raise StoreDamaged for rows with values that no Herdbook has written."""
-        try:
-            yield
-        except InvalidValue as error:
-            raise self._foreign_row_error(kind) from error
-        except HerdbookError:
-            raise
-        except (LookupError, ValueError, TypeError, OverflowError) as error:
-            raise self._foreign_row_error(kind) from error
-
-    def _foreign_row_error(self, kind: Kind[Any]) -> StoreDamaged:
-        reason = f"a row of its table {kind.name} holds what Herdbook never writes"
-        return StoreDamaged(self._place, reason)
 
     @cached_property
     def head(self) -> Head | None:
         return self.get(HEADS, ["head"])[0]
 
     def insert(self, kind: Kind[E], rows: Sequence[E]) -> None:
-        super().insert(kind, rows)
+        """Look for the keys, then insert: nobody else writes meanwhile.
+
+        ON CONFLICT would do the same, but takes DuckDB twice as long.
+        """
+        if not rows:
+            return
+        table, keys = self._tables[kind], [kind.key_of(row) for row in rows]
+        if len(rows) == 1:
+            taken = self._execute(table.find_key, [self._space, keys[0]])
+        else:
+            taken = self._execute(table.find_keys, [self._space, keys])
+        if taken or len(set(keys)) < len(keys):
+            raise AlreadyExists(kind.title, str(self._first_duplicate(kind, keys)))
+        if len(rows) == 1:
+            self._execute(table.append_one, [self._space, *table.values(rows[0])])
+        else:
+            self._execute(table.append_many, [self._space, *self._lists(table, rows)])
         self._remember(rows)
 
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
@@ -106,7 +112,7 @@ class DuckDBSession(SqlSession):
         with translate_errors(self._place):
             if self._note:
                 self._attachment.make_log()
-            self._attachment.cursor.execute("COMMIT")
+            execute(self._attachment.cursor, "COMMIT")
         if self._note:
             self._attachment.acknowledge(self._note)
 
@@ -129,18 +135,34 @@ class DuckDBStore:
         self.patience = patience
         self._clock = clock
         self._tables = Tables(DUCKDB, WITHIN)
-        self._file = SharedFile(path, patience=patience, check=self._check)
+        self._new_uuid = uuid4().hex
+        self._file = SharedFile(path, patience=patience, check=self.check)
         self._place = str(self._file.real_path)
+        self._broker = BrokerClient(self._file.real_path, dictionary, self._tables)
         self.url = file_url("duckdb", self._place)
         try:
-            if create and not self._file.real_path.exists():
-                self._file.create(self._fill)
-            self.uuid, self.schema_version = self._open_description()
+            if create and not self._file.real_path.exists() and self._file.create(self._fill):
+                # What was made a moment ago need not be read: that takes longer than making it.
+                self.uuid, self.schema_version = self._new_uuid, dictionary.version
+            else:
+                described = self._broker.describe() or self._open_description()
+                self.uuid, self.schema_version = described
+            with translate_os_errors(self._place):
+                self.node = file_node(self.uuid, self._file.real_path.stat().st_ino)
         except BaseException:
             self.close()
             raise
 
-    def _check(self, attachment: Attachment) -> None:
+    @cached_property
+    def wakeups(self) -> Wakeups:
+        return SocketWakeups(self.uuid)
+
+    @property
+    def file_path(self) -> Path:
+        """The file, with its links resolved."""
+        return self._file.real_path
+
+    def check(self, attachment: Attachment) -> None:
         """After a crash: refuse a file whose log has lost a commit that was acknowledged."""
         clock, _, space = (attachment.recovered or "").partition(" ")
         heads = self._tables[HEADS].name
@@ -157,10 +179,10 @@ class DuckDBStore:
             "catalogue VARCHAR NOT NULL)"
         )
         for step in migration_statements(self.dictionary, {}, DUCKDB, WITHIN):
-            cursor.execute(step)
+            execute(cursor, step)
         cursor.execute(
             f"INSERT INTO {WITHIN}.store VALUES (?, ?, ?)",
-            [uuid4().hex, self.dictionary.version, catalogue_json(self.dictionary)],
+            [self._new_uuid, self.dictionary.version, catalogue_json(self.dictionary)],
         )
 
     def _open_description(self) -> tuple[str, int]:
@@ -205,26 +227,39 @@ class DuckDBStore:
         return self.dictionary.version
 
     @contextmanager
-    def transaction(self, space: str, *, write: bool) -> Iterator[DuckDBSession]:
+    def transaction(self, space: str, *, write: bool) -> Iterator[Session]:
         area_of(space)
+        brokered = self._broker.begin(space, write=write, patience=self.patience, clock=self._clock)
+        if brokered is not None:
+            try:
+                yield brokered
+            finally:
+                brokered.close()
+            return
         with self._file.attach(write=write) as attachment:
             with translate_errors(self._place):
-                attachment.cursor.execute("BEGIN")
+                execute(attachment.cursor, "BEGIN")
             session = DuckDBSession(attachment, self._tables, space, self._clock(), self._place)
             if write and session.head is None:
                 # There is no head yet that says which versions may write in this space.
                 with translate_errors(self._place):
-                    asked = attachment.cursor.execute(f"SELECT schema_version FROM {WITHIN}.store")
+                    asked = execute(attachment.cursor, f"SELECT schema_version FROM {WITHIN}.store")
                     ((version,),) = asked.fetchall()
                 self._refuse_newer(version)
             yield session
 
     def spaces(self) -> list[str]:
+        brokered = self._broker.spaces(self.patience)
+        if brokered is not None:
+            return brokered
         with self._file.attach(write=False) as attachment, translate_errors(self._place):
             sql = f"SELECT space FROM {self._tables[HEADS].name} ORDER BY space"
             return [space for (space,) in attachment.cursor.execute(sql).fetchall()]
 
     def close(self) -> None:
+        if "wakeups" in vars(self):
+            self.wakeups.close()
+        self._broker.close()
         self._file.close()
 
     def __enter__(self) -> Self:

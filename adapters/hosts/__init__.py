@@ -9,16 +9,12 @@ from typing import Final, TypeVar
 
 from herdbook.adapters.hosts import claude_code, codex, git, opencode, registration
 from herdbook.adapters.hosts.payload import as_name
+from herdbook.domain.agents.host_sessions import SESSION_VARIABLES
 from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup
 
 T = TypeVar("T")
 
 AGENT, SESSION = "HERDBOOK_AGENT", "HERDBOOK_SESSION"
-SESSION_VARIABLES: Final = {"CODEX_THREAD_ID": "codex", "CLAUDE_CODE_SESSION_ID": "claude"}
-"""The variables in which hosts name their sessions to the programs they start, and their providers.
-
-Who runs one host inside another runs Codex in Claude Code, so that comes first.
-"""
 MEANINGS: Final[Mapping[str, Meaning]] = {
     **claude_code.MEANINGS,
     **opencode.MEANINGS,

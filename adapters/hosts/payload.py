@@ -41,3 +41,14 @@ def mode_of(value: object) -> AgentMode | None:
     if as_name(value) is None:
         return None
     return AgentMode.PLAN if value == "plan" else AgentMode.EXECUTE
+
+
+def tool_name(raw: object) -> str | None:
+    """The name of the tool that a payload is about, whichever host sent it."""
+    fields = as_mapping(raw)
+    names = (
+        fields.get("tool_name"),
+        fields.get("tool"),
+        as_mapping(fields.get("input")).get("tool"),
+    )
+    return next((name for name in map(as_name, names) if name is not None), None)

@@ -6,15 +6,12 @@ package: ports and stores see ids, tags and bytes.
 
 from typing import TYPE_CHECKING, Any
 
+from herdbook.adapters.system.extras import describe_missing
+
 if TYPE_CHECKING:
     from herdbook.adapters.langgraph.saver import HerdbookSaver
 
 __all__ = ["HerdbookSaver"]
-
-_MISSING = (
-    "the package langgraph-checkpoint is not installed; `pip install 'herdbook[langgraph]'` "
-    "brings it"
-)
 
 
 def __getattr__(name: str) -> Any:
@@ -25,5 +22,6 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("langgraph", "langchain_core", "ormsgpack"):
             raise
-        raise ImportError(_MISSING, name="langgraph") from error
+        reason = describe_missing("langgraph-checkpoint", "langgraph")
+        raise ImportError(reason, name="langgraph") from error
     return HerdbookSaver

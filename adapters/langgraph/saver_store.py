@@ -4,11 +4,13 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
 from herdbook.adapters.langgraph.workflow_file import WorkflowFile
+from herdbook.adapters.user_state.backup_schedule import BackupTimer
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
 from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
@@ -26,11 +28,15 @@ _log = logging.getLogger("herdbook")
 
 
 class SaverPlace(NamedTuple):
-    """Where a saver keeps checkpoints, and the file that it reads those threads from it lacks."""
+    """Where a saver keeps checkpoints, and the file that it reads those threads from it lacks.
+
+    `after_write` is called after each write, if the store is that of the current folder.
+    """
 
     store: Store
     space: str
     workflow_file: WorkflowFile | None = None
+    after_write: Callable[[], None] | None = None
 
 
 class SaverStore:
@@ -68,7 +74,7 @@ class SaverStore:
         return self._write(work)
 
     def _write(self, work: Callable[[CheckpointWriter], R]) -> R:
-        store, space, _ = self.place
+        store, space, _, after_write = self.place
 
         def attempt() -> R:
             with unit_of_work(store, space) as uow:
@@ -80,7 +86,10 @@ class SaverStore:
                     self._recent.remember(uow, known)
                 return result
 
-        return retry(attempt, store.patience)
+        result = retry(attempt, store.patience)
+        if after_write is not None:
+            after_write()
+        return result
 
     def _bring(self, thread_id: str) -> None:
         file = self.place.workflow_file
@@ -109,7 +118,7 @@ class SaverStore:
         return self._read(question)
 
     def _read(self, question: Callable[[Checkpoints], R]) -> R:
-        store, space, _ = self.place
+        store, space = self.place[:2]
         immediate_read = getattr(store, "immediate_read", None)
 
         def attempt() -> R:
@@ -138,6 +147,7 @@ def saver_store(place: str | Store | None, space: str | None, room: int) -> Save
 
         here = Workspace(folder, os.environ)
         file: WorkflowFile | None = None
+        after_write: Callable[[], None] | None = None
         if isinstance(place, str):
             from herdbook.adapters import open_store  # noqa: PLC0415
 
@@ -151,10 +161,14 @@ def saver_store(place: str | Store | None, space: str | None, room: int) -> Save
             here.note_use(found)
             if here.workflow_file is not None:
                 file = WorkflowFile(here.workflow_file)
+            timer = BackupTimer()
+            stack.callback(timer.close)
+            after_write = partial(timer.after_write, here, Area.CHECKPOINTS)
         else:
             store = place
         if space is None:
             here.pin()
-        return SaverPlace(store, space or here.space(Area.CHECKPOINTS), file)
+        own = here.space(Area.CHECKPOINTS)
+        return SaverPlace(store, space or own, file, after_write if space in (None, own) else None)
 
     return SaverStore(find, room)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from herdbook.adapters.msgpack_reader import MsgpackReader, UnreadableValue
+from herdbook.adapters.system.extras import describe_missing
 from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.ports.checkpoint_storage.value_store import Version
@@ -102,9 +103,7 @@ def _msgpack() -> Any:
     try:
         return import_module("msgpack")  # of an extra; only an import of checkpoints needs it
     except ModuleNotFoundError as error:
-        reason = (
-            "the package msgpack is not installed; `pip install 'herdbook[langgraph]'` brings it"
-        )
+        reason = describe_missing("msgpack", "langgraph")
         raise StoreUnavailable("MessagePack", reason) from error
 
 

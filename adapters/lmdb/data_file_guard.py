@@ -55,6 +55,13 @@ class DataFileGuard:
         if not self._file.watch():
             raise self.gone_error()
 
+    @property
+    def inode(self) -> int:
+        """The number of the file that was opened, also if it is no longer in the folder."""
+        if self._file.identity is None:
+            raise self.gone_error()
+        return self._file.identity[1]
+
     def require_same_file(self) -> None:
         """Raise StoreUnavailable if the path no longer leads to the file that was opened.
 

@@ -5,7 +5,14 @@ from typing import Any
 
 from attrs import frozen
 
-from herdbook.adapters.lmdb.keys import entries, key_encoder, lookup_tag, prefix_end, row_prefix
+from herdbook.adapters.lmdb.keys import (
+    entries,
+    key_encoder,
+    lookup_tag,
+    prefix_end,
+    row_prefix,
+    seek,
+)
 from herdbook.domain.errors import StoreDamaged
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.store import IntegrityFinding
@@ -23,12 +30,13 @@ class IndexChecker:
     rows: Any
     lookups: Any
     space: bytes
+    place: str
     decode_row: Callable[[Kind[Any], bytes], Any]
 
     def under(self, prefix: bytes, database: Any) -> Iterator[tuple[bytes, bytes]]:
         """Everything whose key begins with a prefix, as (key, value)."""
         cursor = self.txn.cursor(db=database)
-        if cursor.set_range(prefix):
+        if seek(cursor, prefix, self.place):
             for key, value in cursor.iternext():
                 if not key.startswith(prefix):
                     return
@@ -52,11 +60,11 @@ class IndexChecker:
     def names(self) -> Iterator[str]:
         """The names of the kinds that have rows."""
         cursor = self.txn.cursor(db=self.rows)
-        there = cursor.set_range(self.space)
+        there = seek(cursor, self.space, self.place)
         while there and cursor.key().startswith(self.space):
             name = cursor.key()[len(self.space) :].partition(b"\0")[0]
             yield name.decode(errors="replace")
-            there = cursor.set_range(prefix_end(self.space + name + b"\0"))
+            there = seek(cursor, prefix_end(self.space + name + b"\0"), self.place)
 
     def readable_rows(self, kind: Kind[Any]) -> Iterator[Any]:
         """The rows of a kind that can be read."""

@@ -7,6 +7,7 @@ from hashlib import blake2b
 from typing import Any
 
 from herdbook.domain.clock import Stamp
+from herdbook.domain.errors import StoreDamaged
 from herdbook.ports.engine.kinds import Column, Kind
 
 Encode = Callable[[Any], bytes]
@@ -14,6 +15,7 @@ Encode = Callable[[Any], bytes]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HALF = 2**63
 _PRESENT, _ABSENT = b"\x01", b"\x02"
+OUT_OF_ORDER = "its keys are out of order"
 
 
 def _text(value: str) -> bytes:
@@ -117,3 +119,16 @@ def prefix_end(prefix: bytes) -> bytes:
     """The smallest bytes that sort after everything with this prefix."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1]) if stripped else b"\xff" * 512
+
+
+def seek(cursor: Any, low: bytes, place: str) -> bool:
+    """Move a cursor to the first key that is not smaller than `low`; False if there is none.
+
+    LMDB keeps no checksums: where a key in a branch page is damaged, it moves to a page before, and
+    whoever goes on from there reads the same rows for ever. Raises StoreDamaged then.
+    """
+    if not cursor.set_range(low):
+        return False
+    if cursor.key() < low:
+        raise StoreDamaged(place, OUT_OF_ORDER)
+    return True

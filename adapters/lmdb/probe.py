@@ -9,18 +9,24 @@ import lmdb
 
 from herdbook.adapters.lmdb.environment import LmdbEnvironment
 from herdbook.adapters.lmdb.files import DATA, LOCK, holds_store, is_free, size_of
-from herdbook.adapters.lmdb.open_environments import open_environment
+from herdbook.adapters.lmdb.open_environments import (
+    acquire_environment,
+    open_environment,
+    release_environment,
+)
 from herdbook.adapters.lmdb.spaces import META
 from herdbook.adapters.lmdb.writer_lock import FileCondition, judge_file, writer_lock
 from herdbook.adapters.stores.urls import path_of
 from herdbook.domain.errors import HerdbookError
+from herdbook.domain.location.areas import size_limit
 from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 
 
-def probe(url: str, _: float) -> StoreProbe:
-    """What the folder says of itself; creates nothing and waits for nobody.
+def probe(url: str, patience: float, *, verify: bool = False) -> StoreProbe:
+    """What the folder says of itself; creates no store, and waits for nobody unless it verifies.
 
-    A data file that is not known to be whole is not read: opening the store verifies it.
+    A data file that is not known to be whole is not read, unless it is to be verified: opening the
+    store does that too, but upgrades an older one.
     """
     folder = Path(os.path.realpath(path_of(url)))
     if is_free(folder):
@@ -28,7 +34,10 @@ def probe(url: str, _: float) -> StoreProbe:
     size = None
     try:
         size = size_of(folder)
-        return StoreProbe(exists=True, bytes=size, schema_version=_version(folder))
+        version = _version(folder)
+        if version is None and verify:
+            version = _verified_version(folder, patience)
+        return StoreProbe(exists=True, bytes=size, schema_version=version)
     except (HerdbookError, lmdb.Error, OSError, ValueError, KeyError) as error:
         return StoreProbe(exists=True, bytes=size, problem=f"it cannot be read: {error}")
 
@@ -53,6 +62,17 @@ def _version(folder: Path) -> int | None:
             env.begin() as txn,
         ):
             return _read_version(txn, env.open_db(META.encode(), txn=txn, create=False))
+
+
+def _verified_version(folder: Path, patience: float) -> int | None:
+    environment = acquire_environment(
+        folder, size_limit=size_limit(None, None), patience=patience, create=False, verify=False
+    )
+    try:
+        environment.find_databases((META,))
+        return _version_in(environment)
+    finally:
+        release_environment(environment)
 
 
 def _version_in(environment: LmdbEnvironment) -> int | None:

@@ -4,8 +4,9 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from herdbook.adapters.lmdb.environment import LmdbEnvironment
 from herdbook.adapters.lmdb.files import DATA, is_marked, write_sentinel
@@ -20,6 +21,9 @@ from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Dictionary
 from herdbook.ports.world.clock import Clock
 from herdbook.ports.world.ids import Ids
+
+if TYPE_CHECKING:
+    from herdbook.ports.engine.wakeups import Wakeups
 
 DATABASES = (META, SPACES, ROWS, LOOKUPS)
 STORE, STORE_CHECKSUM = b"store", b"store checksum"
@@ -64,6 +68,18 @@ class LmdbStore:
         except BaseException:
             self.close()
             raise
+
+    @cached_property
+    def node(self) -> str:
+        from herdbook.adapters.stores.file_node import file_node  # noqa: PLC0415 - readers need none
+
+        return file_node(self.uuid, self._environment().guard.inode)
+
+    @cached_property
+    def wakeups(self) -> "Wakeups":
+        from herdbook.adapters.wakeups.wakeups import SocketWakeups  # noqa: PLC0415 - as above
+
+        return SocketWakeups(self.uuid)
 
     def _environment(self) -> LmdbEnvironment:
         if self._env is None:
@@ -115,6 +131,8 @@ class LmdbStore:
             return sorted(read_spaces(txn, env.databases, self._place))
 
     def close(self) -> None:
+        if "wakeups" in vars(self):
+            self.wakeups.close()
         if self._env is not None:
             release_environment(self._env)
             self._env = None

@@ -167,10 +167,10 @@ def _holder(fields: dict[str, object] | None) -> Holder | None:
                 return None
             return Holder(
                 pid,
-                _plain(command),
+                plain_text(command),
                 at,
                 wakeup_address if isinstance(wakeup_address, str) else None,
-                _plain(doing, 40, " ") if isinstance(doing, str) else "",
+                plain_text(doing, 40, " ") if isinstance(doing, str) else "",
             )
     return None
 
@@ -180,20 +180,20 @@ def _signature(
     pid: int, program: str, wakeup_address: str | None, doing: str
 ) -> tuple[bytes, bytes]:
     """What a process writes before and after the time; the same in all of its transactions."""
-    fields = {"pid": pid, "command": _command(program), "since": "@", "bell": wakeup_address}
+    fields = {"pid": pid, "command": program_name(program), "since": "@", "bell": wakeup_address}
     text = json.dumps(fields | ({"doing": doing} if doing else {}), separators=(",", ":"))
     before, _, after = text.encode().partition(b'"@"')
     return before, after
 
 
-def _command(path: str) -> str:
+def program_name(path: str) -> str:
     """The program's name alone: its arguments may hold secrets."""
     program = Path(path)
     name = program.parent.name if program.name == "__main__.py" else program.name
-    plain = _plain(name)
+    plain = plain_text(name)
     return plain if plain not in {"", "-c"} else "python"
 
 
-def _plain(text: str, most: int = 24, more: str = "") -> str:
+def plain_text(text: str, most: int = 24, more: str = "") -> str:
     """A text that is safe in a line and in a message: a lock file may come from anywhere."""
     return re.sub(rf"[^A-Za-z0-9._{more}-]", "?", text)[:most]

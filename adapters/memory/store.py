@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
+from herdbook.adapters.wakeups.wakeups import SocketWakeups
 from herdbook.domain.errors import AlreadyExists, NotFound, StoreBusy, StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.location.areas import area_of
@@ -20,6 +21,7 @@ from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query, matches, sort_and_page
+from herdbook.ports.engine.wakeups import Wakeups
 from herdbook.ports.world.clock import Clock
 from herdbook.ports.world.ids import Ids
 
@@ -106,7 +108,8 @@ class MemoryStore:
 
     def __init__(self, *, dictionary: Dictionary, clock: Clock, ids: Ids, patience: float) -> None:
         self.url = "memory://"
-        self.uuid = uuid4().hex
+        self.uuid = self.node = uuid4().hex
+        self.wakeups: Wakeups = SocketWakeups(self.uuid)
         self.dictionary = dictionary
         self.schema_version = dictionary.version
         self.ids = ids
@@ -150,6 +153,7 @@ class MemoryStore:
         return sorted(name for name, space in self._spaces.items() if space.tables)
 
     def close(self) -> None:
+        self.wakeups.close()
         self._closed = True
 
     def __enter__(self) -> Self:

@@ -122,6 +122,19 @@ class ConnectionPool:
             if os.getpid() == pid:
                 self._give_back(connection)
 
+    def send_unanswered(self, script: bytes) -> None:
+        """Send a whole transaction; who uses the connection next reads the answer, if there is one.
+
+        Raises the driver's errors and what `connect_once` raises.
+        """
+        connection = self._take(keep_trying=False)
+        try:
+            connection.pgconn.send_query(script)
+        except BaseException:
+            connection.close()
+            raise
+        self._keep(connection)
+
     def translate_error(self, error: psycopg.Error) -> HerdbookError:
         """The Herdbook error for an error of a statement.
 
@@ -167,15 +180,21 @@ class ConnectionPool:
 
     def _give_back(self, connection: BoundedConnection) -> None:
         connection.is_at_work = None
-        now = connection.used_at = monotonic()
         if connection.send_rollback():
-            with self._guard:
-                fresh = now - connection.made_at < LIFETIME_SECONDS and now >= self._crowded_until
-                fresh = fresh and not (self._is_shared and connection.is_direct)
-                if fresh and not self._closed and len(self._idle) < MAX_IDLE:
-                    self._idle.append(connection)
-                    self._watch_idle()
-                    return
+            self._keep(connection)
+        else:
+            connection.close()
+
+    def _keep(self, connection: BoundedConnection) -> None:
+        """Keep a connection for the next transaction, or close it."""
+        now = connection.used_at = monotonic()
+        with self._guard:
+            fresh = now - connection.made_at < LIFETIME_SECONDS and now >= self._crowded_until
+            fresh = fresh and not (self._is_shared and connection.is_direct)
+            if fresh and not self._closed and len(self._idle) < MAX_IDLE:
+                self._idle.append(connection)
+                self._watch_idle()
+                return
         connection.close()
 
     def _watch_idle(self) -> None:

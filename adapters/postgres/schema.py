@@ -50,6 +50,32 @@ def describe(connections: ConnectionPool, dictionary: Dictionary, *, create: boo
     raise StoreUnavailable(place, "others keep making its schema and taking it away")
 
 
+def read_place(connections: ConnectionPool) -> tuple[object, ...]:
+    """Where a store lies: its table, database and, where a role may know it, cluster and timeline.
+
+    A restored dump is another table; a promoted standby or a recovered backup is another timeline.
+    """
+    with connections.borrow() as connection:
+        table = f"{quote_name(connections.schema)}.{STORE}"
+        ((base, oid, readable),) = begin(
+            connection,
+            Mode.READ,
+            connections.patience,
+            "SELECT (SELECT oid FROM pg_database WHERE datname = current_database()), "
+            f"(SELECT tableoid FROM {table}), "
+            "has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE') "
+            "AND has_function_privilege('pg_catalog.pg_control_checkpoint()', 'EXECUTE')",
+        )
+        if not readable:
+            return base, oid
+        row = connection.execute(
+            "SELECT system.system_identifier, checkpoint.timeline_id "
+            "FROM pg_catalog.pg_control_system() system, "
+            "pg_catalog.pg_control_checkpoint() checkpoint"
+        ).fetchone()
+        return base, oid, *(row or ())
+
+
 def refuse_newer(place: str, version: int, dictionary: Dictionary) -> None:
     """Raise StoreTooNew for a store that a newer program laid out."""
     if version > dictionary.version:

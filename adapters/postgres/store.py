@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Self
 
 from herdbook.adapters.postgres.begin import Mode, begin
 from herdbook.adapters.postgres.connection_pool import ConnectionPool
 from herdbook.adapters.postgres.dialect import POSTGRES
-from herdbook.adapters.postgres.schema import describe, refuse_newer
+from herdbook.adapters.postgres.schema import describe, read_place, refuse_newer
 from herdbook.adapters.postgres.session import (
     PostgresSession,
     StatementRunner,
@@ -17,13 +17,16 @@ from herdbook.adapters.postgres.session import (
     moment_sql,
     read_moment_row,
 )
+from herdbook.adapters.postgres.wakeups import PostgresWakeups
 from herdbook.adapters.sql.dialect import quote_name
 from herdbook.adapters.sql.session import Tables
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.domain.location.areas import area_of
-from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.dictionary import HEADS, new_head
 from herdbook.ports.engine.kinds import Dictionary
+from herdbook.ports.engine.node import derive_node
+from herdbook.ports.engine.wakeups import Wakeups
 from herdbook.ports.unit_of_work.run import retry
 from herdbook.ports.world.ids import Ids
 
@@ -46,9 +49,16 @@ class PostgresStore:
             self.uuid, self.schema_version = retry(
                 partial(describe, self._connections, dictionary, create=create), patience
             )
+            self.node = derive_node(
+                self.uuid, *retry(partial(read_place, self._connections), patience)
+            )
         except BaseException:
             self.close()
             raise
+
+    @cached_property
+    def wakeups(self) -> Wakeups:
+        return PostgresWakeups(self.uuid, self._pool())
 
     def _pool(self) -> ConnectionPool:
         if self._connections is None:
@@ -86,10 +96,8 @@ class PostgresStore:
             ((version,),) = runner([(schema, None)])
             refuse_newer(self.url, version, self.dictionary)
             heads = self._tables[HEADS]
-            fresh = HEADS.entity(
-                schema_version=self.dictionary.version, oldest_writer=self.dictionary.oldest_writer
-            )
-            runner([(heads.insert_one, [space, *heads.values(fresh)])])
+            fresh = heads.values(new_head(self.dictionary))
+            runner([(heads.insert_one, [space, *fresh])])
             rows = runner([(self._lock.replace("$1", "%s"), [space])])
         return read_moment_row(self._tables, rows[0])
 
@@ -101,6 +109,8 @@ class PostgresStore:
             return [space for (space,) in rows]
 
     def close(self) -> None:
+        if "wakeups" in vars(self):
+            self.wakeups.close()
         if self._connections is not None:
             self._connections.close()
             self._connections = None

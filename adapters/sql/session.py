@@ -100,7 +100,9 @@ class SqlSession:
         self._execute(table.replace_many, [*self._lists(table, rows), self._space])
 
     def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
-        if keys:
+        if len(keys) == 1:
+            self._execute(self._tables[kind].delete_one, [self._space, keys[0]])
+        elif keys:
             self._execute(self._tables[kind].delete_many, [self._space, list(keys)])
 
     @staticmethod

@@ -73,12 +73,7 @@ class SqlTable(Generic[E]):
     @cached_property
     def insert_one(self) -> str:
         """Insert one row unless its key or a unique is taken; returns the key if inserted."""
-        p = self.dialect.parameter
-        values = ", ".join(self.dialect.value_parameter(c) for c in self.columns)
-        return (
-            f"INSERT INTO {self.name} (space, {self.column_list}) VALUES ({p}, {values}) "
-            f"ON CONFLICT DO NOTHING RETURNING {quote_name(self.kind.key)}"
-        )
+        return f"{self.append_one} ON CONFLICT DO NOTHING RETURNING {quote_name(self.kind.key)}"
 
     @cached_property
     def append_one(self) -> str:
@@ -92,11 +87,28 @@ class SqlTable(Generic[E]):
     @cached_property
     def insert_many(self) -> str:
         """Insert rows given as one list per column; returns the keys of those inserted."""
+        return f"{self.append_many} ON CONFLICT DO NOTHING RETURNING {quote_name(self.kind.key)}"
+
+    @cached_property
+    def append_many(self) -> str:
+        """Insert rows whose keys are known to be free, given as one list per column."""
         p = self.dialect.parameter
         lists = ", ".join(f"unnest({self.dialect.array_parameter(c)})" for c in self.columns)
+        return f"INSERT INTO {self.name} (space, {self.column_list}) SELECT {p}, {lists}"
+
+    @cached_property
+    def find_key(self) -> str:
+        """Select one key if there is a row with it."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
+        return f"SELECT {key} FROM {self.name} WHERE space = {p} AND {key} = {p}"
+
+    @cached_property
+    def find_keys(self) -> str:
+        """Select those of a list of keys for which there are rows, in no particular order."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
+        keys = self.dialect.array_parameter(self.key)
         return (
-            f"INSERT INTO {self.name} (space, {self.column_list}) SELECT {p}, {lists} "
-            f"ON CONFLICT DO NOTHING RETURNING {quote_name(self.kind.key)}"
+            f"SELECT {key} FROM {self.name} WHERE space = {p} AND {self.dialect.among(key, keys)}"
         )
 
     @cached_property
@@ -134,6 +146,12 @@ class SqlTable(Generic[E]):
             f"UPDATE {self.name} AS kept SET {changes} FROM (SELECT {lists}) AS fresh "
             f"WHERE kept.space = {p} AND kept.{key} = fresh.{key} RETURNING kept.{key}"
         )
+
+    @cached_property
+    def delete_one(self) -> str:
+        """Delete one row by its key."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
+        return f"DELETE FROM {self.name} WHERE space = {p} AND {key} = {p}"
 
     @cached_property
     def delete_many(self) -> str:

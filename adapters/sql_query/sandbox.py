@@ -20,15 +20,13 @@ from herdbook.adapters.sql_query import frames
 from herdbook.adapters.sql_query.refusal import TOO_MUCH_MEMORY, query_error, timeout_error
 from herdbook.adapters.sql_query.result import Answer
 from herdbook.adapters.sql_query.result_values import decode_value
+from herdbook.adapters.system.extras import describe_missing
 from herdbook.domain.errors import HerdbookError, StoreDamaged, StoreFull, StoreUnavailable
 
 Tables = dict[str, dict[str, str]]
 """For each table the SQL by which the process creates, fills or reads it."""
 
-NO_DUCKDB = (
-    "SQL over it is answered by the package duckdb, which is not installed; "
-    "`pip install 'herdbook[duckdb]'` brings it"
-)
+NO_DUCKDB = f"SQL over it is answered by DuckDB: {describe_missing('duckdb', 'duckdb')}"
 
 _COMMAND = (sys.executable, "-P", "-m", "herdbook.adapters.sql_query.sandbox_process")
 _MOST_MEMORY = 4 * 2**30
@@ -225,32 +223,54 @@ _IDLE = _IdleProcess()
 @contextmanager
 def _process(deadline: Deadline, place: str) -> Iterator[_QueryProcess]:
     """A process for one query, killed when its time has passed and kept if all went well."""
-    process = _IDLE.take()
-    if process is not None and not process.is_running():  # it was killed
-        process.end()
-        process = None
-    process = process or _QueryProcess()
-    try:
-        timer = threading.Timer(deadline.seconds_left, process.kill)
-    except BaseException:
-        _IDLE.give_back(process)
-        raise
-    timer.daemon = True
-    timer.start()
+    _ = deadline.seconds_left  # if there are none, an idle process stays idle
+    process = _take_idle(deadline) or _QueryProcess()
     is_well = False
     try:
-        yield process
+        with _killed_at(deadline, process):
+            yield process
         is_well = True
     except frames.Closed as error:
         _ = deadline.seconds_left  # raises if that was the reason
         raise _exit_error(process.end(), place) from error
     finally:
-        timer.cancel()
-        timer.join()
         if is_well and process.is_running():
             _IDLE.give_back(process)
         else:
             process.end()
+
+
+def _take_idle(deadline: Deadline) -> _QueryProcess | None:
+    """The idle process, if it still answers: it may have been killed meanwhile.
+
+    Whether it has ended does not say so: a killed process ends with the last of its threads.
+    """
+    process = _IDLE.take()
+    if process is None:
+        return None
+    try:
+        with _killed_at(deadline, process):
+            process.exchange({})
+    except frames.Closed:
+        process.end()
+        return None
+    except BaseException:
+        process.end()
+        raise
+    return process
+
+
+@contextmanager
+def _killed_at(deadline: Deadline, process: _QueryProcess) -> Iterator[None]:
+    """Kill a process if the block lasts longer than the time that is left."""
+    timer = threading.Timer(deadline.seconds_left, process.kill)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _exit_error(code: int, place: str) -> HerdbookError:

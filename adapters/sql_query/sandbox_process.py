@@ -54,6 +54,8 @@ def _exit_with_parent() -> None:
 
 
 def _handle_request(request: Message) -> Message:
+    if not request:  # whether this process still answers
+        return {}
     _limit_memory(request["memory"])
     try:
         import duckdb  # noqa: PLC0415 - the reply says if it is missing
@@ -130,8 +132,10 @@ def _attach(connection: Any, request: Message) -> None:
 
 def _receive_rows(connection: Any, tables: Message, named: set[str]) -> None:
     """Create the tables, and fill those that the query names with the rows that are then sent."""
+    from herdbook.adapters.duckdb.parsed_statements import execute  # noqa: PLC0415
+
     for table in tables.values():
-        connection.execute(table["create"])
+        execute(connection, table["create"])
     _reply({"rows": sorted(named)})
     while header := json.loads(frames.receive(_ASKS)):
         columns = frames.receive(_ASKS).decode()

@@ -43,7 +43,8 @@ class EngineSpec(NamedTuple):
     data_file: str = ""
     """The file in its folder that is there exactly when a store is; a file engine's is the path."""
     probe: str = ""
-    """`probe(url, patience)`, which gives a StoreProbe; without it there never is a store."""
+    """`probe(url, patience)`, which gives a StoreProbe; without it there never is a store. It takes
+    `verify` too if its store does."""
     is_missing: str = ""
     """`is_missing(url)`, which opens nothing; without it the probe answers."""
     query: str = COPY_QUERY
@@ -54,6 +55,11 @@ class EngineSpec(NamedTuple):
     """`shell(url, *, write, patience)`, a context manager that gives the Program to run or None."""
     native_shell_needs: str = ""
     """What is missing where the shell gives None, as the end of a sentence."""
+    broker: str = ""
+    """`start_broker(store)`, a context manager within which this process serves the store's file to
+    others; empty where processes share a store well by themselves."""
+    readers_block_writers: bool = False
+    """Whether writers wait while a read transaction is open."""
     driver: str = ""
     """The Python package that the engine imports."""
     extra: str = ""
@@ -71,8 +77,12 @@ class EngineSpec(NamedTuple):
     def missing_driver(self, error: ImportError) -> str:
         """Say why the driver cannot be imported: it or a library that it needs is missing."""
         if isinstance(error, ModuleNotFoundError) and error.name == self.driver:
-            package = f"'herdbook[{self.extra}]'" if self.extra else self.driver
-            return f"the package {self.driver} is not installed; `pip install {package}` brings it"
+            if self.extra:
+                from herdbook.adapters.system.extras import describe_missing  # noqa: PLC0415
+
+                return describe_missing(self.driver, self.extra)
+            install = f"`pip install {self.driver}`"
+            return f"the package {self.driver} is not installed; {install} brings it"
         reason = str(error).partition("\n")[0]
         return f"the package {self.driver} cannot be loaded: {reason}"
 

@@ -8,16 +8,18 @@ from herdbook.domain.location.resolve import NO_STORE, StoreProbe
 PATIENCE = 3.0
 
 
-def probe(url: str, patience: float = PATIENCE) -> StoreProbe:
+def probe(url: str, patience: float = PATIENCE, *, verify: bool = False) -> StoreProbe:
     """Say whether a store is at a URL, how large it is and which version its schema has.
 
-    What prevents that is given in `problem` and not raised.
+    The version is None where pages would have to be verified first, unless `verify` asks for that.
+    What prevents an answer is given in `problem` and not raised.
     """
     spec = find_spec(url)
     if spec is None or not spec.probe:
         return NO_STORE
     try:
-        sight: StoreProbe = load(spec.probe)(url, patience)
+        options = {"verify": verify} if "verify" in spec.options else {}
+        sight: StoreProbe = load(spec.probe)(url, patience, **options)
     except HerdbookError as error:
         return StoreProbe(exists=None, problem=str(error))
     except ImportError as error:

@@ -6,6 +6,7 @@ tenth of the time that `herdbook where` may take. A test compares both.
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 NAME = "herdbook"
@@ -65,6 +66,16 @@ def write_private(path: Path, text: str) -> None:
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def keep_newest(folder: Path, most: int) -> None:
+    """Remove the files of a folder of marks that were not touched for longest, down to so many."""
+    marks = [each for each in os.scandir(folder) if not each.name.startswith(".")]
+    if len(marks) > most:
+        with suppress(FileNotFoundError):  # another process does the same
+            marks.sort(key=lambda each: each.stat(follow_symlinks=False).st_mtime_ns)
+            for each in marks[: len(marks) - most]:
+                Path(each.path).unlink(missing_ok=True)
 
 
 def add_gitignore(folder: Path) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from herdbook.adapters.user_state import dirs
+from herdbook.domain.retention import MOST_NOTES
 
 N = TypeVar("N")
 
-MOST_NOTES = 50
 DROPPED_SHOWN = 7 * 86_400.0
 """For how many seconds after the last one commits of nobody are shown."""
 NO_AGENT = (

@@ -52,6 +52,14 @@ def set_halts(
             each.unlink(missing_ok=True)
 
 
+def is_marked(agent: str | None, session: str | None) -> bool:
+    """Whether an agent or a session is marked as halted."""
+    names = [agent_marker_name(agent)] if agent else []
+    names += [marker_name(session)] if session else []
+    there = folder()
+    return any((there / each).exists() for each in names)
+
+
 def read_owner(path: Path) -> str | None:
     """The uuid of the record that set a marker; None if it has none."""
     try:

@@ -26,8 +26,14 @@ from pathlib import Path
 from herdbook.adapters.stores.engine_spec import Medium
 from herdbook.adapters.stores.registry import spec_of_scheme
 from herdbook.adapters.system.os_errors import translate_os_errors
-from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
+from herdbook.adapters.user_state.dirs import (
+    keep_newest,
+    make_private,
+    state_folder,
+    write_private,
+)
 from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.retention import MOST_MARKS
 
 DAY = 86_400.0
 OWNER = "owner"
@@ -157,6 +163,7 @@ def note_use(url: str, space: str) -> None:
         except FileNotFoundError:
             make_private(mark.parent)
             write_private(mark, json.dumps({"url": url, "space": space}))
+            keep_newest(mark.parent, MOST_MARKS)
 
 
 def last_use(url: str, space: str) -> datetime | None:

@@ -16,8 +16,11 @@ from typing import Any, NamedTuple
 
 from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
 from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.retention import ASIDE_FILE_BYTES, ASIDE_FILES
 
 EVENTS, ASIDE, FLUSH_SIZE = "events.jsonl", "aside.jsonl", "flush-size"
+ASIDE_DROPPED = "aside-dropped"
+"""The file that counts the lines of `aside.jsonl` that are no longer kept."""
 USUAL_FLUSH_SIZE = 1 << 20
 """The size that hooks know without being told."""
 QUIET_SECONDS = 60.0
@@ -97,7 +100,7 @@ class SpoolBatch:
 
     def _parse_line(self, place: str, line: bytes) -> None:
         try:
-            self.events.append(_parse_event(line))
+            self.events.append(parse_line(line))
         except ValueError as error:
             text = line.decode("utf-8", "backslashreplace")
             self.aside.append(RejectedLine(place, text, str(error)))
@@ -110,6 +113,7 @@ class SpoolBatch:
         try:
             if self.aside:
                 lines = [json.dumps(each._asdict()) for each in self.aside]
+                _rotate_aside(self._spool)
                 _append(self._spool / ASIDE, "".join(f"\n{line}\n" for line in lines).encode())
             for part in self._parts:
                 if part.path.name != EVENTS:
@@ -191,12 +195,53 @@ def set_flush_size(size: int) -> None:
         return
 
 
-def read_rejected() -> list[RejectedLine]:
-    """The rejected lines so far, each once, also if a killed flush was repeated."""
+def _rotate_aside(spool: Path) -> None:
+    """Keep a full `aside.jsonl` as an earlier one; the lines of the oldest that goes are counted.
+
+    A killed rotation may count lines that are still there, and never loses one uncounted.
+    """
     try:
-        lines = (folder() / ASIDE).read_bytes().split(b"\n")
+        if (spool / ASIDE).stat().st_size < ASIDE_FILE_BYTES:
+            return
     except FileNotFoundError:
-        return []
+        return
+    earlier = _earlier_aside(spool)
+    for path in earlier[: len(earlier) - ASIDE_FILES + 1]:
+        gone = sum(1 for line in path.read_bytes().split(b"\n") if line.strip())
+        write_private(spool / ASIDE_DROPPED, str(dropped_lines() + gone))
+        path.unlink(missing_ok=True)
+    name = f"aside-{int(time.time() * 1_000_000):017}-{os.urandom(4).hex()}.jsonl"
+    (spool / ASIDE).rename(spool / name)
+
+
+def _earlier_aside(spool: Path) -> list[Path]:
+    return sorted(spool.glob("aside-*.jsonl"))
+
+
+def dropped_lines() -> int:
+    """How many lines that were set aside are no longer kept."""
+    try:
+        text = (folder() / ASIDE_DROPPED).read_text()
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise _unavailable(folder(), error) from error
+    return int(text) if text.isdecimal() else 0
+
+
+def aside_size() -> int:
+    """How many bytes of lines that were set aside are kept."""
+    paths = [*_earlier_aside(folder()), folder() / ASIDE]
+    return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def read_rejected() -> list[RejectedLine]:
+    """The rejected lines that are kept, each once, also if a killed flush was repeated."""
+    lines: list[bytes] = []
+    try:
+        for path in (*_earlier_aside(folder()), folder() / ASIDE):
+            if path.exists():
+                lines += path.read_bytes().split(b"\n")
     except OSError as error:
         raise _unavailable(folder(), error) from error
     found: dict[RejectedLine, None] = {}
@@ -217,12 +262,18 @@ def _read_batch(spool: Path, now: float) -> SpoolBatch:
         raise _unavailable(spool, error) from error
 
 
+def event_files() -> list[Path]:
+    """The files with events, oldest first; a flush may rename or remove them."""
+    return _files(folder())
+
+
 def _files(spool: Path) -> list[Path]:
     """The files with events, oldest first."""
     return [*sorted(spool.glob("taken-*.jsonl")), *spool.glob(EVENTS)]
 
 
-def _parse_event(line: bytes) -> SpooledEvent:
+def parse_line(line: bytes) -> SpooledEvent:
+    """The event of a line; raises ValueError for one that is none."""
     try:
         fields = json.loads(line)
     except json.JSONDecodeError as error:

@@ -75,7 +75,11 @@ class RepositoryPaths(NamedTuple):
 
 
 class StoreLocation(NamedTuple):
-    """Where an area's store is, which rule decided it, and notes for a person."""
+    """Where an area's store is, which rule decided it, and notes for a person.
+
+    `untrusted` is the first setting that was passed over because nobody has trusted it, and what
+    it says.
+    """
 
     area: Area
     url: str
@@ -83,6 +87,7 @@ class StoreLocation(NamedTuple):
     decided_by: Origin
     backend_by: Origin | None = None
     notes: tuple[str, ...] = ()
+    untrusted: tuple[str, str] | None = None
 
     @property
     def scheme(self) -> str:
@@ -138,6 +143,7 @@ class _StoreLocator:
         self.resolve_path = resolve_path
         self.engines = engines
         self.notes: list[str] = []
+        self.untrusted: tuple[str, str] | None = None
 
     def locate(self) -> StoreLocation:
         if self.area is Area.CHECKPOINTS:
@@ -147,7 +153,7 @@ class _StoreLocator:
         for setting in (*self._settings(str(self.area), "store"), default):
             place = self._location_for(setting)
             if place is not None:
-                return place._replace(notes=tuple(self.notes))
+                return place._replace(notes=tuple(self.notes), untrusted=self.untrusted)
         raise AssertionError("the default is a place")
 
     def _settings(self, *keys: str) -> Iterator[Setting]:
@@ -180,9 +186,11 @@ class _StoreLocator:
     def _check_trusted(self, setting: Setting, what: str) -> bool:
         """Whether the setting is trusted; adds a note if it is not."""
         if not setting.trusted:
+            sets = f"sets {setting.key} to {what}"
+            self.untrusted = self.untrusted or (str(setting.origin), f"{sets}, and is not trusted")
             self.notes.append(
-                f"{setting.origin} sets {setting.key} to {what}, which is ignored until you "
-                "review the file and run `herdbook trust`"
+                f"{setting.origin} {sets}, which is ignored until you review the file and run "
+                "`herdbook trust`"
             )
         return setting.trusted
 

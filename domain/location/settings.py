@@ -34,6 +34,7 @@ VARIABLES = {
     "HERDBOOK_STORE": "store",
     **{f"HERDBOOK_{area.upper()}": str(area) for area in Area},
     "HERDBOOK_CHECKPOINTS_SPACE": "checkpoints_space",
+    "HERDBOOK_BACKUP": "backup",
 }
 """The environment variables, and the keys they set."""
 WORKFLOW_VARIABLE = "AGENTOS_WORKFLOW_DB"
@@ -41,6 +42,11 @@ WORKFLOW_VARIABLE = "AGENTOS_WORKFLOW_DB"
 
 OWN_SPACE = "worktree"
 """The value of `checkpoints_space` by which each worktree has its own threads."""
+
+DAILY, OFF = "daily", "off"
+"""The values of `backup`: a copy of each space at its first write of a day, or none."""
+MOST_COPIES = 1_000
+"""The most copies of a space that may be kept."""
 
 MOST_POINTS = 1_000_000
 """The most points a success may be worth, and the most a skill point may take."""
@@ -145,6 +151,18 @@ def _check_flag(value: object) -> bool:
     return value
 
 
+def _check_backup(value: object) -> str:
+    if value not in (DAILY, OFF):
+        raise ValueError
+    return str(value)
+
+
+def _check_copies(value: object) -> int:
+    if type(value) is not int or not 1 <= value <= MOST_COPIES:
+        raise ValueError
+    return value
+
+
 def _check_space_name(value: object) -> str:
     if not isinstance(value, str) or not _SPACE_NAME.fullmatch(value):
         raise ValueError
@@ -179,6 +197,16 @@ _CHECKS: Mapping[str, Check] = {
         _parse_size,
         "how large a message to `herdbook rpc` may be: bytes, or '16 MiB'",
     ),
+    "backup": (_check_backup, "whether each space is copied once a day: 'daily' or 'off'"),
+    "backup_every": (
+        _check_seconds,
+        "how old the last segment may become before a write starts another: 0 to 86400 seconds",
+    ),
+    "backup_keep": (_check_copies, f"how many daily copies are kept: 1 to {MOST_COPIES}"),
+    "backup_size": (
+        _parse_size,
+        "how much room the daily copies of one space may take: bytes, or a text such as '1 GiB'",
+    ),
     "merge_legacy": (_check_flag, "whether an agent-tracker's database is merged: true or false"),
     **{
         f"experience_{what}": (
@@ -208,6 +236,10 @@ DEFAULTS: Mapping[str, object] = {
     "flush_after": 300.0,
     "flush_size": MIB,
     "message_limit": 16 * MIB,
+    "backup": DAILY,
+    "backup_every": 600.0,
+    "backup_keep": 7,
+    "backup_size": GIB,
     "merge_legacy": True,
     "experience_tool": 1,
     "experience_command": 2,
@@ -216,9 +248,9 @@ DEFAULTS: Mapping[str, object] = {
 }
 USER_ONLY_KEYS = frozenset(
     {"enforce_halt", "flush_size", "merge_legacy", "record_size_limit"}
-    | {key for key in KEYS if key.startswith("experience_")}
+    | {key for key in KEYS if key.startswith(("backup", "experience_"))}
 )
-"""The keys that apply to a user's whole record, so that no single repository may set them."""
+"""The keys that are the user's own, so that no single repository may set them."""
 
 
 @lru_cache(maxsize=4)
@@ -246,7 +278,11 @@ def check_setting(
     The error does not repeat the value: it may contain a password.
     """
     if key not in KEYS:
-        reason = f"{key!r} is not a setting; the settings are {', '.join(KEYS)}"
+        from difflib import get_close_matches  # noqa: PLC0415 - seldom needed
+
+        near = get_close_matches(key, KEYS, n=1)
+        known = f"did you mean {near[0]}?" if near else f"the settings are {', '.join(KEYS)}"
+        reason = f"unknown setting {key!r}; {known}"
         raise InvalidValue(str(origin), reason)
     check, allowed = setting_checks(engines)[key]
     try:

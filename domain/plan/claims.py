@@ -1,8 +1,10 @@
 """Claims on tasks: leases, fences, retries and reviews."""
 
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import NamedTuple
 
+from herdbook.domain.clock import Stamp
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, StaleFence
 from herdbook.domain.plan.model import (
@@ -14,20 +16,40 @@ from herdbook.domain.plan.model import (
 from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState
 
 MAX_RETRIES = 3
-LEASE = timedelta(minutes=5)
+LEASE = timedelta(minutes=30)
+"""How long a claim lasts without a sign of life of its agent."""
+SERVER_LEASE = timedelta(minutes=5)
+"""How long a claim lasts that a server renews for as long as its client is there."""
+HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
+"""The statuses in which somebody may hold a task."""
+_UNCLAIMED = MappingProxyType({"claim_stamp": None, "lease_until": None})
+"""What a task no longer has once its claim is over."""
+
+
+Fence = int | Stamp
+"""What identifies a claim: its stamp, among all replicas, or its number in this store."""
 
 
 class Claim(NamedTuple):
-    """A claimed task: the task as it is now, its lease, and the summaries of what it builds on."""
+    """A claimed task: the task as it is now, its lease, and the summaries of what it builds on.
+
+    `taken_from` is the agent whose lease had expired, if it was taken over.
+    """
 
     task: Task
     opening: Opening
     summaries: dict[str, str | None]
+    taken_from: str | None = None
 
     @property
     def fence(self) -> int:
-        """The fencing token to present with every write made under this claim."""
+        """The number to present with every write that a person or an agent makes under it."""
         return self.task.fence
+
+    @property
+    def stamp(self) -> Stamp | None:
+        """What a program presents with every write: the same number may be another claim's."""
+        return self.task.claim_stamp
 
 
 def lease_is_over(opening: Opening, now: datetime) -> bool:
@@ -77,25 +99,33 @@ def expire_lease(opening: Opening, now: datetime) -> Opening:
     return evolve(opening, lease_until=now, reviewer_id=None)
 
 
-def claim(task: Task, opening: Opening, agent_id: str) -> Task:
+def claim(
+    task: Task, opening: Opening, agent_id: str, *, stamp: Stamp, lease_until: datetime | None
+) -> Task:
     """The task after this agent claimed it; taking over an expired lease counts as a retry.
 
-    A reviewer holds the opening only: the task stays assigned to the agent that did the work.
+    `stamp` is the claim's own and `lease_until` the end of its lease. A reviewer holds the opening
+    only: the task stays assigned to the agent that did the work.
     """
     expired = opening.state is OpeningState.HELD
-    task = evolve(task, fence=task.fence + 1, retry_count=task.retry_count + expired)
+    task = evolve(
+        task,
+        fence=task.fence + 1,
+        claim_stamp=stamp,
+        lease_until=lease_until,
+        retry_count=task.retry_count + expired,
+    )
     if opening.kind is OpeningKind.REVIEW:
         return task
     return evolve(task, status=TaskStatus.IN_PROGRESS, assignee_id=agent_id)
 
 
-def check_fence(task: Task, fence: int) -> None:
+def check_fence(task: Task, fence: Fence) -> None:
     """Raise StaleFence for a write under a claim that is no longer the current one."""
-    if fence != task.fence or task.status not in (
-        TaskStatus.IN_PROGRESS,
-        TaskStatus.QUALITY_REVIEW,
-    ):
-        raise StaleFence(task.id, fence, task.fence)
+    number = fence if isinstance(fence, int) else None
+    current = task.claim_stamp if number is None else task.fence
+    if fence != current or task.status not in HELD:
+        raise StaleFence(task.id, number, task.fence)
 
 
 def complete(task: Task, summary: str | None, initiative: Initiative | None) -> Task:
@@ -115,6 +145,7 @@ def complete(task: Task, summary: str | None, initiative: Initiative | None) -> 
         status=TaskStatus.QUALITY_REVIEW if needs_review else TaskStatus.COMPLETED,
         summary=task.summary if summary is None else summary,
         fence=task.fence + needs_review,
+        **_UNCLAIMED,
     )
 
 
@@ -122,7 +153,7 @@ def fail(task: Task, max_retries: int = MAX_RETRIES) -> Task:
     """The task after an attempt failed or a review sent it back; after too many it is blocked."""
     retries = task.retry_count + 1
     status = TaskStatus.BLOCKED if retries > max_retries else TaskStatus.PENDING
-    return evolve(task, status=status, retry_count=retries, assignee_id=None)
+    return evolve(task, status=status, retry_count=retries, assignee_id=None, **_UNCLAIMED)
 
 
 def release(task: Task) -> Task:
@@ -131,10 +162,10 @@ def release(task: Task) -> Task:
     A review leaves no other trace in the task than its fence, which increases here.
     """
     if task.status is TaskStatus.QUALITY_REVIEW:
-        return evolve(task, fence=task.fence + 1)
-    return evolve(task, status=TaskStatus.PENDING, assignee_id=None)
+        return evolve(task, fence=task.fence + 1, **_UNCLAIMED)
+    return evolve(task, status=TaskStatus.PENDING, assignee_id=None, **_UNCLAIMED)
 
 
 def retry(task: Task) -> Task:
     """The task after a person allows it to be tried again from the start."""
-    return evolve(task, status=TaskStatus.PENDING, retry_count=0, assignee_id=None)
+    return evolve(task, status=TaskStatus.PENDING, retry_count=0, assignee_id=None, **_UNCLAIMED)

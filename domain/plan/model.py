@@ -3,8 +3,9 @@
 from datetime import datetime
 from enum import StrEnum
 
+from herdbook.domain.clock import Stamp
 from herdbook.domain.entity import WorkEntity, entity
-from herdbook.domain.values import Count, Id, JsonObject, Name, PositiveInt, Text
+from herdbook.domain.values import Count, Id, JsonObject, Labels, Name, PositiveInt, Text
 
 
 class InitiativeStatus(StrEnum):
@@ -126,7 +127,12 @@ class PhaseDependency(WorkEntity):
 
 @entity
 class Task(WorkEntity):
-    """A piece of work that one agent can hold at a time."""
+    """A piece of work that one agent can hold at a time.
+
+    `claim_stamp` identifies the current claim, wherever it was made; `fence` is its number for
+    people. `lease_until` is the end of the lease as the claim set it: renewals are stored in the
+    task's opening only.
+    """
 
     phase_id: Id | None = None
     initiative_id: Id | None = None
@@ -139,9 +145,13 @@ class Task(WorkEntity):
     status: TaskStatus = TaskStatus.PENDING
     order: int = 0
     summary: Text | None = None
+    acceptance: Text | None = None
+    labels: Labels | None = None
     retry_count: Count = 0
     assignee_id: Id | None = None
     fence: Count = 0
+    claim_stamp: Stamp | None = None
+    lease_until: datetime | None = None
 
     @property
     def is_finished(self) -> bool:

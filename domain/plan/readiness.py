@@ -97,30 +97,28 @@ def count_blockers(
 
 
 def queue_row(
-    task: Task, phase: Phase | None, blocked_by: int, before: Opening | None
+    task: Task, phase: Phase | None, blocked_by: int, before: WaitingTask | Opening | None
 ) -> WaitingTask | Opening | None:
     """The one queue row of an unfinished task; None for a finished one.
 
-    A lease and a reviewer are stored in the row only, so they are copied from the row that was
-    there `before`. A held task whose row was lost counts as held until its last change: its holder
-    can renew it with a heartbeat, and nobody waits for it forever.
+    Renewals and a reviewer are stored in the row only, so they are copied from the row that was
+    there `before`. A held task whose row was lost counts as held for the lease of its claim, or, if
+    it has none, until its last change: its holder can renew it with a heartbeat, and nobody waits
+    for it forever.
     """
     if task.is_finished:
         return None
-    held = task.status is TaskStatus.IN_PROGRESS or (
-        task.status is TaskStatus.QUALITY_REVIEW
-        and before is not None
-        and before.kind is OpeningKind.REVIEW
-        and before.state is OpeningState.HELD
-    )
+    held = task.status is TaskStatus.IN_PROGRESS or _review_is_held(task, before)
     if blocked_by and not held:
         return WaitingTask(task_id=task.id, phase_id=task.phase_id, blockers=blocked_by)
-    lease_until = None
+    lease_until = reviewer_id = None
     if held:
-        was_held = before is not None and before.state is OpeningState.HELD
-        lease_until = before.lease_until if was_held and before else task.updated_at
+        lease_until = task.lease_until or task.updated_at
+        if isinstance(before, Opening) and before.state is OpeningState.HELD:
+            lease_until = before.lease_until
     review = task.status is TaskStatus.QUALITY_REVIEW
-    reviewer_id = before.reviewer_id if review and held and before is not None else None
+    if review and held and isinstance(before, Opening):
+        reviewer_id = before.reviewer_id
     return Opening(
         task_id=task.id,
         initiative_id=phase.initiative_id if phase else task.initiative_id,
@@ -134,6 +132,20 @@ def queue_row(
         blockers=blocked_by,
         reviewer_id=reviewer_id,
     )
+
+
+def _review_is_held(task: Task, before: WaitingTask | Opening | None) -> bool:
+    """Whether somebody holds the review of a task, by its row before or, if lost, by its claim."""
+    if task.status is not TaskStatus.QUALITY_REVIEW:
+        return False
+    if before is None:
+        return task.claim_stamp is not None
+    return isinstance(before, Opening) and is_held_review(before)
+
+
+def is_held_review(opening: Opening) -> bool:
+    """Whether a reviewer holds it."""
+    return opening.kind is OpeningKind.REVIEW and opening.state is OpeningState.HELD
 
 
 def holder_of(task: Task, opening: Opening | None) -> str | None:

@@ -301,6 +301,8 @@ def _attribute_lines(fields: dict[str, object]) -> Iterator[str]:
     for key, value in fields.items():
         if isinstance(value, bool):
             yield f"{key}: {'true' if value else 'false'}"
+        elif isinstance(value, list):
+            yield f"{key}: {', '.join(value)}"
         else:
             text = str(value)
             yield f"{key}: {quote(text) if key == 'name' else format_value(text)}"

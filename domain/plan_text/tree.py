@@ -40,6 +40,8 @@ class TaskText(NamedTuple):
     priority: Priority = Priority.MEDIUM
     status: TaskStatus = TaskStatus.PENDING
     summary: str | None = None
+    acceptance: str | None = None
+    labels: list[str] | None = None
     after: tuple[str, ...] = ()
     tasks: tuple["TaskText", ...] = ()
 
@@ -111,7 +113,17 @@ TASK: Final = ItemKind(
     Task,
     TaskText,
     "tsk_",
-    ("name", "description", "type", "category", "priority", "status", "summary"),
+    (
+        "name",
+        "description",
+        "type",
+        "category",
+        "priority",
+        "status",
+        "summary",
+        "acceptance",
+        "labels",
+    ),
     may_wait=True,
 )
 ITEM_KINDS: Final = (INITIATIVE, PHASE, TASK)

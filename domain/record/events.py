@@ -111,8 +111,11 @@ def entry_id(event_id: str) -> str:
 
 
 def commit_event_id(commit: Commit) -> str:
-    """The id of the event that a commit was made from; another id if it was imported."""
-    return commit.id.removeprefix("com_")
+    """The id of the event that a commit was made from; another id if it was imported.
+
+    Commits of older versions had the event's id as their own.
+    """
+    return commit.event_id or commit.id.removeprefix("com_")
 
 
 def name_after_session(session: str) -> str:
@@ -203,4 +206,5 @@ def _commit(event: HookEvent, agent: str, rules: Experience) -> Commit:
         task=event.subject,
         experience_gained=rules.commit,
         at=event_time(event),
+        event_id=event.id,
     )

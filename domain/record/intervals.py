@@ -45,12 +45,21 @@ def mean_interval(grades: Sequence[float]) -> Interval | None:
     So two equal grades do not count as certainty. It is clipped to the scale of grades. None
     without grades.
     """
-    count = len(grades)
-    if not count:
+    if not grades:
         return None
-    mean = fmean(grades)
-    reach = student_t(count) * sqrt((SCALE_VARIANCE + sum_of_squares(grades, mean)) / count / count)
-    return Interval(max(float(Grade.BAD), mean - reach), mean, min(Grade.EXCELLENT, mean + reach))
+    found = difference_interval(grades)
+    return Interval(
+        max(float(Grade.BAD), found.low), found.estimate, min(Grade.EXCELLENT, found.high)
+    )
+
+
+def difference_interval(differences: Sequence[float]) -> Interval:
+    """The same interval, not clipped: of differences between grades, of which there must be one."""
+    count = len(differences)
+    mean = fmean(differences)
+    variance = (SCALE_VARIANCE + sum_of_squares(differences, mean)) / count
+    reach = student_t(count) * sqrt(variance / count)
+    return Interval(mean - reach, mean, mean + reach)
 
 
 def trend_interval(grades: Sequence[float]) -> Interval | None:

@@ -79,7 +79,7 @@ class Standing:
 
 @entity
 class Commit:
-    """A commit an agent made."""
+    """A commit an agent made; `event_id` is the hook event that told of it, if one did."""
 
     id: Key = ""
     agent: Name
@@ -88,6 +88,7 @@ class Commit:
     task: Text
     experience_gained: int
     at: datetime
+    event_id: Id | None = None
 
 
 @entity

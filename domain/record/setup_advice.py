@@ -8,28 +8,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from math import comb, sqrt
-from statistics import NormalDist, fmean
+from statistics import NormalDist
 
 from attrs import frozen
 
 from herdbook.domain.grading import Grade
 from herdbook.domain.record.intervals import (
     CONFIDENCE,
-    SCALE_VARIANCE,
     Interval,
     mean_interval,
     rate_interval,
-    sum_of_squares,
     trend_interval,
 )
+from herdbook.domain.record.merit import Average, average_of, merit_of
 from herdbook.domain.record.observations import Observation, Setup
 
 ENOUGH = 10
 """How many observations a setup needs to be compared with others."""
-AVERAGE_COMMITS = 10
-"""How many additional commits, as good as the average of all setups, each setup is ranked with."""
-BUG_COST = Grade.EXCELLENT - Grade.BAD
-"""How many grades a bug subtracts from the merit: the width of the whole scale."""
 
 
 class Verdict(StrEnum):
@@ -82,19 +77,13 @@ class Advice:
     ranked: tuple[TrackRecord, ...]
 
 
-@frozen
-class _Average:
-    bug_rate: float
-    grade: float
-
-
 def advise(observations: Iterable[Observation]) -> Advice:
     """Rank the setups for the next project, those without enough data last."""
     seen = sorted(observations, key=lambda each: each.at)
     by_setup: dict[Setup, list[Observation]] = defaultdict(list)
     for each in seen:
         by_setup[each.setup].append(each)
-    average = _average(seen)
+    average = average_of(seen)
     ranked = sorted(
         (_track_record(setup, its, average) for setup, its in by_setup.items()),
         key=lambda each: (not each.enough, -each.merit, -each.observations, str(each.setup)),
@@ -112,20 +101,12 @@ def advise(observations: Iterable[Observation]) -> Advice:
     )
 
 
-def _average(observations: Sequence[Observation]) -> _Average:
-    bugs = sum(each.bug for each in observations)
-    grades = [each.grade for each in observations if each.grade is not None]
-    # Half a bug more: none in a few commits does not mean that there will never be one.
-    bug_rate = (bugs + 0.5) / (len(observations) + 1)
-    return _Average(bug_rate, fmean(grades) if grades else float(Grade.NEUTRAL))
-
-
 def _track_record(
-    setup: Setup, observations: Sequence[Observation], average: _Average
+    setup: Setup, observations: Sequence[Observation], average: Average
 ) -> TrackRecord:
     grades = [each.grade for each in observations if each.grade is not None]
     bugs = sum(each.bug for each in observations)
-    merit, uncertainty = _merit(observations, average)
+    merit, uncertainty = merit_of(observations, average)
     return TrackRecord(
         setup=setup,
         observations=len(observations),
@@ -142,26 +123,6 @@ def _track_record(
     )
 
 
-def _merit(observations: Sequence[Observation], average: _Average) -> tuple[float, float]:
-    """The merit of a setup, shrunk towards the average, and its standard error."""
-    graded = [(each.grade, each.bug) for each in observations if each.grade is not None]
-    grades = [grade for grade, _ in graded]
-    done, judged = len(observations) + AVERAGE_COMMITS, len(grades) + AVERAGE_COMMITS
-    bugs = sum(each.bug for each in observations)
-    bug_rate = (bugs + AVERAGE_COMMITS * average.bug_rate) / done
-    mean_grade = (sum(grades) + AVERAGE_COMMITS * average.grade) / judged
-    mean = fmean(grades) if grades else average.grade
-    spread = (SCALE_VARIANCE + sum_of_squares(grades, mean)) / max(1, len(grades))
-    # Where commits with a bug get worse grades too, chance moves both in the same direction.
-    shared = sum((mean - grade) * (bug - bug_rate) for grade, bug in graded) / max(1, len(grades))
-    variance = (
-        spread / judged
-        + BUG_COST**2 * bug_rate * (1 - bug_rate) / done
-        + 2 * BUG_COST * max(0.0, shared) / done
-    )
-    return mean_grade - BUG_COST * bug_rate, sqrt(variance)
-
-
 def _strongest_note(observations: Iterable[Observation], *, favourable: bool) -> Observation | None:
     quotes = [
         (abs(each.grade - Grade.NEUTRAL), each.at, each)
@@ -174,14 +135,19 @@ def _strongest_note(observations: Iterable[Observation], *, favourable: bool) ->
 def _leaders(compared: Sequence[TrackRecord]) -> list[TrackRecord]:
     if not compared[1:]:
         return list(compared)
-    # The 5 % error rate is for all pairs together, so each pair gets less (Bonferroni).
-    apart = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / comb(len(compared), 2))
+    apart = errors_apart(len(compared))
     first = compared[0]
     return [
         each
         for each in compared
         if first.merit - each.merit <= apart * sqrt(first.uncertainty**2 + each.uncertainty**2)
     ]
+
+
+def errors_apart(compared: int) -> float:
+    """How many standard errors two of so many setups must differ by to be called different."""
+    # The 5 % error rate is for all pairs together, so each pair gets less (Bonferroni).
+    return NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / comb(compared, 2))
 
 
 def _summary(
@@ -194,8 +160,8 @@ def _summary(
     seen = sum(each.observations for each in compared)
     if verdict is Verdict.TOO_LITTLE_DATA:
         words = (
-            f"not enough data: {len(compared)} of {len(ranked)} setups have the {ENOUGH} "
-            "observations that a comparison of at least two needs"
+            f"not enough data: a comparison needs 2 setups with {ENOUGH} commits each; "
+            f"you have {len(compared)}"
         )
     elif verdict is Verdict.BETTER:
         words = f"{names} is better than the other {len(compared) - 1}, by {seen} observations"

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.operations.model import (
@@ -17,7 +17,7 @@ from herdbook.entrypoints.operations.registry import OPERATIONS
 
 PLACES = ("store", "work", "checkpoints", "record")
 GROUPS = frozenset(each.words[0] for each in OPERATIONS if len(each.words) > 1)
-"""The first words of several commands; alone, they list these commands."""
+"""The first words of several commands; alone, those that are no alias list these commands."""
 SYNONYMS = {
     "epic": "initiative",
     "comment": "review",
@@ -29,6 +29,14 @@ SYNONYMS = {
 """Words that people and agents bring along from other tools; no command uses them itself."""
 
 
+EVERYWHERE = (
+    "everywhere: --agent NAME, who acts (default: HERDBOOK_AGENT, the session's agent, you); "
+    "-C FOLDER,\nas if called from there; --store, --work, --checkpoints or --record URL, for "
+    "another location\n(docs/locations.md); --full or --fields A,B, for more or other fields in "
+    "JSON"
+)
+
+
 class ParsedCommand(NamedTuple):
     """What a command line asks for: where, how to answer, and what the code is called with."""
 
@@ -36,6 +44,9 @@ class ParsedCommand(NamedTuple):
     places: dict[str, str | None]
     as_json: bool
     arguments: dict[str, Any]
+    full: bool = False
+    fields: tuple[str, ...] = ()
+    agent: str | None = None
 
 
 def find_operation(words: Sequence[str]) -> tuple[Operation | None, list[str]]:
@@ -53,8 +64,7 @@ def _find_named(words: Sequence[str]) -> tuple[Operation | None, list[str]]:
         if tuple(first[: len(operation.words)]) == operation.words:
             return operation, list(words[len(operation.words) :])
     for operation in OPERATIONS:
-        alone = len(words) == 1 and operation.alias in GROUPS
-        if first[:1] == [operation.alias] and not alone:
+        if first[:1] == [operation.alias]:
             return operation, list(words[1:])
     return None, list(words)
 
@@ -63,7 +73,7 @@ def parse(operation: Operation, words: Sequence[str]) -> ParsedCommand:
     """Read the words after a command.
 
     Raises InvalidValue for a value that does not fit its parameter, and for an option of a field
-    that other commands write; argparse ends the program for unknown options and for missing ones.
+    that other commands write, for unknown options and for missing ones.
     """
     parameters = parameters_of(operation)
     parser = argument_parser(operation, parameters)
@@ -78,8 +88,11 @@ def parse(operation: Operation, words: Sequence[str]) -> ParsedCommand:
     return ParsedCommand(
         given["directory"] or ".",
         {key: given[f"place_{key}"] for key in PLACES},
-        given["as_json"],
+        given["as_json"] or given["full"] or given["fields"] is not None,
         arguments_of(operation, parameters, values),
+        given["full"],
+        tuple(each.strip() for each in (given["fields"] or "").split(",") if each.strip()),
+        given.get("acting_agent"),
     )
 
 
@@ -96,10 +109,10 @@ def argument_parser(
     operation: Operation, parameters: Sequence[Parameter]
 ) -> argparse.ArgumentParser:
     """The parser for the words after a command, which also explains them."""
-    made = argparse.ArgumentParser(
+    made = _Parser(
         prog=f"herdbook {' '.join(operation.words)}",
         description=f"{operation.help[0].upper()}{operation.help[1:]}.",
-        epilog=f"example: {operation.example}",
+        epilog=f"example: {operation.example}\n{EVERYWHERE}",
         # Without a width it would ask the terminal for one, in every command.
         formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, width=100),
         allow_abbrev=False,
@@ -109,20 +122,31 @@ def argument_parser(
     made.add_argument(
         "--json", dest="as_json", action="store_true", help="answer with JSON, for programs"
     )
-    common = made.add_argument_group("where things are")
-    common.add_argument(
-        "-C", dest="directory", metavar="FOLDER", help="as if called from that folder"
-    )
+    # Every command has these, so they are explained in one line at the end.
+    made.add_argument("--full", action="store_true", help=argparse.SUPPRESS)
+    made.add_argument("--fields", help=argparse.SUPPRESS)
+    if not any(option_name(each) == "agent" and not each.positional for each in parameters):
+        made.add_argument("--agent", dest="acting_agent", help=argparse.SUPPRESS)
+    made.add_argument("-C", dest="directory", help=argparse.SUPPRESS)
     taken = {parameter.name for parameter in parameters}
     for key in PLACES:
-        what = "every area" if key == "store" else f"the area {key}"
-        common.add_argument(
-            f"--{key}" if key not in taken else f"--in-{key}",
-            dest=f"place_{key}",
-            metavar="VALUE",
-            help=f"a URL, path or scope for {what}",
-        )
+        option = f"--{key}" if key not in taken else f"--in-{key}"
+        made.add_argument(option, dest=f"place_{key}", help=argparse.SUPPRESS)
     return made
+
+
+def command_help(operation: Operation) -> str:
+    """The options of a command and its example."""
+    return argument_parser(operation, parameters_of(operation)).format_help()
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a wrong command line as InvalidValue: one sentence, or JSON with --json."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise InvalidValue with the message of argparse."""
+        command = self.prog.removeprefix("herdbook ")
+        raise InvalidValue(command, f"{message}; `{self.prog} --help` shows what it takes")
 
 
 def _add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
@@ -137,12 +161,20 @@ def _add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
         more["nargs"] = "*" if parameter.positional and not parameter.required else "+"
         # Else it would be an empty list where nothing is given.
         more["default"] = argparse.SUPPRESS if more["nargs"] == "*" else None
+        more["action"] = "extend"
     elif parameter.positional and not parameter.required:
         more["nargs"] = "?"
     if parameter.positional:
         made.add_argument(parameter.name, **more)
     else:
-        made.add_argument(option, dest=parameter.name, required=parameter.required, **more)
+        # The name of the field stays an option where people have another word for it.
+        names = dict.fromkeys((option, f"--{parameter.name.replace('_', '-')}"))
+        made.add_argument(
+            *(names if parameter.field else [option]),
+            dest=parameter.name,
+            required=parameter.required,
+            **more,
+        )
 
 
 def read_input_bytes() -> bytes:

@@ -15,10 +15,11 @@ HEAD = """\
 # Commands
 
 Generated from the table of operations by `make docs`. Every command also takes `--json` (one object
-or array, or one object per line for commands that follow), `-C FOLDER`, and `--store`, `--work`,
+or array, or one object per line for commands that follow), `--agent NAME` for who acts (default:
+`HERDBOOK_AGENT`, else the session's agent, else you), `-C FOLDER`, and `--store`, `--work`,
 `--checkpoints`, `--record` for [other locations](locations.md). Ids may be shortened to a unique
-prefix of four characters or more; an agent may be given by its name. `-` reads a text from standard
-input.
+prefix of four characters or more; initiatives, phases, tasks, projects and agents may be given by
+their names where these are unique. `-` reads a text from standard input.
 
 Other words for the same: `epic` for `initiative`, `comment` for `review`, `complete` for `done`,
 `depends-on` or `depend` for `after`, `undepend` for `not-after`.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Span = tuple[str, str]
 """A text and its style as rich names it, such as `bold red`; "" for none."""
 Line = Sequence[Span]
+Redraw = Callable[[], None]
 
 REDRAWS_PER_SECOND = 2
 """How often a live view is redrawn, for clocks that run and sizes that change."""
@@ -55,7 +56,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in header:
-        drawn.add_column(Text(name), overflow="fold")
+        # An id is copied as a whole, so it is never wrapped.
+        drawn.add_column(Text(name), overflow="fold", no_wrap=name == "ID")
     for row in cells:
         drawn.add_row(*(Text(cell) for cell in row))
     console = _console()
@@ -64,10 +66,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def show_live(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> None:
+def show_live(
+    answers: Iterator[Any],
+    draw: Callable[[Any], Sequence[Line]],
+    begin: Callable[[Redraw], None] | None = None,
+) -> None:
     """Draw each answer in the place of the one before, until the user stops it.
 
-    The terminal is restored however this ends.
+    The terminal is restored however this ends. `begin` is called once, with a function that draws
+    the last answer again.
     """
     if not is_terminal():
         for answer in answers:
@@ -77,14 +84,18 @@ def show_live(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> 
 
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     try:
-        _redraw(answers, draw)
+        _redraw(answers, draw, begin)
     except KeyboardInterrupt:
         return
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def _redraw(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> None:
+def _redraw(
+    answers: Iterator[Any],
+    draw: Callable[[Any], Sequence[Line]],
+    begin: Callable[[Redraw], None] | None,
+) -> None:
     from rich.console import Group  # noqa: PLC0415
     from rich.live import Live  # noqa: PLC0415
 
@@ -101,6 +112,8 @@ def _redraw(answers: Iterator[Any], draw: Callable[[Any], Sequence[Line]]) -> No
         get_renderable=draw_last,
         refresh_per_second=REDRAWS_PER_SECOND,
     ) as screen:
+        if begin is not None:
+            begin(screen.refresh)
         for answer in answers:
             last[:] = [answer]
             screen.refresh()

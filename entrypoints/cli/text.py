@@ -6,6 +6,10 @@ from collections.abc import Iterator, Sequence
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _JOINER, _PICTURE = "\u200d", "\ufe0f"
 _SKINS = tuple(map(chr, range(0x1F3FB, 0x1F400)))
+_ID = re.compile(r"[a-z]{2,4}_([0-9a-z]{12,})")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+SHORT_ID = 6
+"""How many characters of an id are shown in lists: enough to name a row of most plans."""
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -93,3 +97,21 @@ def duration(seconds: float) -> str:
         if amount or (parts and len(parts) < 2):  # noqa: PLR2004 - two units say enough
             parts.append(f"{amount}{unit}")
     return " ".join(parts[:2]) or "0s"
+
+
+def short_id(key: str) -> str:
+    """The beginning of a generated id, without the prefix of its kind; other ids stay whole."""
+    found = _ID.fullmatch(key)
+    return plain(key) if found is None else found[1][:SHORT_ID]
+
+
+def local_time(text: str) -> str:
+    """An ISO 8601 time in the time zone of the reader, to the second; other texts stay."""
+    if _TIME.fullmatch(text) is None:
+        return text
+    from datetime import datetime  # noqa: PLC0415
+
+    try:
+        return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (ValueError, OverflowError):  # the first and the last year have hours of no other zone
+        return text

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.git.worktree_lock import worktree_lock
-from herdbook.domain.errors import AgentHalted, NotFound
+from herdbook.domain.errors import AgentHalted
+from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.demo import scenario
 from herdbook.entrypoints.demo.sandbox import git
 from herdbook.entrypoints.rpc.methods import methods
 from herdbook.ports.world.git import PATIENCE
+from herdbook.services.journal.feed import Waiter
 
 
 class AgentProcess:
@@ -29,7 +31,7 @@ class AgentProcess:
 
     def __init__(self, app: AppContext, name: str, pace: str, parent: int) -> None:
         self.app, self.name, self.parent = app, name, parent
-        self.work_time, self.look_time = scenario.PACES[pace]
+        self.work_time, _ = scenario.PACES[pace]
         self.methods = methods()
         self.id = self.call("agent.add", name=name, provider="demo", pid=os.getpid())["id"]
 
@@ -54,11 +56,11 @@ class AgentProcess:
 
     def next_claim(self) -> dict[str, Any] | None:
         """Claim a task; no claim if all are done, and None if there is no task for now."""
-        try:
-            return {"claim": self.call("task.claim")}
-        except NotFound:
-            tasks = self.call("task.list")
-            return {"claim": None} if all(t["status"] == "completed" for t in tasks) else None
+        claim = self.call("task.claim")
+        if claim["task"] is not None:
+            return {"claim": claim}
+        tasks = self.call("task.list")
+        return {"claim": None} if all(t["status"] == "completed" for t in tasks) else None
 
     def do_task(self, claim: dict[str, Any], *, asks: bool) -> None:
         """Work on a task, commit, complete it and wait for the grade."""
@@ -105,13 +107,15 @@ class AgentProcess:
 
         SystemExit if the process that started this one has ended.
         """
-        while True:
-            self.answer_questions()
-            if found := look():
-                return found
-            if os.getppid() != self.parent:
-                raise SystemExit("the process that started this agent has ended")
-            time.sleep(self.look_time)
+        space = self.app.workspace.space(Area.WORK)
+        with self.app.open(Area.WORK) as store, Waiter(store, space) as waiter:
+            while True:
+                self.answer_questions()
+                if found := look():
+                    return found
+                if os.getppid() != self.parent:
+                    raise SystemExit("the process that started this agent has ended")
+                waiter.wait()
 
     def answer_questions(self) -> None:
         """Answer every question that waits for this agent."""

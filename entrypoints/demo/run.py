@@ -54,7 +54,7 @@ def demo(app: AppContext, *, pace: str, keep: bool) -> Answers:
             report = running.report()
         commands = ["demo --keep", "task add 'my first task'", "status"]
         if keep:
-            commands = ["status", f"log list {scenario.HALTED.name}", "journal list --since 60"]
+            commands = ["status", f"log list {scenario.HALTED.name}", "journal list --after 60"]
             commands = [f"-C {quote(str(folders[scenario.MAIN]))} {words}" for words in commands]
         report["next"] = [f"herdbook {words}" for words in commands]
         yield {**report, "folder": text_of(folder) if keep else None}
@@ -137,7 +137,7 @@ class Demo:
                 return
             if time.monotonic() - self.news > STUCK:
                 raise GivenUp(f"nothing has happened for {STUCK:g} s")
-            time.sleep(self.look_time)
+            time.sleep(self.look_time)  # a pace at which people can read along
 
     def look(self) -> Answers:
         """Read what is new in the journal, and grade what was completed as soon as it was."""

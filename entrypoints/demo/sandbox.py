@@ -43,6 +43,7 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
             del os.environ[name]
         os.environ.update(author_variables("you"), HOME=str(folder / "home"))
         os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
+        os.environ["HERDBOOK_BACKUP"] = "off"  # its folder is gone before a backup would be made
         yield folder
     finally:
         signal.signal(signal.SIGTERM, handler)

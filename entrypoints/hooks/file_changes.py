@@ -143,6 +143,21 @@ def saved_original(path: Path, now: bytes | None) -> tuple[bool, bytes | None]:
         return False, None
 
 
+def without_ours(path: Path, now: bytes | None, remove: Callable[[str], str]) -> bytes | None:
+    """The file as it was before us: its original, or what `remove` leaves if others changed it."""
+    unchanged, before = saved_original(path, now)
+    if unchanged or now is None:
+        return before if unchanged else None
+    return rewrite_text(path, now, remove)
+
+
+def plan_change(
+    path: Path, now: bytes | None, after: bytes | None, original: bytes | None
+) -> ChangePlan:
+    """The plan that changes one file, whose original is known; no change if it is so already."""
+    return ChangePlan([] if after == now else [FileChange(path, now, after, original)], [])
+
+
 def _save_original(change: FileChange, made: list[str]) -> None:
     record = _record_path(change.path)
     if change.after is None or change.after == change.original:

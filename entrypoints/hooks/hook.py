@@ -54,7 +54,7 @@ def main(words: list[str]) -> int:
                     _hand_over()
             finally:  # a full disk is no way round a halt
                 if event == ASKS:
-                    _answer(state + "/halted", given.head())
+                    _answer(state, given.head())
         except BaseException as error:  # noqa: BLE001 - also an interrupted hook must not fail its host
             _log(state, words, error)
     except BaseException:  # noqa: BLE001 - nowhere is left to tell it, and the host goes on
@@ -275,12 +275,13 @@ def _make_private(folder: str) -> None:
         return  # another hook was quicker
 
 
-def _answer(halted: str, given: bytes) -> None:
-    """Deny what a halted agent or session wants to do; where nobody is, nothing is parsed."""
-    try:
-        markers = os.listdir(halted)
-    except FileNotFoundError:
-        return
+def _answer(state: str, given: bytes) -> None:
+    """Deny what a halted agent or session wants to do, and once what one does that lost its lease.
+
+    Where nobody is halted and no lease was lost, nothing is parsed.
+    """
+    halted, lost = state + "/halted", state + "/lost-leases"
+    markers = [(folder, set(found)) for folder in (halted, lost) if (found := _list(folder))]
     if not markers:
         return
     import json  # noqa: PLC0415 - costs as much as all the rest, and is needed only here
@@ -292,17 +293,28 @@ def _answer(halted: str, given: bytes) -> None:
     except ValueError:
         sessions.append("")
     agent = "agent=" + marker(os.environ.get("HERDBOOK_AGENT", ""))
-    for name in (agent, *map(marker, filter(None, sessions))):
-        if name in markers:
-            with open(halted + "/" + name, encoding="utf-8") as file:
-                reason = file.readline().strip()
-            decision = {
-                "hookEventName": ASKS,
-                "permissionDecision": "deny",
-                "permissionDecisionReason": reason or "this agent is halted",
-            }
-            os.write(1, json.dumps({"hookSpecificOutput": decision}).encode() + b"\n")
-            return
+    names = (agent, *map(marker, filter(None, sessions)))
+    for path in [
+        f"{folder}/{name}" for folder, known in markers for name in names if name in known
+    ]:
+        with open(path, encoding="utf-8") as file:
+            reason = file.readline().strip()
+        decision = {
+            "hookEventName": ASKS,
+            "permissionDecision": "deny",
+            "permissionDecisionReason": reason or "this agent is halted",
+        }
+        os.write(1, json.dumps({"hookSpecificOutput": decision}).encode() + b"\n")
+        if path.startswith(lost):
+            os.unlink(path)  # it may claim another task with its next tool
+        return
+
+
+def _list(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
 def marker(session: str) -> str:

@@ -19,9 +19,10 @@ from herdbook.entrypoints.hooks.file_changes import (
     FileChange,
     SettingsFile,
     content,
+    plan_change,
     require_inside,
     rewrite_text,
-    saved_original,
+    without_ours,
 )
 from herdbook.entrypoints.hooks.opencode_plugin import PLUGIN
 from herdbook.entrypoints.hooks.owned_files import is_sealed, seal
@@ -39,7 +40,10 @@ _CLAUDE_EVENTS = (
 _CODEX_EVENTS = tuple(each for each in _CLAUDE_EVENTS if each != "PostToolUseFailure")
 _TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 _READS_PLAIN_JSON = {"claude-code": "Claude Code", "codex": "Codex"}
+_PRIMED_EVENTS = ("SessionStart", "Stop")
+"""Where an agent is told what it has to know: also after a compaction, and when its turn ends."""
 _TIMEOUT = 5
+_TIMEOUT_OF_PRIME = 10
 _TIMEOUT_AT_THE_END = 3
 """Seconds; Codex reports more than this as an error, in every session."""
 
@@ -52,6 +56,21 @@ def local_command(event: str) -> str:
 def portable_command(event: str) -> str:
     """The command for the hook that works on every machine."""
     return shlex.join(["herdbook", "hook", event])
+
+
+def prime_command(target: str, *, private: bool) -> str:
+    """The command that tells an agent of a host what it has to know."""
+    program = program_words() if private else ["herdbook"]
+    return shlex.join([*program, "prime", "--hook-json", "-", "--for", target])
+
+
+def program_words() -> list[str]:
+    """The command of this installation of Herdbook."""
+    program = Path(sys.executable).with_name("herdbook")
+    if program.is_file():
+        return [str(program)]
+    # Without -P a module in the working folder could replace one of ours.
+    return [sys.executable, "-P", "-m", "herdbook.entrypoints"]
 
 
 def settings_file(
@@ -102,7 +121,7 @@ def install(target: str, there: SettingsFile) -> ChangePlan:
         base = None
         after = seal(PLUGIN, "//")
     else:
-        groups = _groups(target, there)
+        groups = hook_groups(target, there)
         base, after = (
             now,
             rewrite_text(there.path, now, lambda text: json_settings.add_hooks(text, groups)),
@@ -127,14 +146,11 @@ def uninstall(target: str, there: SettingsFile) -> ChangePlan:
         before = None
     else:
         before = _remove_ours(there.path, now)
-    return ChangePlan([] if before == now else [FileChange(there.path, now, before, before)], [])
+    return plan_change(there.path, now, before, before)
 
 
 def _remove_ours(path: Path, now: bytes | None) -> bytes | None:
-    unchanged, before = saved_original(path, now)
-    if unchanged or now is None:
-        return before if unchanged else None
-    return rewrite_text(path, now, json_settings.remove_hooks)
+    return without_ours(path, now, json_settings.remove_hooks)
 
 
 def _notes(target: str, there: SettingsFile, after: bytes) -> list[str]:
@@ -159,7 +175,8 @@ def _is_plain_json(data: bytes) -> bool:
     return True
 
 
-def _groups(target: str, there: SettingsFile) -> dict[str, dict[str, Any]]:
+def hook_groups(target: str, there: SettingsFile) -> dict[str, dict[str, Any]]:
+    """Our group of commands for each event of Claude Code or Codex."""
     command = local_command if there.private else portable_command
     groups = {}
     for event in _CLAUDE_EVENTS if target == "claude-code" else _CODEX_EVENTS:
@@ -169,7 +186,11 @@ def _groups(target: str, there: SettingsFile) -> dict[str, dict[str, Any]]:
         # The word tells whose event it is: Claude Code and Codex send the same.
         entry = {"type": "command", "command": command(f"{target}:{event}"), "timeout": timeout}
         matcher = {"matcher": "*"} if event in _TOOL_EVENTS else {}
-        groups[event] = {**matcher, "hooks": [entry]}
+        entries = [entry]
+        if event in _PRIMED_EVENTS:
+            told = prime_command(target, private=there.private)
+            entries.append({"type": "command", "command": told, "timeout": _TIMEOUT_OF_PRIME})
+        groups[event] = {**matcher, "hooks": entries}
     return groups
 
 

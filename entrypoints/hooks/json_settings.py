@@ -8,6 +8,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from operator import itemgetter
+from pathlib import PurePath
 from typing import Any
 
 from herdbook.entrypoints.hooks.jsonc import JsonPart, add_member, parse_jsonc, remove_member
@@ -29,16 +30,21 @@ def add_hooks(text: str, groups: Mapping[str, Group]) -> str:
     if not text:
         whole = {"hooks": {event: [group] for event, group in groups.items()}}
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
-    if _hooks(text) is None:
+    return append_entries(text, groups)
+
+
+def append_entries(text: str, entries: Mapping[str, Group]) -> str:
+    """The text with one more entry in the list of each of these events."""
+    if read_hooks(text) is None:
         text = add_member(text, parse_jsonc(text), "hooks", {})
-    for event, group in groups.items():
-        hooks = _hooks(text)
+    for event, entry in entries.items():
+        hooks = read_hooks(text)
         assert hooks is not None  # noqa: S101 - it was put in above
         there = hooks.member(event)
         if there is None:
-            text = add_member(text, hooks, event, [group])
+            text = add_member(text, hooks, event, [entry])
         else:
-            text = add_member(text, there, "", group)
+            text = add_member(text, there, "", entry)
     return text
 
 
@@ -57,12 +63,35 @@ def is_ours(command: object, event: str) -> bool:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:
         return False
+    if _is_prime(words):
+        return True
     by_path = len(words) > 1 and words[-2].endswith(_OUR_FILES) and "-I" in words
     is_event = words[-1:] and words[-1].rpartition(":")[2] == event
     return bool(is_event) and (by_path or words[:-1] == ["herdbook", "hook"])
 
 
-def _hooks(text: str) -> JsonPart | None:
+def _is_prime(words: list[str]) -> bool:
+    """Whether a command is our `prime` for a hook, on any machine."""
+    if "prime" not in words or "--hook-json" not in words:
+        return False
+    program = words[: words.index("prime")]
+    by_name = len(program) == 1 and PurePath(program[0]).name == "herdbook"
+    return by_name or program[-2:] == ["-m", "herdbook.entrypoints"]
+
+
+def our_commands(text: str) -> list[str]:
+    """Every command of ours in a text, each once; ValueError if it is not understood."""
+    found = {
+        entry["command"]: None
+        for event, group in (_our_groups(text) if text.strip() else ())
+        for entry in group.get("hooks", ())
+        if isinstance(entry, dict) and is_ours(entry.get("command"), event)
+    }
+    return list(found)
+
+
+def read_hooks(text: str) -> JsonPart | None:
+    """The `hooks` of a text, if it has any; ValueError if they are not lists by event."""
     whole = parse_jsonc(text)
     if not isinstance(whole.value, dict):
         raise ValueError("is not an object")  # noqa: TRY004 - what somebody wrote, not how we called
@@ -77,7 +106,7 @@ def _hooks(text: str) -> JsonPart | None:
 
 def _our_groups(text: str) -> list[tuple[str, Any]]:
     """Every group with a command of ours, with its event."""
-    hooks = _hooks(text)
+    hooks = read_hooks(text)
     return [
         (event, group.value)
         for event, groups in (hooks.members if hooks else ())
@@ -98,7 +127,7 @@ def _which_are_ours(event: str, group: JsonPart) -> list[bool]:
 
 def _remove_one(text: str) -> str | None:
     """The text without our first command or group; None if there is none."""
-    hooks = _hooks(text)
+    hooks = read_hooks(text)
     for event, groups in hooks.members if hooks else ():
         for number, (_, group) in enumerate(groups.members):
             ours, commands = _which_are_ours(event, group), group.member("hooks")

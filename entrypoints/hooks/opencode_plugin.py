@@ -3,12 +3,13 @@
 A tool of a halted agent is refused as OpenCode wants it: by an error with the reason. When a
 session or OpenCode itself is over, when the spool has grown, and at most every few minutes when a
 session rests, a flush is started and left alone. A program that a session starts is told which
-session that is, so that git's hook knows whose commit it sees. The plugin names no file of this
-machine, so a project may commit it.
+session that is, so that git's hook knows whose commit it sees. What `herdbook prime` says stands in
+the system prompt: asked for once in a session and again after a compaction, so that the prompt can
+be cached. The plugin names no file of this machine, so a project may commit it.
 """
 
 PLUGIN = """\
-import { spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { createHash, randomBytes } from "node:crypto"
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs"
 import { homedir } from "node:os"
@@ -25,6 +26,7 @@ let flushedAt = Date.now()
 let waiting = false
 let lastAt = 0
 const setups = new Map()
+const briefings = new Map()
 
 const state = () => {
   const chosen = process.env.XDG_STATE_HOME ?? ""
@@ -130,6 +132,22 @@ const remember = (session, { agent, model }) => {
   setups.set(session, { agent, model: model?.modelID })
 }
 
+const prime = (session, cwd) =>
+  new Promise((resolve) => {
+    const env = { ...process.env, HERDBOOK_SESSION: process.env.HERDBOOK_SESSION || session }
+    const options = { cwd, env, timeout: 10_000, maxBuffer: 1 << 16 }
+    // Without Herdbook or without a plan here there is nothing to tell.
+    execFile("herdbook", ["prime"], options, (error, text) => resolve(error ? "" : text.trim()))
+  })
+
+const briefing = (session, cwd) => {
+  if (!briefings.has(session)) {
+    if (briefings.size >= LONGEST_MEMORY) briefings.delete(briefings.keys().next().value)
+    briefings.set(session, prime(session, cwd))
+  }
+  return briefings.get(session)
+}
+
 const flush = (cwd) => {
   flushedAt = Date.now()
   waiting = false
@@ -159,6 +177,11 @@ export const Herdbook = async ({ directory }) => {
       Object.assign(output.env, { CLAUDE_CODE_SESSION_ID: "", CODEX_THREAD_ID: "" })
       output.env.HERDBOOK_SESSION = input.sessionID
     },
+    "experimental.chat.system.transform": async (input, output) => {
+      if (!input?.sessionID || !Array.isArray(output?.system)) return
+      const text = await briefing(input.sessionID, here)
+      if (text) output.system.push(text)
+    },
     "chat.message": async (input, output) => {
       remember(input?.sessionID, output?.message ?? {})
     },
@@ -168,6 +191,7 @@ export const Herdbook = async ({ directory }) => {
     },
     event: async ({ event }) => {
       if (EVENTS.has(event?.type)) spool(event.type, here, event)
+      if (event?.type === "session.compacted") briefings.delete(event.properties?.sessionID)
       const rests = event?.type === "session.idle" && Date.now() - flushedAt > REST
       if (rests || event?.type === "session.deleted") flush(here)
     },

@@ -10,7 +10,7 @@ from herdbook.adapters.git.event_folders import EventFolders
 from herdbook.adapters.hosts import parse_event
 from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.system.os_errors import translate_os_errors
-from herdbook.adapters.user_state import flush_notes, halt_markers, spool
+from herdbook.adapters.user_state import activity, flush_notes, halt_markers, spool
 from herdbook.adapters.user_state.dirs import state_folder
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
@@ -43,14 +43,30 @@ class _ParsedBatch:
         return [(each.place, each.reason) for each in self._taken.aside]
 
     def confirm(self) -> None:
+        # Before the events leave the spool, which until then tell when their agents acted.
+        activity.note_seen(self.events)
         self._taken.confirm()
 
 
 class _UserSpool:
     """The port `Spool` over the spool in the state folder."""
 
+    def __init__(self) -> None:
+        self.batch: _ParsedBatch | None = None
+
     def take(self) -> _ParsedBatch:
-        return _ParsedBatch(spool.take_batch())
+        self.batch = _ParsedBatch(spool.take_batch())
+        return self.batch
+
+    def ended_sessions(self) -> list[str]:
+        """The sessions whose last event so far says that they are gone."""
+        events = [] if self.batch is None else self.batch.events
+        sessions = {each.session_id: each for each in sorted(events, key=lambda each: each.at)}
+        return [
+            session
+            for session, last in sessions.items()
+            if session and last.name.rpartition(":")[2] in activity.ENDS
+        ]
 
 
 def read_waiting(app: AppContext) -> list[HookEvent]:
@@ -70,18 +86,23 @@ def flush(app: AppContext) -> tuple[FlushReport, set[str]]:
         raise InvalidValue("record", "is in memory, where nothing would be kept; the events wait")
     with translate_os_errors(str(state_folder())):
         spool.set_flush_size(app.workspace.setting("flush_size"))
-        return spool_flush.flush(
+        taken = _UserSpool()
+        flushed = spool_flush.flush(
             _record(app),
-            _UserSpool(),
+            taken,
             EventFolders(app.workspace.variables),
             halt_markers,
             flush_notes,
             enforce_halt=app.workspace.setting("enforce_halt"),
         )
+        from herdbook.entrypoints import liveness  # noqa: PLC0415 - it needs the context
+
+        liveness.follow_sessions(app, taken.ended_sessions())
+        return flushed
 
 
 def _record(app: AppContext) -> Record:
-    return Record(partial(app.run, Area.RECORD), partial(app.read, Area.RECORD))
+    return Record(partial(app.run_unattended, Area.RECORD), partial(app.read, Area.RECORD))
 
 
 def is_due(app: AppContext) -> bool:

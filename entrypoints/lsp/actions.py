@@ -174,9 +174,17 @@ def _describe_agent(app: AppContext, params: Any) -> tuple[Any, str]:
 
 
 _SENTENCES: Mapping[str, Callable[[Any], str]] = {
-    "task.claim": lambda it: f"claimed: {shorten(it['task']['name'])} ({it['task']['id']})",
+    "task.claim": lambda it: (
+        f"claimed: {shorten(it['task']['name'])} ({it['task']['id']})"
+        if it["task"]
+        else it["reason"]
+    ),
     "task.done": lambda it: f"{it['status']}: {shorten(it['name'])} ({it['id']})",
-    "grade": lambda _: "the grade is written down",
+    "grade": lambda it: (
+        f"{len(it)} commits wait for your grade"
+        if isinstance(it, list)
+        else "the grade is written down"
+    ),
     "proposal.dismiss": lambda it: f"dismissed: {shorten(it['title'])}",
     "agent.dismiss": lambda it: f"{it['name']} is no longer shown",
 }

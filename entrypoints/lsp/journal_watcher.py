@@ -7,9 +7,12 @@ from typing import Protocol
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
+from herdbook.entrypoints.context import describe_process
 from herdbook.entrypoints.lsp.editor_worktree import ContextFactory
 from herdbook.ports.engine.store import Store
-from herdbook.services.journal import watch
+from herdbook.ports.engine.wakeups import StopEvent
+from herdbook.services.journal.feed import Feed
+from herdbook.services.journal.follower_cursor import FollowerCursor
 
 COMMENT_KINDS = frozenset({"review_comments", "phases", "initiatives", "agents"})
 """The kinds of rows that decide which comments are shown."""
@@ -44,7 +47,8 @@ class JournalWatcher:
         self._last_warning = ""
         self._lenses_pending = False
         self._lenses_sent_at = -LENS_INTERVAL
-        self._over = threading.Event()
+        self._cursor: FollowerCursor | None = None
+        self._over = StopEvent()
         self._thread = threading.Thread(target=self._run, name="herdbook-journal", daemon=True)
         self._thread.start()
 
@@ -65,6 +69,8 @@ class JournalWatcher:
                 self._warn_and_wait(
                     f"the journal cannot be followed for now ({type(error).__name__})"
                 )
+        if self._cursor is not None:
+            self._cursor.release()
 
     def _watch_once(self, last: int | None) -> int | None:
         """Watch for a while; returns the number of the last entry, None if there is no store."""
@@ -73,31 +79,38 @@ class JournalWatcher:
             self._over.wait(MISSING_WAIT)
             return None
         space, ends = app.workspace.space(Area.WORK), time.monotonic() + REOPEN_AFTER
+        if self._cursor is None:
+            self._cursor = FollowerCursor(
+                lambda: self._get_context().open(Area.WORK),
+                space,
+                describe_process(app, "an editor"),
+            )
         with app.open(Area.WORK) as store:
             now = _last_seq(store, space)
             if now != last:
                 # Entries before the store was opened, or of another store, may be about anything.
                 self._on_change(comments=True, lenses=True)
-            for entry in watch.follow_journal(
-                store,
-                space,
-                now,
-                stop=lambda: self._over.is_set() or time.monotonic() > ends,
-                sleep=self._send_pending,
-            ):
-                now = entry.seq
-                self._lenses_pending = self._lenses_pending or entry.entity in LENS_KINDS
-                if entry.entity in COMMENT_KINDS:
-                    self._on_change(comments=True, lenses=False)
-        return now
+            with Feed(store, space, now, cursor=self._cursor) as feed:
+                self._over.waiter = feed
+                while not self._over.is_set() and time.monotonic() < ends:
+                    for entry in (page := feed.take()):
+                        self._lenses_pending = self._lenses_pending or entry.entity in LENS_KINDS
+                        if entry.entity in COMMENT_KINDS:
+                            self._on_change(comments=True, lenses=False)
+                    if not page:
+                        feed.wait(self._send_pending())
+                return feed.since
 
-    def _send_pending(self, seconds: float) -> None:
-        """Send a postponed report if it is due, and wait for entries."""
-        now = time.monotonic()
-        if self._lenses_pending and now - self._lenses_sent_at >= LENS_INTERVAL:
-            self._lenses_pending, self._lenses_sent_at = False, now
-            self._on_change(comments=False, lenses=True)
-        self._over.wait(seconds)
+    def _send_pending(self) -> float | None:
+        """Send a postponed report if it is due; in how many seconds one is, if at all."""
+        if not self._lenses_pending:
+            return None
+        due = self._lenses_sent_at + LENS_INTERVAL - time.monotonic()
+        if due > 0:
+            return due
+        self._lenses_pending, self._lenses_sent_at = False, time.monotonic()
+        self._on_change(comments=False, lenses=True)
+        return None
 
     def _warn_and_wait(self, sentence: str) -> None:
         if sentence != self._last_warning:

@@ -23,9 +23,13 @@ def values_of(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
             known = ", ".join(shown)
             raise InvalidValue(name, f"is no parameter of {tool.name}; it takes {known}")
     names = {row.name: name for name, (_, row) in shown.items()}
+    own = {row.name: row for _, row in shown.values()}
     needed = {row.name for each, row in shown.values() if each.required or row.required}
     values, problems = convert_all(
-        [row._replace(required=row.name in needed) for row in parameters_of(operation_of(tool))],
+        [
+            own.get(row.name, row)._replace(required=row.name in needed)
+            for row in parameters_of(operation_of(tool))
+        ],
         {row: given.get(name) for row, name in names.items()},
         MCP,
         lambda parameter: names[parameter.name],

@@ -5,16 +5,15 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from herdbook.adapters.system.ids import random_id
+from herdbook.adapters.workspace import Workspace
 from herdbook.domain.agents.model import Agent, AgentStatus
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.context import AGENT, HOST_SESSION, SESSION, AppContext
+from herdbook.entrypoints.context import AGENT, AppContext
+from herdbook.entrypoints.liveness import LeaseRenewal
 from herdbook.entrypoints.server_context import ServerContext, StorePool
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents import agent_lifecycle, introduction
-
-_SESSIONS = (SESSION, HOST_SESSION)
-"""The variables that may name the session, the most reliable first."""
 
 _PROVIDERS = ("claude", "codex", "opencode", "cursor", "gemini")
 """The names of providers, here as in the events of their hooks."""
@@ -29,19 +28,29 @@ class ClientSession:
     an agent because that agent is the only one in the worktree.
     """
 
-    def __init__(self, context: AppContext, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        context: AppContext,
+        warn: Callable[[str], None],
+        *,
+        full: bool = True,
+        pool: StorePool | None = None,
+    ) -> None:
         workspace = context.workspace
         self.folder = workspace.folder
         # With -C the folder is known from the start.
         self._is_fixed = self.has_folder = workspace.folder != Path()
         self.names: list[str] = []
         self.program = ""
+        self.full = full
+        """Whether answers have every field and come as structured content, with a schema."""
         self._start = workspace
         self._warn = warn
-        self._pool = StorePool()
+        self._owns_pool = pool is None
+        self._pool = pool or StorePool()
+        self.renewal = LeaseRenewal(self.get_context)
         self._server = self._server_at(self.folder)
-        named = (workspace.variables.get(each) for each in _SESSIONS)
-        self.session = next((each for each in named if each), f"mcp_{random_id()}")
+        self.session = context.identity.session or f"mcp_{random_id()}"
 
     @property
     def environment_name(self) -> str | None:
@@ -54,13 +63,21 @@ class ClientSession:
 
     def _server_at(self, folder: Path) -> ServerContext:
         start = self._start
-        return ServerContext(
+        server = ServerContext(
             folder, start.variables, start.arguments, pool=self._pool, warn=self._warn
         )
+        server.on_lease = self.renewal.expect
+        return server
 
     def close(self) -> None:
-        """Close the stores."""
-        self._pool.close()
+        """Renew no lease any more, and close the stores that were opened for this client."""
+        self.renewal.stop()
+        if self._owns_pool:
+            self._pool.close()
+
+    def start_backups(self) -> None:
+        """Start the backups of what was written last, for a process that exits at once."""
+        self._pool.backups.close()
 
     @property
     def provider(self) -> str | None:
@@ -114,17 +131,40 @@ class ClientSession:
         self._server = self._server_at(self.folder)
         self.has_folder = True
 
+    def use_folder(self, given: object) -> None:
+        """Work in a folder that the client names, from now on.
+
+        Raises InvalidValue if it is no folder of this machine, or of another repository than the
+        one that the client was started in: its stores are none of this client's.
+        """
+        folder = Path(given) if isinstance(given, str) and "\0" not in given else None
+        if folder is None or not folder.is_absolute() or not folder.is_dir():
+            raise InvalidValue("folder", "must be the absolute path of a folder of this machine")
+        there = Workspace(folder, self._start.variables).repository_id
+        here = Workspace(self.folder, self._start.variables).repository_id
+        if here not in (None, there):
+            reason = "is of another repository than the one you were started in; leave it out"
+            raise InvalidValue("folder", reason)
+        self.folder = folder
+        self._server = self._server_at(folder)
+        self.has_folder = self._is_fixed = True
+
     def forget_roots(self) -> None:
         """Ask for the roots again before the next call, unless the folder was given by -C."""
         self.has_folder = self._is_fixed
 
 
-def folder_of(uri: str) -> Path | None:
+GetClient = Callable[[], ClientSession]
+"""Gives the client whose message is being answered."""
+
+
+def folder_of(uri: str, *, must_exist: bool = True) -> Path | None:
     """The folder of this machine that a root's URI names; None if it names none."""
     try:
         parts = urlsplit(uri)
         path = Path(unquote(parts.path, errors="surrogateescape"))
         is_here = parts.scheme == "file" and parts.netloc in ("", "localhost")
-        return path if is_here and path.is_absolute() and path.is_dir() else None
+        is_folder = not must_exist or path.is_dir()
+        return path if is_here and path.is_absolute() and is_folder else None
     except (ValueError, OSError):
         return None

@@ -1,11 +1,10 @@
-"""MCP servers in the settings of coding agents (Claude Code, Codex, Cursor): files and our entry.
+"""MCP servers in the settings of coding agents: their files and our entry.
 
 A command that names a file of this machine is only written into the user's own settings. A
 project's file may be shared, so its command is `herdbook`, found on the PATH.
 """
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +17,26 @@ from herdbook.entrypoints.hooks.file_changes import (
     content,
     require_inside,
     rewrite_text,
-    saved_original,
+    without_ours,
 )
+from herdbook.entrypoints.hooks.hosts import program_words
 from herdbook.entrypoints.hooks.jsonc import JsonPart, add_member, parse_jsonc, remove_member
 from herdbook.entrypoints.mcp import toml_text
 
 NAME = "herdbook"
-_SERVERS = "mcpServers"
 _FORWARDED = (
     *(f"HERDBOOK_{each}" for each in ("AGENT", "SESSION", "USER", "STORE", *map(str.upper, Area))),
     *(f"XDG_{each}_HOME" for each in ("CONFIG", "DATA", "STATE")),
 )
 """Variables that Codex passes on only if they are listed: who acts, and where stores are."""
+_PROJECT_FILES = {
+    "claude-code": ".mcp.json",
+    "codex": ".codex/config.toml",
+    "cursor": ".cursor/mcp.json",
+    "opencode": "opencode.json",
+    "agy": ".agents/mcp_config.json",
+}
+TARGETS = tuple(_PROJECT_FILES)
 _START_TIMEOUT = 30
 _ANSWER_TIMEOUT = 660
 """Seconds that Codex waits for a start and for an answer: `listen` may wait for ten minutes."""
@@ -51,87 +58,123 @@ def settings_file(
 def _settings_file(
     target: str, root: Path, variables: Mapping[str, str], *, user: bool
 ) -> SettingsFile:
+    if target not in TARGETS:
+        raise InvalidValue("target", f"{target!r} is not one of {', '.join(TARGETS)}")
+    if not user:
+        return SettingsFile(root / _PROJECT_FILES[target], private=False)
     home = Path(variables.get("HOME") or Path.home())
-    match target, user:
-        case "claude-code", False:
-            return SettingsFile(root / ".mcp.json", private=False)
-        case "claude-code", True:
-            own = Path(variables.get("CLAUDE_CONFIG_DIR") or home)
-            return SettingsFile(own / ".claude.json", private=True)
-        case "codex", False:
-            return SettingsFile(root / ".codex" / "config.toml", private=False)
-        case "codex", True:
-            own = Path(variables.get("CODEX_HOME") or home / ".codex")
-            return SettingsFile(own / "config.toml", private=True)
-        case "cursor", False:
-            return SettingsFile(root / ".cursor" / "mcp.json", private=False)
-        case "cursor", True:
-            return SettingsFile(home / ".cursor" / "mcp.json", private=True)
-    raise InvalidValue("target", f"{target!r} is not one of claude-code, codex, cursor")
+    config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
+    own = {
+        "claude-code": Path(variables.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json",
+        "codex": Path(variables.get("CODEX_HOME") or home / ".codex") / "config.toml",
+        "cursor": home / ".cursor" / "mcp.json",
+        "opencode": _existing(config / "opencode" / "opencode.json", "opencode.jsonc"),
+        "agy": home / ".gemini" / "config" / "mcp_config.json",
+    }
+    return SettingsFile(own[target], private=True)
 
 
-def install(target: str, there: SettingsFile) -> ChangePlan:
-    """The changes that install our server; none if it is installed already.
+def _existing(path: Path, other: str) -> Path:
+    """The path, or the one of the other name beside it if only that is there."""
+    beside = path.with_name(other)
+    return beside if beside.exists() and not path.exists() else path
+
+
+def install(
+    target: str, there: SettingsFile, options: Sequence[str] = (), within: str | None = None
+) -> ChangePlan:
+    """The changes that install our server, started with these options; none if it is installed.
+
+    `within` is the project that Claude Code's own file has it for, in all worktrees.
 
     Raises InvalidValue if the file cannot be understood, or has a server of another program by our
     name.
     """
     now = content(there.path)
-    wanted = server_entry(target, there)
-    put = _add_to_toml if target == "codex" else _add_to_json
-    after = rewrite_text(there.path, now, lambda text: put(text, wanted))
+    wanted = server_entry(target, there, options)
+
+    def put(text: str) -> str:
+        if target == "codex":
+            return toml_text.add_server(text, NAME, wanted, is_ours)
+        return _add_to_json(text, server_keys(target, within), wanted)
+
+    after = rewrite_text(there.path, now, put)
     if after == now:
         return ChangePlan([], _notes(target, there))
-    base = _remove_ours(target, there.path, now)
+    base = _remove_ours(target, there.path, now, within)
     return ChangePlan([FileChange(there.path, now, after, base)], _notes(target, there))
 
 
-def uninstall(target: str, there: SettingsFile) -> ChangePlan:
+def uninstall(target: str, there: SettingsFile, within: str | None = None) -> ChangePlan:
     """The changes that restore the file, except for what others changed in it since."""
     now = content(there.path)
-    before = _remove_ours(target, there.path, now)
+    before = _remove_ours(target, there.path, now, within)
     return ChangePlan([] if before == now else [FileChange(there.path, now, before, before)], [])
 
 
-def server_entry(target: str, there: SettingsFile) -> dict[str, Any]:
+def server_entry(target: str, there: SettingsFile, options: Sequence[str] = ()) -> dict[str, Any]:
     """The entry of our server in the settings of a target."""
-    command, *words = _program() if there.private else ["herdbook"]
+    command, *words = program_words() if there.private else ["herdbook"]
     if target == "codex":
         return {
             "command": command,
-            "args": [*words, "mcp"],
+            "args": [*words, "mcp", *options],
             "env_vars": list(_FORWARDED),
             "startup_timeout_sec": _START_TIMEOUT,
             "tool_timeout_sec": _ANSWER_TIMEOUT,
         }
-    return {"type": "stdio", "command": command, "args": [*words, "mcp"]}
+    if target == "opencode":
+        return {"type": "local", "command": [command, *words, "mcp", *options], "enabled": True}
+    return {"type": "stdio", "command": command, "args": [*words, "mcp", *options]}
 
 
-def _program() -> list[str]:
-    """The command of this installation of Herdbook."""
-    program = Path(sys.executable).with_name("herdbook")
-    if program.is_file():
-        return [str(program)]
-    # Without -P a module in the working folder could replace one of ours.
-    return [sys.executable, "-P", "-m", "herdbook.entrypoints"]
+def server_keys(target: str, within: str | None = None) -> tuple[str, ...]:
+    """Below which keys of its settings a target has its servers."""
+    servers = "mcp" if target == "opencode" else "mcpServers"
+    return (servers,) if within is None else ("projects", within, servers)
 
 
-def _remove_ours(target: str, path: Path, now: bytes | None) -> bytes | None:
-    unchanged, before = saved_original(path, now)
-    if unchanged or now is None:
-        return before if unchanged else None
-    take = _remove_from_toml if target == "codex" else _remove_from_json
-    return rewrite_text(path, now, take)
+def _remove_ours(
+    target: str, path: Path, now: bytes | None, within: str | None = None
+) -> bytes | None:
+    if target == "codex":
+        return without_ours(path, now, lambda text: toml_text.remove_server(text, NAME, is_ours))
+    keys = server_keys(target, within)
+    return without_ours(path, now, lambda text: _remove_from_json(text, keys))
 
 
 def is_ours(found: object) -> bool:
     """Whether an entry was written by Herdbook, on any machine."""
-    if not isinstance(found, dict) or not isinstance(found.get("args"), list):
+    command = found.get("command") if isinstance(found, dict) else None
+    more = found.get("args", []) if isinstance(found, dict) else None
+    if command is None or not isinstance(more, list):
         return False
-    words = [found.get("command"), *found["args"]]
-    by_name = len(words) == 2 and Path(str(words[0])).name == "herdbook"  # noqa: PLR2004 - it and `mcp`
-    by_module = words[-3:-1] == ["-m", "herdbook.entrypoints"]
-    return words[-1] == "mcp" and (by_name or by_module)
+    words = [*(command if isinstance(command, list) else [command]), *more]
+    if "mcp" not in words:
+        return False
+    program = words[: words.index("mcp")]
+    by_name = len(program) == 1 and Path(str(program[0])).name == "herdbook"
+    return by_name or program[-2:] == ["-m", "herdbook.entrypoints"]
+
+
+def registered_command(target: str, text: str, within: str | None = None) -> str | None:
+    """The program of our server in the settings of a target; None if it is not registered there.
+
+    Where Claude Code's own file has it for a project, that is `within`. Raises ValueError if the
+    text is not understood.
+    """
+    found: object = None
+    if target == "codex":
+        found = toml_text.find_server(text, NAME)
+    elif text.strip():
+        places = [server_keys(target), *([server_keys(target, within)] if within else [])]
+        servers = [_find_object(text, keys) for keys in places]
+        entries = [each.member(NAME) for each in servers if each is not None]
+        found = next((each.value for each in entries if each is not None), None)
+    if not isinstance(found, dict) or not is_ours(found):
+        return None
+    command = found["command"]
+    return str(command[0] if isinstance(command, list) else command)
 
 
 def _notes(target: str, there: SettingsFile) -> list[str]:
@@ -145,19 +188,11 @@ def _notes(target: str, there: SettingsFile) -> list[str]:
     return notes
 
 
-def _add_to_toml(text: str, wanted: Mapping[str, Any]) -> str:
-    return toml_text.add_server(text, NAME, wanted, is_ours)
-
-
-def _remove_from_toml(text: str) -> str:
-    return toml_text.remove_server(text, NAME, is_ours)
-
-
-def _add_to_json(text: str, wanted: Mapping[str, Any]) -> str:
-    """The text with our server in it; ValueError with the reason if that is not possible."""
+def _add_to_json(text: str, keys: Sequence[str], wanted: Mapping[str, Any]) -> str:
+    """The text with our server below these keys; ValueError with the reason if not possible."""
     if not text.strip():
-        return add_member("{}\n", parse_jsonc("{}\n"), _SERVERS, {NAME: wanted})
-    servers = _servers(text)
+        return add_member("{}\n", parse_jsonc("{}\n"), *_nest(keys, {NAME: wanted}))
+    servers = _find_object(text, keys)
     there = None if servers is None else servers.member(NAME)
     if there is not None:
         if not is_ours(there.value):
@@ -165,31 +200,43 @@ def _add_to_json(text: str, wanted: Mapping[str, Any]) -> str:
         wanted = {**there.value, **wanted}  # what somebody added to it stays
         if wanted == there.value:
             return text
-        text = _remove_from_json(text)
-        servers = _servers(text)
-    if servers is None:
-        return add_member(text, parse_jsonc(text), _SERVERS, {NAME: wanted})
-    return add_member(text, servers, NAME, wanted)
+        text = _remove_from_json(text, keys)
+    for depth in range(len(keys), -1, -1):
+        found = _find_object(text, keys[:depth])
+        if found is not None:
+            return add_member(text, found, *_nest([*keys[depth:], NAME], wanted))
+    raise ValueError("is not an object")
 
 
-def _remove_from_json(text: str) -> str:
-    """The text without our server, and without an object that held only it."""
-    servers = _servers(text) if text.strip() else None
+def _nest(keys: Sequence[str], value: Any) -> tuple[str, Any]:
+    """The first of these keys, and the value below the others."""
+    for key in reversed(keys[1:]):
+        value = {key: value}
+    return keys[0], value
+
+
+def _remove_from_json(text: str, keys: Sequence[str]) -> str:
+    """The text without our server, and without objects that held only it."""
+    servers = _find_object(text, keys) if text.strip() else None
     there = None if servers is None else servers.member(NAME)
     if servers is None or there is None or not is_ours(there.value):
         return text
-    names = [name for name, _ in servers.members]
-    if len(names) > 1:
-        return remove_member(text, servers, len(names) - 1 - names[::-1].index(NAME))
-    whole = parse_jsonc(text)
-    return remove_member(text, whole, [name for name, _ in whole.members].index(_SERVERS))
+    path = [*keys, NAME]
+    for depth in range(len(keys), -1, -1):
+        above = _find_object(text, keys[:depth])
+        assert above is not None  # noqa: S101 - our server is below it
+        if len(above.members) > 1 or depth == 0:
+            names = [name for name, _ in above.members]
+            return remove_member(text, above, len(names) - 1 - names[::-1].index(path[depth]))
+    return text
 
 
-def _servers(text: str) -> JsonPart | None:
-    whole = parse_jsonc(text)
-    if not isinstance(whole.value, dict):
-        raise ValueError("is not an object")  # noqa: TRY004 - what somebody wrote, not how we called
-    servers = whole.member(_SERVERS)
-    if servers is not None and not isinstance(servers.value, dict):
-        raise ValueError(f"has `{_SERVERS}` that are not an object")
-    return servers
+def _find_object(text: str, keys: Sequence[str]) -> JsonPart | None:
+    """The object below these keys; None if there is none, ValueError if it is something else."""
+    part: JsonPart | None = parse_jsonc(text)
+    for key in ("", *keys):
+        if key:
+            part = None if part is None else part.member(key)
+        if part is not None and not isinstance(part.value, dict):
+            raise ValueError(f"has `{key}` that is not an object" if key else "is not an object")
+    return part

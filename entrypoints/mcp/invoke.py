@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from datetime import timedelta
-from threading import Event
 from typing import Any
 
 from herdbook.domain.errors import InvalidValue
@@ -11,11 +10,12 @@ from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.client_session import ClientSession
-from herdbook.entrypoints.mcp.schemas import to_output
+from herdbook.entrypoints.mcp.schemas import FOLDER, to_output
 from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.operations.agents import handlers as crew_commands
 from herdbook.entrypoints.operations.model import code_of, parameters_of
 from herdbook.entrypoints.operations.parameter_converter import arguments_of
+from herdbook.ports.engine.wakeups import StopEvent
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.agents.halts import note_if_unknown
@@ -27,12 +27,15 @@ _CHECK_HALTS = frozenset({"claim"})
 
 
 def call(
-    tool: Tool, client: ClientSession, given: Mapping[str, Any], gone: Event
+    tool: Tool, client: ClientSession, given: Mapping[str, Any], gone: StopEvent
 ) -> dict[str, Any]:
-    """Call a tool; returns its answer in the form of its output schema.
+    """Call a tool; returns its answer, to a client that asked for it as its output schema says.
 
     `gone` is set when nobody waits for the answer any more; a wait then ends.
     """
+    if tool.takes_folder and FOLDER in given:
+        given = dict(given)
+        client.use_folder(given.pop(FOLDER))
     values = values_of(tool, given)
     if tool.name == "introduce":
         if "provider" not in given and client.provider:
@@ -48,8 +51,8 @@ def call(
     wait = values.get("wait")
     if wait is not None and wait > LONGEST_WAIT:
         raise InvalidValue("wait", "is at most 10m; call again to wait for longer")
-    app.should_stop, app.pause = gone.is_set, gone.wait
-    return to_output(tool, _call_handler(tool, app, values))
+    app.stop = gone
+    return to_output(tool, _call_handler(tool, app, values), full=client.full)
 
 
 def _call_handler(tool: Tool, app: AppContext, values: Mapping[str, Any]) -> Any:
@@ -71,7 +74,7 @@ def _introduce(tool: Tool, client: ClientSession, values: dict[str, Any]) -> dic
         client.get_context(name), **{each: values[each] for each in said}
     )
     client.names = [*(each for each in client.names if each != name), name]
-    return to_output(tool, agent)
+    return to_output(tool, agent, full=client.full)
 
 
 def stop_agents(client: ClientSession) -> None:

@@ -13,7 +13,7 @@ from mcp.types import InputRequiredResult, ListRootsRequest, ListRootsResult
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from herdbook.entrypoints.mcp.client_session import ClientSession
+from herdbook.entrypoints.mcp.client_session import ClientSession, GetClient
 
 PATIENCE = 5.0
 """Seconds that a client has to name its roots."""
@@ -27,36 +27,39 @@ class Roots:
     It sees every message, and also notes the name of the client's program.
     """
 
-    def __init__(self, client: ClientSession) -> None:
-        self._client = client
+    def __init__(self, get_client: GetClient) -> None:
+        self._get_client = get_client
         self._lock = anyio.Lock()
 
     async def __call__(
         self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
     ) -> HandlerResult:
         """Ask for the roots if they are not known yet, then pass the message on."""
+        client = self._get_client()
         if (params := ctx.session.client_params) is not None:
-            self._client.program = params.client_info.name
+            client.program = params.client_info.name
         if ctx.method == "notifications/roots/list_changed":
-            self._client.forget_roots()
-        elif ctx.method in _NEED_FOLDER and not self._client.has_folder:
-            question = await self._set_folder(ctx)
+            client.forget_roots()
+        elif ctx.method in _NEED_FOLDER and not client.has_folder:
+            question = await self._set_folder(client, ctx)
             if question is not None:
                 return question
         return await call_next(ctx)
 
-    async def _set_folder(self, ctx: ServerRequestContext[Any, Any]) -> InputRequiredResult | None:
+    async def _set_folder(
+        self, client: ClientSession, ctx: ServerRequestContext[Any, Any]
+    ) -> InputRequiredResult | None:
         capabilities = ctx.session.client_capabilities
         if capabilities is None or capabilities.roots is None:
-            self._client.set_roots([])
+            client.set_roots([])
         elif ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             async with self._lock:
-                if not self._client.has_folder:
-                    self._client.set_roots(await _request_roots(ctx))
+                if not client.has_folder:
+                    client.set_roots(await _request_roots(ctx))
         elif (ctx.params or {}).get("inputResponses") is None:
             return InputRequiredResult(input_requests={_KEY: ListRootsRequest()})
         else:
-            self._client.set_roots(_roots_in_params(ctx))
+            client.set_roots(_roots_in_params(ctx))
         return None
 
 

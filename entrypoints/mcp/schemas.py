@@ -11,9 +11,12 @@ from herdbook.entrypoints.operations.json_schema import (
     whole_row_schema,
 )
 from herdbook.entrypoints.operations.model import Parameter
+from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.entrypoints.operations.wire_converter import unstructure
 
-DURATION: Schema = {"type": "string", "pattern": r"^\s*\d{1,9}(\.\d{1,6})?\s*[smhd]?\s*$"}
+FOLDER = "folder"
+_FOLDER_HELP = "the absolute path you work in, if it is not where your client started"
+DURATION: Schema = {"type": "string", "pattern": r"^\d+(\.\d+)?[smhd]?$"}
 """A duration as a model writes it; with a number alone it would have to guess the unit."""
 
 
@@ -21,11 +24,15 @@ def input_schema(tool: Tool) -> Schema:
     """The schema of a tool's arguments."""
     shown = tool_parameters(tool)
     required = [name for name, (each, row) in shown.items() if each.required or row.required]
+    folder = {FOLDER: {"type": "string", "description": _FOLDER_HELP}} if tool.takes_folder else {}
     return {
         "type": "object",
         "properties": {
-            name: {**_argument_schema(row), "description": each.help}
-            for name, (each, row) in shown.items()
+            **{
+                name: {**_argument_schema(row), "description": each.help}
+                for name, (each, row) in shown.items()
+            },
+            **folder,
         },
         "additionalProperties": False,
         **({"required": required} if required else {}),
@@ -43,7 +50,10 @@ def output_schema(tool: Tool) -> Schema:
     return object_schema({tool.answer_key: answer}) if tool.answer_key else answer
 
 
-def to_output(tool: Tool, answer: Any) -> dict[str, Any]:
-    """An answer as JSON data that fits the output schema."""
-    data: dict[str, Any] = unstructure({tool.answer_key: answer} if tool.answer_key else answer)
-    return data
+def to_output(tool: Tool, answer: Any, *, full: bool = True) -> dict[str, Any]:
+    """An answer as JSON data: lean, or with every field so that it fits the output schema."""
+    if full:
+        data: dict[str, Any] = unstructure({tool.answer_key: answer} if tool.answer_key else answer)
+        return data
+    lean: Any = to_data(answer, lean=True)
+    return {tool.answer_key: lean} if tool.answer_key else lean

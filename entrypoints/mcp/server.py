@@ -5,13 +5,13 @@ It uses the official SDK, whose import takes a second: only the command that ser
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from threading import Event
 from typing import Any
 
 import anyio
 from anyio import to_thread
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.resources import FunctionResource
@@ -20,15 +20,17 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from herdbook.domain.errors import HerdbookError, NotFound
-from herdbook.entrypoints.mcp.client_session import ClientSession
+from herdbook.entrypoints.mcp.ask_person import AskPerson
+from herdbook.entrypoints.mcp.client_session import GetClient
 from herdbook.entrypoints.mcp.invoke import call
 from herdbook.entrypoints.mcp.resources import board, task
 from herdbook.entrypoints.mcp.roots import Roots
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tool import Tool
-from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
+from herdbook.entrypoints.mcp.tools import TOOLS, instructions
 from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
 from herdbook.entrypoints.operations.wire_converter import unstructure
+from herdbook.ports.engine.wakeups import StopEvent
 
 ERROR = "herdbook/error"
 """The key in `_meta` of the error of a failed call."""
@@ -46,16 +48,26 @@ class _OperationTool(SdkTool):
         return await self.fn(arguments)
 
 
-def create_server(client: ClientSession, version: str) -> MCPServer[Any]:
-    """A server for one client."""
+def create_server(
+    get_client: GetClient,
+    version: str,
+    tools: Sequence[Tool] = TOOLS,
+    *,
+    full: bool = True,
+    outer: Sequence[ServerMiddleware[Any]] = (),
+) -> MCPServer[Any]:
+    """A server of these tools, for the client that is there when a message comes.
+
+    `full` is the same as that of its clients; `outer` sees each message first.
+    """
     server: MCPServer[Any] = MCPServer(
         "herdbook",
         title="Herdbook",
-        instructions=INSTRUCTIONS,
+        instructions=instructions(tools),
         version=version,
-        tools=[_sdk_tool(each, client) for each in TOOLS],
-        resources=[_board(client)],
-        middleware=[Roots(client)],
+        tools=[_sdk_tool(each, get_client, full=full) for each in tools],
+        resources=[_board(get_client)],
+        middleware=[*outer, Roots(get_client), AskPerson(get_client)],
         subscriptions=False,
         log_level="ERROR",
     )
@@ -68,25 +80,24 @@ def create_server(client: ClientSession, version: str) -> MCPServer[Any]:
         mime_type=_JSON,
     )
     async def read(id: str) -> str:  # noqa: A002 - the name in the address
-        return await _read(partial(task, client, id))
+        return await _read(partial(task, get_client(), id))
 
     return server
 
 
-def _sdk_tool(tool: Tool, client: ClientSession) -> SdkTool:
+def _sdk_tool(tool: Tool, get_client: GetClient, *, full: bool) -> SdkTool:
     waiting = anyio.CapacityLimiter(MOST_WAITING) if tool.waits else None
 
     async def run(arguments: dict[str, Any]) -> CallToolResult:
-        gone = Event()
+        gone = StopEvent()
         try:
-            return _result(
-                await to_thread.run_sync(
-                    partial(call, tool, client, arguments, gone),
-                    # A write is finished even if the client has cancelled the call.
-                    abandon_on_cancel=tool.waits,
-                    limiter=waiting,
-                )
+            answer = await to_thread.run_sync(
+                partial(call, tool, get_client(), arguments, gone),
+                # A write is finished even if the client has cancelled the call.
+                abandon_on_cancel=tool.waits,
+                limiter=waiting,
             )
+            return _result(answer, full=full)
         except HerdbookError as error:
             return _error_result(describe_for_agent(error, tool.name), describe_error(error))
         except Exception as error:  # noqa: BLE001 - one defect must not end the session
@@ -102,7 +113,9 @@ def _sdk_tool(tool: Tool, client: ClientSession) -> SdkTool:
         title=tool.title,
         description=tool.description,
         parameters=input_schema(tool),
-        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output_schema(tool)),
+        fn_metadata=FuncMetadata(
+            arg_model=ArgModelBase, output_schema=output_schema(tool) if full else None
+        ),
         is_async=True,
         context_kwarg=None,
         annotations=ToolAnnotations(
@@ -115,10 +128,12 @@ def _sdk_tool(tool: Tool, client: ClientSession) -> SdkTool:
     )
 
 
-def _result(answer: dict[str, Any]) -> CallToolResult:
-    text = json.dumps(answer, ensure_ascii=False)
+def _result(answer: dict[str, Any], *, full: bool) -> CallToolResult:
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"), default=str)
+    # Some hosts give both to the model, which would read everything twice.
+    structured = json.loads(text) if full else None
     return CallToolResult(
-        content=[TextContent(type="text", text=text)], structured_content=json.loads(text)
+        content=[TextContent(type="text", text=text)], structured_content=structured
     )
 
 
@@ -139,9 +154,9 @@ def describe_defect(error: Exception) -> str:
     )
 
 
-def _board(client: ClientSession) -> FunctionResource:
+def _board(get_client: GetClient) -> FunctionResource:
     async def read() -> str:
-        return await _read(partial(board, client))
+        return await _read(partial(board, get_client()))
 
     return FunctionResource(
         uri="herdbook://board",

@@ -55,6 +55,11 @@ def add_server(text: str, name: str, wanted: Mapping[str, Any], ours: Ours) -> s
     return _verify(after, expected)
 
 
+def find_server(text: str, name: str) -> Any:
+    """The server of this name; None if there is none. ValueError if the text is not TOML."""
+    return _servers(text).get(name)
+
+
 def remove_server(text: str, name: str, ours: Ours) -> str:
     """The text without our server and the empty line before it.
 

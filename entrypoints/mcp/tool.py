@@ -9,14 +9,15 @@ from herdbook.entrypoints.operations.registry import OPERATIONS
 class ToolParameter(NamedTuple):
     """A parameter of an operation that a model may give, with a description for it.
 
-    Its type, its choices and its default are those of the table, and so is its name unless it has
-    an `alias`. It may be `required` where the table does not say so.
+    Its type and its choices are those of the table, and so is its name unless it has an `alias`,
+    and its default unless it has another. It may be `required` where the table does not say so.
     """
 
     parameter: str
     help: str
     alias: str = ""
     required: bool = False
+    default: str = ""
 
     @property
     def name(self) -> str:
@@ -30,7 +31,7 @@ class Tool(NamedTuple):
     An answer that is no object is wrapped in one under `answer_key`. A `read_only` tool changes
     nothing. A tool that `needs_agent` is refused until the client is an agent. The name of the
     acting agent is filled into the `agent_parameter`. A `repeatable` tool changes nothing when
-    called twice.
+    called twice. One that `takes_folder` may be told where the client works.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Tool(NamedTuple):
     needs_agent: bool = True
     agent_parameter: str = ""
     repeatable: bool = False
+    takes_folder: bool = False
 
     @property
     def waits(self) -> bool:
@@ -58,4 +60,10 @@ def operation_of(tool: Tool) -> Operation:
 def tool_parameters(tool: Tool) -> dict[str, tuple[ToolParameter, Parameter]]:
     """The parameters of a tool by their names for the model, each with its row of the table."""
     rows = {each.name: each for each in parameters_of(operation_of(tool))}
-    return {each.name: (each, rows[each.parameter]) for each in tool.parameters}
+    return {
+        each.name: (
+            each,
+            rows[each.parameter]._replace(default=each.default or rows[each.parameter].default),
+        )
+        for each in tool.parameters
+    }

@@ -4,12 +4,18 @@ Twenty-one at most. A model chooses better among fewer tools, and every descript
 in each conversation.
 """
 
+from collections.abc import Sequence
+
+from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.mcp.tool import Tool, ToolParameter
 
 _TASK = "the task's id; default: the task you hold"
 _FENCE = "the fence that claim returned; needed only to finish a review"
 _WAIT = "how long to wait, such as 45s; at most 10m, and your client may give up earlier"
-_TTL = "how long the task stays yours without a heartbeat, such as 10m or 1h"
+_TTL = ToolParameter(
+    "ttl", "how long the task stays yours after you are gone, such as 10m or 1h", default="5m"
+)
+_AT = ToolParameter("at", "as it was after this entry of the journal, or at this time")
 _INITIATIVE = ToolParameter("initiative_id", "only of this initiative: its id", alias="initiative")
 _PHASE = ToolParameter("phase_id", "only of this phase: its id", alias="phase")
 
@@ -32,6 +38,7 @@ TOOLS: tuple[Tool, ...] = (
             ToolParameter("mode", "what you are here to do"),
         ),
         repeatable=True,
+        takes_folder=True,
     ),
     Tool(
         "ready",
@@ -49,24 +56,27 @@ TOOLS: tuple[Tool, ...] = (
         "claim",
         "task.claim",
         "Take a task",
-        "Take the most urgent ready task, so that no other agent works on it. Work only on tasks "
-        "you have claimed. `summaries` has the results of the tasks this one depends on. A task "
+        "Take the most urgent ready task, or the one you were told to do, so that no other agent "
+        "works on it. If there is none, `reason` says why. Work only on tasks you have claimed. "
+        "`summaries` has the results of the tasks this one depends on. A task "
         "whose status is quality_review is somebody else's work: review it, then complete it to "
-        "let it pass or fail it to send it back, giving `task` and `fence`. The task is yours "
-        "until `lease_until`: call heartbeat before that. Next: do the work, then complete.",
+        "let it pass or fail it to send it back, giving `task` and `fence`. The task stays yours "
+        "while you are connected. Next: do the work, then complete.",
         (
+            ToolParameter("task", "this task: its id or name; default: the most urgent"),
             ToolParameter("initiative", "only of this initiative: its id"),
             ToolParameter("phase", "only of this phase: its id"),
-            ToolParameter("ttl", _TTL),
+            _TTL,
         ),
     ),
     Tool(
         "heartbeat",
         "task.heartbeat",
         "Renew your lease",
-        "Renew the lease of a task you hold, so that no other agent takes it over. Call it "
-        "every few minutes while you work.",
-        (ToolParameter("task", _TASK), ToolParameter("fence", _FENCE), ToolParameter("ttl", _TTL)),
+        "Renew the lease of a task you hold, so that no other agent takes it over. This server "
+        "does it by itself while you are connected; call it to see whether the task is still "
+        "yours.",
+        (ToolParameter("task", _TASK), ToolParameter("fence", _FENCE), _TTL),
         repeatable=True,
     ),
     Tool(
@@ -104,7 +114,7 @@ TOOLS: tuple[Tool, ...] = (
         "task.show",
         "Look at a task",
         "Read one task: its description, its status, who holds it and its summary.",
-        (ToolParameter("id", "its id, or a unique prefix of it", alias="task"),),
+        (ToolParameter("id", "its id, or a unique prefix of it", alias="task"), _AT),
         read_only=True,
         needs_agent=False,
     ),
@@ -206,8 +216,8 @@ TOOLS: tuple[Tool, ...] = (
         "agent.wait",
         "Wait for the person",
         "Say that you cannot go on until the person who runs you decides something, and end your "
-        "turn. The person sees your questions with your task, which stays yours while you call "
-        "heartbeat. When you were answered, call introduce to go on.",
+        "turn. The person sees your questions with your task, which stays yours. "
+        "When you were answered, call introduce to go on.",
         (ToolParameter("questions", "your questions, each a text that can be answered by itself"),),
         agent_parameter="agent_id",
         repeatable=True,
@@ -257,9 +267,15 @@ TOOLS: tuple[Tool, ...] = (
         "right.",
         (
             ToolParameter("phase", "the id of the phase whose changes you look at"),
-            ToolParameter("file_path", "the file, from the repository's root on"),
-            ToolParameter("line_number", "the line; of a removed line, its number before"),
-            ToolParameter("line_type", "whether the change added the line, removed it, or left it"),
+            ToolParameter("file_path", "the file, from the repository's root on", required=True),
+            ToolParameter(
+                "line_number", "the line; of a removed line, its number before", required=True
+            ),
+            ToolParameter(
+                "line_type",
+                "whether the change added the line, removed it, or left it",
+                required=True,
+            ),
             ToolParameter("body", "your comment"),
             ToolParameter(
                 "parent_comment", "the id of the comment you reply to", alias="in_reply_to"
@@ -282,16 +298,57 @@ TOOLS: tuple[Tool, ...] = (
         "See who works on what",
         "Show which agents are at work in which worktrees, on which tasks, since when and what "
         "they wait for, and how many tasks are ready, held and waiting.",
-        (ToolParameter("worktree", "only this worktree: its id, path or branch"),),
+        (ToolParameter("worktree", "only this worktree: its id, path or branch"), _AT),
         read_only=True,
         needs_agent=False,
     ),
 )
 
+CORE = (
+    "introduce",
+    "claim",
+    "complete",
+    "fail",
+    "release",
+    "ask",
+    "listen",
+    "answer",
+    "message",
+    "inbox",
+)
+SETS: dict[str, tuple[str, ...]] = {"all": tuple(each.name for each in TOOLS), "core": CORE}
+"""The sets of tools that a client may choose, by name."""
+
+
+def choose_tools(names: str) -> tuple[Tool, ...]:
+    """The tools of these sets, separated by commas, in the order of the table.
+
+    Raises InvalidValue for a set that there is not.
+    """
+    chosen = [each.strip() for each in names.split(",") if each.strip()]
+    for each in chosen:
+        if each not in SETS:
+            raise InvalidValue("tools", f"{each!r} is none of {', '.join(SETS)}")
+    wanted = {name for each in chosen for name in SETS[each]}
+    return tuple(each for each in TOOLS if each.name in wanted)
+
+
 INSTRUCTIONS = """\
 Herdbook keeps the plan that you share with other coding agents and with the person you work for.
-Call introduce once. Then, task by task: claim, recall, do the work (heartbeat every few minutes,
-listen and inbox now and then), complete, note. Work only on tasks you have claimed.
+Call introduce once. Then, task by task: claim, recall, do the work (listen and inbox now and then),
+complete, note. Work only on tasks you have claimed; they stay yours while you are connected.
 When a tool refuses, its text says what to do next. What you cannot do with these tools, a
 person has to do: say so with message, and continue with another task.
 """
+
+CORE_INSTRUCTIONS = """\
+Herdbook keeps the plan that you share with other coding agents and with the person you work for.
+Call introduce once. Then, task by task: claim, do the work (listen and inbox now and then),
+complete. Work only on tasks you have claimed. When a tool refuses, its text says what to do next.
+What you cannot do with these tools, a person has to do: say so with message.
+"""
+
+
+def instructions(tools: Sequence[Tool]) -> str:
+    """The instructions of a server with these tools, which name no tool that it has not."""
+    return INSTRUCTIONS if len(tools) == len(TOOLS) else CORE_INSTRUCTIONS

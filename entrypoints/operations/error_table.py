@@ -50,6 +50,12 @@ ERRORS: dict[type[HerdbookError], ErrorRow] = {
     errors.WorktreeInUse: ErrorRow(1003, 409),
     errors.CopyDiffers: ErrorRow(1004, 409),
     errors.DecodingRefused: ErrorRow(1005, 422),
+    errors.ConfirmationNeeded: ErrorRow(
+        1006, 409, "Ask the person with message before anything is removed"
+    ),
+    errors.TaskNotClaimable: ErrorRow(
+        1007, 409, "Call claim without a task for one that is ready, or ready to see them all"
+    ),
     errors.InvalidValue: ErrorRow(2001, 400),
     errors.NotFound: ErrorRow(
         3001,
@@ -61,6 +67,9 @@ ERRORS: dict[type[HerdbookError], ErrorRow] = {
         },
     ),
     errors.UnknownReference: ErrorRow(3002, 404, _LOOK),
+    errors.JournalPruned: ErrorRow(
+        3003, 410, "Read the rows as they are now, and go on from the first entry that is there"
+    ),
     errors.AlreadyExists: ErrorRow(
         4001,
         409,
@@ -79,12 +88,15 @@ ERRORS: dict[type[HerdbookError], ErrorRow] = {
     ),
     errors.StoreBusy: ErrorRow(4004, 503, "Call the same tool again in a few seconds"),
     errors.SpaceRefused: ErrorRow(4005, 409),
+    errors.CursorHolds: ErrorRow(4006, 409, "Tell the person which cursor holds it"),
     errors.StoreDamaged: ErrorRow(5001, 500, _PERSON),
     errors.StoreFull: ErrorRow(5002, 507, _PERSON),
     errors.StoreTooNew: ErrorRow(5003, 503, _PERSON),
     errors.StoreUnavailable: ErrorRow(5004, 503, _PERSON),
     errors.StoreUntrusted: ErrorRow(5005, 403, _PERSON),
     errors.StoreGone: ErrorRow(5006, 503, _PERSON),
+    errors.SettingUntrusted: ErrorRow(5008, 403, _PERSON),
+    errors.BackupDamaged: ErrorRow(5007, 422, _PERSON),
 }
 OTHER = ErrorRow(1000, 500)
 """For an error that has no row yet."""

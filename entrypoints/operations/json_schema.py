@@ -19,10 +19,10 @@ from typing import (
     is_typeddict,
 )
 
-from herdbook.domain.values import INTEGERS
+from herdbook.domain.values import INTEGERS, LABELS
 from herdbook.entrypoints.operations.model import Operation, Parameter, code_of
 from herdbook.ports.engine.codec import choices_by_value
-from herdbook.ports.engine.dictionary import ROW_KINDS
+from herdbook.ports.engine.dictionary import JOURNAL, ROW_KINDS
 from herdbook.ports.engine.kinds import Column, Kind
 
 Schema = dict[str, Any]
@@ -40,11 +40,14 @@ _TYPES = ("object", "array", "string", "number", "boolean", "null")
 ANYTHING: Schema = {"anyOf": [{"type": each} for each in _TYPES]}
 _OF_PARAMETERS: Mapping[str, Schema] = {
     "number": WHOLE,
+    "fence": {"anyOf": [INTEGER, TEXT]},
     "flag": FLAG,
     "yesno": FLAG,
     "moment": MOMENT,
     "duration": {"type": ["string", "number"], "description": "90s, 5m, 2h, or so many seconds"},
+    "position": {"anyOf": [TEXT, INTEGER]},
     "json": ANYTHING,
+    "texts": ANYTHING,
 }
 _OF_COLUMNS: Mapping[str, Schema] = {
     "integer": INTEGER,
@@ -80,7 +83,10 @@ def parameter_schema(parameter: Parameter) -> Schema:
 
 def row_schema(kind: Kind[Any]) -> Schema:
     """A row with all its fields."""
-    return object_schema({name: _column_schema(each) for name, each in kind.columns.items()})
+    fields = {name: _column_schema(each) for name, each in kind.columns.items()}
+    if kind is JOURNAL:  # `serialize.entry_times`
+        fields |= {"at": MOMENT, "stamp": TEXT}
+    return object_schema(fields)
 
 
 def whole_row_schema(name: str) -> Schema:
@@ -91,6 +97,8 @@ def whole_row_schema(name: str) -> Schema:
 def _column_schema(column: Column) -> Schema:
     choices = choices_by_value(column)
     schema = {"enum": list(choices)} if choices else _OF_COLUMNS.get(column.type_name, TEXT)
+    if column.rule is LABELS:
+        schema = {"type": "array", "items": TEXT}
     return _or_null(schema) if column.optional else schema
 
 
@@ -107,10 +115,24 @@ def answer_schema(operation: Operation, row: RowSchema) -> Schema:
     """What an operation answers: rows of its entity, or what its code is annotated to return."""
     if operation.entity:
         one = row(operation.entity)
+        if not operation.code.startswith("crud.") and operation.words[-1] == "show":
+            return _merge_objects(one, type_schema(_return_hint(operation.code), row))
         is_list = operation.words[-1] in ("list", "rm")
         return {"type": "array", "items": one} if is_list else one
-    code = code_of(operation.use_case or operation.code)
-    return type_schema(get_type_hints(code, include_extras=True)["return"], row)
+    return type_schema(_return_hint(operation.use_case or operation.code), row)
+
+
+def _return_hint(name: str) -> Any:
+    return get_type_hints(code_of(name), include_extras=True)["return"]
+
+
+def _merge_objects(one: Schema, more: Schema) -> Schema:
+    """An object with the fields of two."""
+    if "properties" not in one:
+        return {"allOf": [one, more]}
+    fields = {**one["properties"], **more["properties"]}
+    required = dict.fromkeys((*one["required"], *more["required"]))
+    return {**object_schema(fields), "required": list(required)}
 
 
 def type_schema(hint: Any, row: RowSchema = whole_row_schema) -> Schema:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 class Parameter(NamedTuple):
     """One parameter of an operation: an option, unless it is `positional`.
 
-    Its kind is text, number, flag, yesno, moment, duration, path, json or secret; `many` takes
-    several values of that kind. A parameter made from a `field` of an entity is passed among the
-    values of a row. One that `refers` to a kind of rows is an id, or the beginning of one.
-    `option` is its name on the command line where that differs.
+    Its kind is text, texts, number, flag, yesno, moment, duration, position, path, json or secret;
+    `many` takes several values of that kind. A parameter made from a `field` of an entity is passed
+    among the values of a row. One that `refers` to a kind of rows is an id, or the beginning of
+    one. `option` is its name on the command line where that differs.
     """
 
     name: str
@@ -24,6 +24,16 @@ class Parameter(NamedTuple):
     field: str = ""
     refers: str = ""
     option: str = ""
+
+
+AT = Parameter(
+    "at", "as it was after this entry of the journal (a number), or at this time", kind="position"
+)
+"""A parameter of operations that only read what is journalled."""
+
+
+EXACT = frozenset({"journal", "diff", "checkpoint", "sql", "config"})
+"""The first words of operations whose answers hold what others stored, also where it is null."""
 
 
 class Operation(NamedTuple):
@@ -52,6 +62,11 @@ class Operation(NamedTuple):
     use_case: str = ""
     reads: bool = False
     area: str = "work"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether its JSON holds values as they are stored, of which none is left out."""
+        return self.words[0] in EXACT
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -90,6 +105,8 @@ def code_of(name: str) -> Any:
     return getattr(import_module(module), function)
 
 
+NAMED = frozenset({"initiatives", "phases", "tasks", "projects", "agents"})
+"""The kinds whose rows can be named by their names too, as long as those are unique."""
 TITLES = {"review": "review comment"}
 """What the rows of a noun are called in help texts, where the noun does not say it."""
 
@@ -99,12 +116,13 @@ def crud_operations(
 ) -> tuple[Operation, ...]:
     """The operations that every kind of rows has; without `add` if a use case does that."""
     title = TITLES.get(noun, noun.replace("-", " "))
-    one = Parameter("id", "its id or a unique prefix of it", positional=True, required=True)
+    named = ", or its name" if entity in NAMED else ""
+    one = argument("id", f"its id or a unique prefix of it{named}")
     adding = Operation(
         f"{noun}.add",
         f"add {article(title)} {title}",
         "crud.handlers:add",
-        "crud.views:one",
+        "crud.views:saved_row",
         f"herdbook {noun} add {example}",
         entity=entity,
         positional=positional,
@@ -120,6 +138,7 @@ def crud_operations(
             (
                 Parameter("limit", "the maximum number of rows", kind="number", default=100),
                 Parameter("after", "start after the row with this id"),
+                AT,
             ),
             entity=entity,
         ),
@@ -129,14 +148,14 @@ def crud_operations(
             "crud.handlers:show",
             "crud.views:one",
             f"herdbook {noun} show a1b2",
-            (one,),
+            (one, AT),
             entity=entity,
         ),
         Operation(
             f"{noun}.set",
             f"change fields of {article(title)} {title}",
             "crud.handlers:set_",
-            "crud.views:one",
+            "crud.views:saved_row",
             f"herdbook {noun} set a1b2 --clear branch",
             (one, Parameter("clear", "the names of fields to clear, separated by commas")),
             entity=entity,
@@ -147,7 +166,10 @@ def crud_operations(
             "crud.handlers:rm",
             "crud.views:removed_rows",
             f"herdbook {noun} rm a1b2",
-            (one._replace(name="ids", many=True),),
+            (
+                one._replace(name="ids", many=True),
+                flag("yes", "remove what goes with them too, and what an agent holds"),
+            ),
             entity=entity,
         ),
     )
@@ -176,7 +198,8 @@ def id_argument(name: str, kind: str, help_: str = "", *, many: bool = False) ->
 def id_option(name: str, kind: str, help_: str = "", *, required: bool = False) -> Parameter:
     """An option that names a row of a kind."""
     what = kind.removesuffix("s").replace("_", " ")
-    help_ = help_ or f"the id of the {what}, or a unique prefix of it"
+    named = ", or its name" if kind in NAMED else ""
+    help_ = help_ or f"{article(what)} {what}: its id or a unique prefix of it{named}"
     return Parameter(name, help_, required=required, refers=kind)
 
 
@@ -189,13 +212,19 @@ def use_case_operation(
     alias: str = "",
     reads: bool = False,
     area: str = "work",
+    past: bool = True,
 ) -> Operation:
-    """An operation that only calls a use case."""
+    """An operation that only calls a use case.
+
+    One that reads the work store can read the `past` too, unless the journal does not tell of it.
+    """
+    if reads and past and area == "work":
+        parameters = (*parameters, AT)
     return Operation(
         name,
         help_,
         "call_use_case:call",
-        "crud.views:anything",
+        "crud.views:anything" if reads else "crud.views:result",
         f"herdbook {example}",
         parameters,
         alias=alias,

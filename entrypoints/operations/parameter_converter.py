@@ -16,7 +16,9 @@ _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _EXPECTED = {
     "moment": "a time, such as 2026-05-01T12:00Z",
     "duration": "a duration: 90s, 5m, 2h, or a number of seconds",
+    "position": "the number of a journal entry, or a time such as 2026-05-01T12:00Z",
 }
+_MOST_DIGITS = 18
 
 
 class Wire(NamedTuple):
@@ -98,7 +100,7 @@ def _reads_input(parameter: Parameter, value: Any, wire: Wire) -> bool:
     """Whether this value stands for what is on standard input."""
     if wire.read_input is None or parameter.many or value != STANDARD_INPUT:
         return False
-    return parameter.kind in ("text", "json", "secret")
+    return parameter.kind in ("text", "texts", "json", "secret")
 
 
 def _read_input(parameter: Parameter, value: Any, wire: Wire, name: str) -> Any:
@@ -114,16 +116,17 @@ def _read_input(parameter: Parameter, value: Any, wire: Wire, name: str) -> Any:
 
 def _convert_one(parameter: Parameter, value: Any, wire: Wire, name: str) -> Any:
     match parameter.kind:
-        case "json":
-            return _parse_json(name, value) if wire.documents_as_text else value
+        case "json" | "texts":
+            parse_text = _parse_json if parameter.kind == "json" else _parse_texts
+            return parse_text(name, value) if wire.documents_as_text else value
         case "flag" | "yesno":
             return _convert_flag(value, wire, name)
-        case "number":
+        case "number" | "fence":
             return _convert_number(parameter, value, wire, name)
         case "path" if not wire.paths:
             raise InvalidValue(name, "is a path, and no path is taken from here")
-        case "duration" if wire.seconds and type(value) in (int, float):
-            value = f"{value:f}"
+        case "position" | "duration":
+            value = _number_as_text(parameter.kind, value, wire)
     if not isinstance(value, str):
         raise InvalidValue(name, f"must be {_EXPECTED.get(parameter.kind, 'a text')}")
     if "\0" in value:
@@ -136,6 +139,14 @@ def _convert_one(parameter: Parameter, value: Any, wire: Wire, name: str) -> Any
     return value if parse is None else parse(name, value)
 
 
+def _number_as_text(kind: str, value: Any, wire: Wire) -> Any:
+    if kind == "position" and type(value) is int:
+        return str(value)
+    if kind == "duration" and wire.seconds and type(value) in (int, float):
+        return f"{value:f}"
+    return value
+
+
 def _convert_flag(value: Any, wire: Wire, name: str) -> bool:
     found = wire.flags.get(value.lower()) if isinstance(value, str) else value
     if not isinstance(found, bool):
@@ -143,7 +154,9 @@ def _convert_flag(value: Any, wire: Wire, name: str) -> bool:
     return found
 
 
-def _convert_number(parameter: Parameter, value: Any, wire: Wire, name: str) -> int:
+def _convert_number(parameter: Parameter, value: Any, wire: Wire, name: str) -> object:
+    if parameter.kind == "fence" and isinstance(value, str) and not value.lstrip("-").isdecimal():
+        return _parse_stamp(name, value)
     if wire.numbers_as_text and isinstance(value, str):
         try:
             value = int(value)
@@ -165,6 +178,17 @@ def _has_surrogates(text: str) -> bool:
     return False
 
 
+def _parse_stamp(name: str, text: str) -> object:
+    """The stamp of a claim, in the place of its number."""
+    from herdbook.domain.clock import Stamp  # noqa: PLC0415 - few give one
+
+    try:
+        return Stamp.parse(text)
+    except InvalidValue:
+        reason = "must be a whole number or the stamp of a claim"
+        raise InvalidValue(name, reason) from None
+
+
 def parse_moment(name: str, text: str) -> object:
     """A time from text that has its time zone."""
     from datetime import datetime  # noqa: PLC0415
@@ -176,6 +200,27 @@ def parse_moment(name: str, text: str) -> object:
     if moment.tzinfo is None:
         raise InvalidValue(name, f"{text!r} has no time zone; write Z after it for UTC")
     return moment
+
+
+def parse_position(name: str, text: str) -> object:
+    """A position in the journal from text: the number of an entry, or a time in UTC."""
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    number = text.removeprefix("#")
+    if number.isascii() and number.isdigit():
+        if len(number) > _MOST_DIGITS:
+            raise InvalidValue(
+                name, f"no journal has an entry with a number of {len(number)} digits"
+            )
+        return int(number)
+    if "-" not in text:
+        raise InvalidValue(name, f"{text!r} is not {_EXPECTED['position']}")
+    moment = parse_moment(name, text)
+    assert isinstance(moment, datetime)  # noqa: S101 - it parses nothing else
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidValue(name, f"{text!r} is beyond the calendar") from None
 
 
 def parse_duration(name: str, text: str) -> object:
@@ -206,8 +251,14 @@ def _parse_json(name: str, text: str) -> object:
         raise InvalidValue(name, f"is not JSON: {error}") from None
 
 
+def _parse_texts(name: str, text: str) -> object:
+    """One text as a list of it; what looks like JSON is parsed as that."""
+    return _parse_json(name, text) if text.lstrip()[:1] in ("[", "{") else [text]
+
+
 _PARSERS: Mapping[str, Callable[[str, str], object]] = {
     "moment": parse_moment,
+    "position": parse_position,
     "duration": parse_duration,
     "secret": _secret,
 }

@@ -6,7 +6,8 @@ and a new key in the JSON by itself.
 
 from typing import Any
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, article
+from herdbook.domain.values import LABELS
+from herdbook.entrypoints.operations.model import NAMED, Operation, Parameter, article
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Column, Kind
 from herdbook.services.guarded_fields import FieldGuard, guards_of
@@ -14,13 +15,16 @@ from herdbook.services.guarded_fields import FieldGuard, guards_of
 SET_BY_STORE = frozenset({"id", "created_at", "updated_at", "version", "worktree_id"})
 """Fields that the unit of work fills in."""
 FIELD_HELP = {
+    "acceptance": "how to see that it is done: acceptance criteria",
     "answer": "the answer",
     "author": "who wrote it",
     "base_branch": "the branch it begins at and is merged into",
     "body": "the text of the comment",
     "branch": "its git branch",
     "category": "the kind of work",
+    "config": "the settings of its login",
     "content": "its text",
+    "credentials": "what it logs in with",
     "default_branch": "the branch that others are merged into",
     "description": "what is to be done",
     "email": "the address of the login",
@@ -30,6 +34,7 @@ FIELD_HELP = {
     "file_path": "the file, relative to the root of the repository",
     "host": "the machine it runs on",
     "is_exhausted": "whether its quota is used up",
+    "labels": "its labels",
     "last_fetched_at": "when it was last fetched",
     "line_number": "the line; for a removed line, its number before the change",
     "line_type": "whether the change added the line, removed it, or left it",
@@ -62,13 +67,20 @@ FIELD_HELP = {
     "target_id": "the id of the row it is about",
     "target_type": "the kind of row it is about",
     "title": "its title",
+    "tx": "the transaction of the journal that made it",
     "url": "the URL it is cloned from",
     "user_dismissed_at": "when the person hid it",
     "worktree_id": "the id of its worktree",
 }
 """What a field means, for the help of its option."""
+PLACED = {("review_comments", each) for each in ("file_path", "line_number", "line_type")}
+"""Fields that another parameter may give: `--at` says where a comment belongs."""
+OPTIONS = {"labels": "label", "parent_task_id": "parent"}
+"""The options of fields that people call otherwise."""
 ELSEWHERE = {("agents", "account_id"): "accounts"}
 """Fields that name a row of another area, with its kind; a space keeps references to its own."""
+ACTING_FIELDS = {("proposals", "agent_id"), ("review_comments", "author")}
+"""Fields that tell who acts: by default the acting agent."""
 _KINDS = {
     "integer": "number",
     "number choice": "number",
@@ -99,7 +111,8 @@ def entity_parameters(operation: Operation) -> tuple[Parameter, ...]:
         columns = [
             kind.columns[name]
             for name in kind.columns
-            if name in looked_up and kind.columns[name].type_name not in ("moment", "integer")
+            if (name in looked_up and kind.columns[name].type_name not in ("moment", "integer"))
+            or kind.columns[name].rule is LABELS
         ]
     return tuple(_parameter(kind, column, operation) for column in columns)
 
@@ -123,19 +136,23 @@ def reason_refused(operation: Operation, option: str) -> str:
 
 def _parameter(kind: Kind[Any], column: Column, operation: Operation) -> Parameter:
     positional = operation.words[-1] == "add" and column.name == operation.positional
+    is_acting = operation.words[-1] == "add" and (kind.name, column.name) in ACTING_FIELDS
     needed = operation.words[-1] == "add" and not column.has_default and not column.optional
+    needed = needed and (kind.name, column.name) not in PLACED
     choices = _choices(column)
     guard = guards_of(kind.name).get(column.name)
     if guard is not None and guard.by_hand and operation.words[-1] != "list":
         choices = guard.by_hand
     return Parameter(
         column.name if positional else field_option(kind, column.name),
-        _help(kind, column),
-        kind=_KINDS.get(column.type_name, "text"),
+        _help(kind, column) + ("; default: the acting agent" if is_acting else ""),
+        kind="text" if column.rule is LABELS else _KINDS.get(column.type_name, "text"),
         positional=positional,
-        required=needed,
+        required=needed and not is_acting,
         choices=choices,
         field=column.name,
+        many=column.rule is LABELS,
+        option=OPTIONS.get(column.name, ""),
     )
 
 
@@ -157,8 +174,11 @@ def _help(kind: Kind[Any], column: Column) -> str:
     target = ELSEWHERE.get((kind.name, column.name)) or targets.get(column.name)
     if target is not None:
         title = DICTIONARY.kinds[target].title
-        return f"the id of {article(title)} {title}, or a unique prefix of it"
+        name = ", or its name" if target in NAMED else ""
+        return f"{article(title)} {title}: its id or a unique prefix of it{name}"
     words = FIELD_HELP.get(column.name, column.name.replace("_", " "))
+    if column.rule is LABELS:
+        return words
     return {
         "text": f"{words}; - reads it from standard input",
         "moment": f"{words}, such as 2026-05-01T12:00Z",

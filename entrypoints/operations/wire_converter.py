@@ -16,10 +16,13 @@ from cattrs.gen import make_dict_unstructure_fn
 
 from herdbook.domain.clock import Stamp
 from herdbook.domain.errors import InvalidValue
+from herdbook.domain.journal import JournalEntry
 from herdbook.domain.secret import HIDDEN, Secret
+from herdbook.entrypoints.operations.serialize import entry_times
 from herdbook.ports.engine.codec import decode_row, enum_value, format_time
 from herdbook.ports.engine.dictionary import ROW_KINDS
 from herdbook.ports.engine.kinds import Kind
+from herdbook.services.listing import Listing
 
 T = TypeVar("T")
 
@@ -63,6 +66,10 @@ def _is_document(type_: Any) -> bool:
     return type_ in (Any, dict[str, Any])
 
 
+def _unstructure_listing(rows: Listing[Any]) -> list[Any]:
+    return [_VALUES.unstructure(row) for row in rows]
+
+
 def _configure() -> None:
     for converter in (_ROWS, _VALUES):
         converter.register_unstructure_hook_func(_is_choice, enum_value)
@@ -77,10 +84,25 @@ def _configure() -> None:
     _VALUES.register_unstructure_hook_factory(
         _KINDS.__contains__, lambda entity: make_dict_unstructure_fn(entity, _ROWS)
     )
+    entry_fields = make_dict_unstructure_fn(JournalEntry, _ROWS)
+    _VALUES.register_unstructure_hook(
+        JournalEntry, lambda entry: entry_fields(entry) | entry_times(entry)
+    )
+    _VALUES.register_unstructure_hook(Listing, _unstructure_listing)
     _VALUES.register_structure_hook(datetime, lambda text, _: datetime.fromisoformat(text))
     _VALUES.register_structure_hook_func(
         _KINDS.__contains__, lambda values, entity: decode_row(_KINDS[entity], values)
     )
+    _VALUES.register_structure_hook(
+        JournalEntry, lambda values, _: decode_row(_KINDS[JournalEntry], _with_stamp(values))
+    )
+
+
+def _with_stamp(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a journal entry, whose `at` is its stamp."""
+    fields = dict(values)
+    stamp = fields.pop("stamp")
+    return {**fields, "at": stamp}
 
 
 _configure()

@@ -1,6 +1,5 @@
 """Dispatches messages to the methods of the table, the built-in ones, and the editor's."""
 
-import threading
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -25,6 +24,7 @@ from herdbook.entrypoints.rpc.methods import Method, describe_unknown, methods
 from herdbook.entrypoints.rpc.subscriptions import Subscription, Subscriptions
 from herdbook.entrypoints.rpc.writer import MessageWriter
 from herdbook.entrypoints.server_context import ServerContext
+from herdbook.ports.engine.wakeups import StopEvent
 
 LANGUAGE = "herdbook.entrypoints.lsp.server"
 """The module of the language server; imported on `initialize`."""
@@ -62,7 +62,7 @@ class Dispatcher:
                 self._initialize()
             ticket.method = methods().get(message.method)
             if ticket.method is not None and ticket.method.waits(message.params):
-                ticket.stop = threading.Event()
+                ticket.stop = StopEvent()
         except RpcError as error:
             ticket.refusal = error
         except Exception as error:  # noqa: BLE001 - every request gets an answer
@@ -111,7 +111,7 @@ class Dispatcher:
             app = self._server.call()
             if ticket.stop is None:
                 return ticket.method(app, params)
-            app.should_stop, app.pause = ticket.stop.is_set, ticket.stop.wait
+            app.stop = ticket.stop
             answer = ticket.method(app, params)
             if answer is None:
                 ticket.refuse_cancelled()

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 
 from herdbook.entrypoints.rpc.messages import CANCELLED, INVALID_REQUEST, Id, Request, RpcError
 from herdbook.entrypoints.rpc.methods import Method
+from herdbook.ports.engine.wakeups import StopEvent
 
 SHUTDOWN = "shutdown"
 
@@ -17,7 +18,7 @@ class InFlightRequest:
         self.method: Method | None = None
         self.cancelled = False
         self.refusal: RpcError | None = None
-        self.stop: threading.Event | None = None
+        self.stop: StopEvent | None = None
 
     def refuse_cancelled(self) -> None:
         """Raise the RpcError for a cancelled request."""

@@ -4,7 +4,7 @@ Parameters are data. To follow something endlessly, to open a path and to read s
 for the command line only; such a parameter is refused here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import count, islice
 from typing import Any
@@ -27,6 +27,10 @@ ENDLESS = frozenset({"journal.follow"})
 FOLLOWING = frozenset({"follow", "watch"})
 """The flags that make an operation endless."""
 SUBSCRIBE_INSTEAD = "is not available over JSON-RPC; journal.subscribe sends changes as they happen"
+ACTING = Parameter(
+    "agent", "who acts: the name or id of an agent; default: the agent or person of the server"
+)
+"""A parameter of every method that has no other of that name."""
 MOST_ANSWERS = 1_000
 """The most answers in one response of an operation that yields them one by one."""
 
@@ -43,21 +47,31 @@ def _refuse_folder(goal: Any) -> list[tuple[str, str]]:
 
 
 class Method:
-    """An operation as a client calls it."""
+    """An operation as a client calls it; by the agent that the call names, if it `acts`."""
 
-    def __init__(self, operation: Operation) -> None:
+    def __init__(self, operation: Operation, *, acts: bool = False) -> None:
         self.operation = operation
         self.name = operation.name
+        self._acts = acts
 
     @cached_property
-    def _all(self) -> tuple[Parameter, ...]:
+    def _own(self) -> tuple[Parameter, ...]:
+        """The parameters of the operation itself."""
         return parameters_of(self.operation)
 
     @cached_property
+    def _all(self) -> tuple[Parameter, ...]:
+        if not self._acts or any(json_name(each) == ACTING.name for each in self._own):
+            return self._own
+        return (*self._own, ACTING)
+
+    @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters by position: required ones first."""
+        """The parameters by position: required ones first, lists last."""
         taken = [each for each in self._all if each.name not in FOLLOWING]
-        return tuple(sorted(taken, key=lambda each: not each.required))
+        return tuple(
+            sorted(taken, key=lambda each: (not each.required, each.many and not each.positional))
+        )
 
     @cached_property
     def _by_name(self) -> dict[str, Parameter]:
@@ -65,6 +79,7 @@ class Method:
         names = {json_name(each): each for each in self._all}
         for each in self._all:
             names.setdefault(each.field or each.name, each)
+            names.setdefault(each.name, each)
         return names
 
     @cached_property
@@ -84,6 +99,10 @@ class Method:
 
     def arguments(self, params: Any) -> dict[str, Any]:
         """What the handler is called with; RpcError lists every parameter that does not fit."""
+        return arguments_of(self.operation, self._own, self._values(params))
+
+    def _values(self, params: Any) -> dict[str, Any]:
+        """The value of each parameter by its name; RpcError lists those that do not fit."""
         problems: list[tuple[str, str]] = []
         given = self._by_table_name(params, problems)
         values, unfit = convert_all(self._all, given, RPC)
@@ -95,11 +114,14 @@ class Method:
             problems += _refuse_folder(goal)
         if problems:
             raise invalid_params(problems)
-        return arguments_of(self.operation, self._all, values)
+        return values
 
     def __call__(self, app: AppContext, params: Any) -> Any:
         """Call the handler; returns the answer as it goes into JSON."""
-        arguments = self.arguments(params)
+        values = self._values(params)
+        arguments = arguments_of(self.operation, self._own, values)
+        if ACTING in self._all and values[ACTING.name] is not None:
+            app.act_as(values[ACTING.name])
         answer = self._code(app, **arguments)
         if isinstance(answer, Iterator):
             answer = list(islice(answer, arguments.get("limit") or MOST_ANSWERS))
@@ -110,7 +132,7 @@ class Method:
         if params is None:
             return {}
         if isinstance(params, list):
-            names = [each.name for each in self.parameters]
+            names = [each.name for each in self.parameters if each is not ACTING]
             if len(params) > len(names):
                 many = f"takes {len(names)} parameters, not {len(params)}"
                 problems.append((self.name, many))
@@ -158,7 +180,7 @@ def _to_json(answer: Any) -> Any:
 def methods() -> dict[str, Method]:
     """Every method that a client may call, by its name."""
     return {
-        each.name: Method(each)
+        each.name: Method(each, acts=True)
         for each in OPERATIONS
         if not each.local and each.name not in ENDLESS
     }
@@ -173,11 +195,14 @@ def describe_unknown(name: str) -> str:
             return f"{name} {SUBSCRIBE_INSTEAD}"
         if operation.alias == name and not operation.local:
             return f"there is no method {name}; did you mean {operation.name}?"
-    hint = suggest(name, methods()) or "; rpc.discover lists them all"
+    from herdbook.entrypoints.cli.help_text import NOT_SUGGESTED  # noqa: PLC0415
+
+    offered = [each for each in methods() if each.rpartition(".")[2] not in NOT_SUGGESTED]
+    hint = suggest(name, offered) or "; rpc.discover lists them all"
     return f"there is no method {name}{hint}"
 
 
-def suggest(word: str, known: Mapping[str, object]) -> str:
+def suggest(word: str, known: Iterable[str]) -> str:
     """A suggestion for a mistyped name; empty where none is close."""
     from difflib import get_close_matches  # noqa: PLC0415
 

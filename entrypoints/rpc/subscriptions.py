@@ -2,7 +2,8 @@
 
 Nothing is buffered for a slow client: its thread writes a page to the client before it reads the
 next one, and the journal itself keeps the rest. So writers never wait, and memory does not grow. A
-client that falls far behind gets the number from which to subscribe again.
+client that falls far behind gets the number from which to subscribe again. One that falls behind
+the beginning of a journal that was folded is told where that begins.
 """
 
 import threading
@@ -13,21 +14,24 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.context import AppContext, describe_process
 from herdbook.entrypoints.rpc import internal_errors
 from herdbook.entrypoints.rpc.errors import to_rpc_error
 from herdbook.entrypoints.rpc.messages import TOO_MANY, RpcError
 from herdbook.entrypoints.rpc.writer import MessageWriter
+from herdbook.ports.engine.wakeups import LOOK, StopEvent
 
 if TYPE_CHECKING:
     from herdbook.domain.journal import JournalEntry
+    from herdbook.ports.engine.store import Store
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+    from herdbook.services.journal.feed import Feed
+    from herdbook.services.journal.follower_cursor import FollowerCursor
 
 PAGE = 100
 SLOW, FAR_BEHIND = 1.0, 1_000
 """A client that takes this many seconds for a page and lags by this many entries is behind."""
 MOST = 64
-SHORTEST, LONGEST = 0.01, 0.25
 
 
 class Subscription(TypedDict):
@@ -49,7 +53,7 @@ class Subscriptions:
 
     def subscribe(self, since: int | None) -> Subscription:
         """Subscribe to the entries after a number, or from now on."""
-        last = _last_seq(self._get_context())
+        last = _last_seq(self._get_context(), since)
         follower = _Follower(f"journal-{next(self._numbers)}", last if since is None else since)
         with self._mutex:
             if len(self._running) >= MOST:
@@ -87,33 +91,64 @@ class Subscriptions:
                 each.thread.join()
 
     def _follow(self, follower: "_Follower") -> None:
+        from herdbook.services.journal.follower_cursor import FollowerCursor  # noqa: PLC0415
+
+        app = self._get_context()
+        cursor = FollowerCursor(
+            lambda: self._get_context().open(Area.WORK),
+            app.workspace.space(Area.WORK),
+            describe_process(app, f"a subscription ({follower.name})"),
+        )
         try:
-            self._send_pages(follower)
+            self._send_pages(follower, cursor)
         except HerdbookError as error:
             self._end(follower, to_rpc_error(error).to_data())
         except Exception as error:  # noqa: BLE001 - nobody catches what a thread raises
             self._end(follower, internal_errors.report_defect(error).to_data())
         finally:
+            cursor.release()
             with self._mutex:
                 self._running.pop(follower.name, None)
 
-    def _send_pages(self, follower: "_Follower") -> None:
-        pause, is_slow = SHORTEST, False
-        while not (follower.stop.is_set() or self._writer.gone):
-            page, last = _next_page(self._get_context(), follower.since)
-            if is_slow and last - follower.since > follower.allowed:
+    def _send_pages(self, follower: "_Follower", cursor: "FollowerCursor") -> None:
+        from herdbook.services.journal.feed import Feed  # noqa: PLC0415 - a client may want none
+
+        while not self._is_over(follower):
+            app = self._get_context()
+            if not app.workspace.store_exists(app.workspace.locate(Area.WORK)):
+                follower.stop.wait(LOOK)
+                continue
+            space = app.workspace.space(Area.WORK)
+            with (
+                app.open(Area.WORK) as store,
+                Feed(store, space, follower.since, limit=PAGE, cursor=cursor) as feed,
+            ):
+                follower.stop.waiter = feed
+                self._send_from(feed, follower)
+
+    def _send_from(self, feed: "Feed", follower: "_Follower") -> None:
+        """Send what comes, until it is over or another store has taken the place of this one."""
+        is_slow = False
+        while not self._is_over(follower):
+            page = feed.take()
+            if is_slow and feed.last - follower.since > follower.allowed:
                 self._end(follower, None)
-                return
-            if page:
+                follower.stop.set()
+            elif page:
                 begun = time.monotonic()
                 self._send(follower, page)
                 is_slow = time.monotonic() - begun > SLOW
-                follower.since = page[-1].seq
-                pause = SHORTEST
-            elif follower.stop.wait(pause):
+                follower.since = feed.since
+            elif not feed.wait() and not self._is_current(feed.store):
                 return
-            else:
-                pause = min(2 * pause, LONGEST)
+
+    def _is_over(self, follower: "_Follower") -> bool:
+        return follower.stop.is_set() or self._writer.gone
+
+    def _is_current(self, store: "Store") -> bool:
+        app = self._get_context()
+        with app.open(Area.WORK) as current:
+            return current is store
 
     def _send(self, follower: "_Follower", page: "list[JournalEntry]") -> None:
         from herdbook.entrypoints.operations.wire_converter import unstructure  # noqa: PLC0415
@@ -134,21 +169,16 @@ class _Follower:
         self.name = name
         self.since = since
         self.allowed = FAR_BEHIND
-        self.stop = threading.Event()
+        self.stop = StopEvent()
         self.thread: threading.Thread | None = None
 
 
-def _last_seq(app: AppContext) -> int:
+def _last_seq(app: AppContext, since: int | None) -> int:
+    """The number of the last entry; JournalPruned if entries after `since` were folded."""
+
     def question(uow: "UnitOfWork") -> int:
+        if since is not None:
+            uow.journal.require(since)
         return uow.journal.last()
-
-    return app.read(Area.WORK, question)
-
-
-def _next_page(app: AppContext, since: int) -> "tuple[list[JournalEntry], int]":
-    """A page of the entries after a number, and the number of the last entry."""
-
-    def question(uow: "UnitOfWork") -> "tuple[list[JournalEntry], int]":
-        return uow.journal.since(since, limit=PAGE), uow.journal.last()
 
     return app.read(Area.WORK, question)

@@ -13,7 +13,9 @@ from herdbook.domain.plan import readiness
 from herdbook.domain.record import model as record_model
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference, Unique
 
-VERSION = 4
+VERSION = 5
+ROWS_VERSION = 5
+"""The newest version that changed rows which exist; `unit_of_work/rewrites.py` rewrites them."""
 
 
 def _cascade(field: str, target: str) -> Reference:
@@ -29,15 +31,17 @@ INITIATIVES = Kind(
     plan_model.Initiative,
     prefix="ini",
     area=Area.WORK,
-    lookups=(("status", "created_at"),),
+    lookups=(("status", "created_at"), ("name",)),
 )
 PHASES = Kind(
     "phases",
     plan_model.Phase,
     prefix="pha",
     area=Area.WORK,
-    lookups=(("initiative_id", "created_at"),),
+    lookups=(("initiative_id", "created_at"), ("name",)),
     references=(_cascade("initiative_id", "initiatives"),),
+    groups=(("status", "merge_base"),),
+    mechanical=("status", "merge_base"),
 )
 PHASE_DEPENDENCIES = Kind(
     "phase_dependencies",
@@ -47,6 +51,7 @@ PHASE_DEPENDENCIES = Kind(
     lookups=(("depends_on_phase_id",),),
     uniques=(Unique(("phase_id", "depends_on_phase_id")),),
     references=(_cascade("phase_id", "phases"), _cascade("depends_on_phase_id", "phases")),
+    identity=("phase_id", "depends_on_phase_id"),
 )
 TASKS = Kind(
     "tasks",
@@ -60,6 +65,7 @@ TASKS = Kind(
         ("parent_task_id", "order", "created_at"),
         ("assignee_id", "status"),
         ("status", "created_at"),
+        ("name",),
     ),
     references=(
         _cascade("phase_id", "phases"),
@@ -67,6 +73,18 @@ TASKS = Kind(
         _cascade("parent_task_id", "tasks"),
         _set_null("assignee_id", "agents"),
     ),
+    groups=(
+        (
+            "status",
+            "assignee_id",
+            "fence",
+            "claim_stamp",
+            "lease_until",
+            "summary",
+            "retry_count",
+        ),
+    ),
+    mechanical=("status", "assignee_id", "fence", "claim_stamp", "lease_until", "retry_count"),
 )
 TASK_DEPENDENCIES = Kind(
     "task_dependencies",
@@ -76,6 +94,7 @@ TASK_DEPENDENCIES = Kind(
     lookups=(("depends_on_task_id",),),
     uniques=(Unique(("task_id", "depends_on_task_id")),),
     references=(_cascade("task_id", "tasks"), _cascade("depends_on_task_id", "tasks")),
+    identity=("task_id", "depends_on_task_id"),
 )
 PROJECTS = Kind(
     "projects",
@@ -83,6 +102,7 @@ PROJECTS = Kind(
     prefix="prj",
     area=Area.WORK,
     uniques=(Unique(("name",)), Unique(("url",))),
+    mechanical=("last_fetched_at",),
 )
 INITIATIVE_PROJECTS = Kind(
     "initiative_projects",
@@ -92,6 +112,7 @@ INITIATIVE_PROJECTS = Kind(
     lookups=(("project_id",),),
     uniques=(Unique(("initiative_id", "project_id")),),
     references=(_cascade("initiative_id", "initiatives"), _cascade("project_id", "projects")),
+    identity=("initiative_id", "project_id"),
 )
 PAGES = Kind(
     "pages",
@@ -112,6 +133,7 @@ PROPOSALS = Kind(
         ("initiative_id", "status", "sort_order", "created_at"),
     ),
     references=(_cascade("agent_id", "agents"), _cascade("initiative_id", "initiatives")),
+    mechanical=("status",),
 )
 CHANGE_SETS = Kind(
     "change_sets",
@@ -136,8 +158,16 @@ ERRANDS = Kind(
     area=Area.WORK,
     lookups=(("project_id", "status", "created_at"), ("status", "created_at"), ("agent_id",)),
     references=(_set_null("agent_id", "agents"), _cascade("project_id", "projects")),
+    groups=(("status", "agent_id"),),
+    mechanical=("status", "agent_id"),
 )
-WORKTREES = Kind("worktrees", agents_model.Worktree, prefix="wkt", area=Area.WORK)
+WORKTREES = Kind(
+    "worktrees",
+    agents_model.Worktree,
+    prefix="wkt",
+    area=Area.WORK,
+    mechanical=("path", "branch", "is_main", "last_seen_at"),
+)
 AGENTS = Kind(
     "agents",
     agents_model.Agent,
@@ -152,6 +182,19 @@ AGENTS = Kind(
     ),
     uniques=(Unique(("name",)),),
     references=(_set_null("task_id", "tasks"), _set_null("initiative_id", "initiatives")),
+    groups=(("status", "pid", "host", "process_started_at", "exit_code", "task_id"),),
+    mechanical=(
+        "status",
+        "pid",
+        "host",
+        "process_started_at",
+        "exit_code",
+        "task_id",
+        "initiative_id",
+        "session_id",
+        "log_session",
+        "output_file_path",
+    ),
 )
 MESSAGES = Kind(
     "messages",
@@ -165,6 +208,7 @@ MESSAGES = Kind(
         ("parent_message_id", "created_at"),
     ),
     references=(_cascade("parent_message_id", "messages"),),
+    mechanical=("status",),
 )
 CONVERSATIONS = Kind(
     "conversations",
@@ -185,6 +229,8 @@ CONVERSATIONS = Kind(
         _set_null("phase_id", "phases"),
         _set_null("task_id", "tasks"),
     ),
+    groups=(("answer", "status"),),
+    mechanical=("status",),
 )
 CHAT_SESSIONS = Kind(
     "chat_sessions",
@@ -247,6 +293,8 @@ ACCOUNTS = Kind(
     prefix="acc",
     area=Area.RECORD,
     lookups=(("provider", "sort_order"), ("is_exhausted", "exhausted_until")),
+    groups=(("is_exhausted", "exhausted_until"),),
+    mechanical=("is_exhausted", "exhausted_until", "last_used_at"),
 )
 SCORE_EVENTS = Kind(
     "score_events",
@@ -271,6 +319,7 @@ COMMITS = Kind(
     lookups=(("agent", "at"), ("project", "at"), ("at",), ("project", "commit_hash")),
     uniques=(Unique(("project", "commit_hash", "agent")),),
     append_only=True,
+    identity=("project", "commit_hash", "agent"),
 )
 RETROSPECTIVES = Kind(
     "retrospectives",
@@ -280,6 +329,7 @@ RETROSPECTIVES = Kind(
     lookups=(("agent", "at"), ("project", "at"), ("at",)),
     uniques=(Unique(("agent", "project", "commit_hash")),),
     append_only=True,
+    identity=("agent", "project", "commit_hash"),
 )
 ACTIVITIES = Kind(
     "activities",
@@ -342,6 +392,7 @@ JOURNAL = Kind(
     journalled=False,
 )
 HEADS = Kind("heads", journal.Head, journalled=False)
+CURSORS = Kind("cursors", journal.JournalCursor, journalled=False)
 OPERATIONS = Kind(
     "operations",
     journal.OperationResult,
@@ -389,6 +440,7 @@ DICTIONARY = Dictionary(
         JOURNAL,
         HEADS,
         OPERATIONS,
+        CURSORS,
     ),
 )
 
@@ -396,3 +448,12 @@ WAITING_AGENTS = Kind("waiting_agents", agents_model.WaitingAgent, prefix="agt",
 """Agents that wait, joined with the names of what they are at: an answer, stored nowhere."""
 ROW_KINDS = {**DICTIONARY.kinds, WAITING_AGENTS.name: WAITING_AGENTS}
 """The kinds of rows that answers may hold, by name."""
+
+
+def new_head(dictionary: Dictionary) -> journal.Head:
+    """The head of a space that nobody has written to yet."""
+    return journal.Head(
+        schema_version=dictionary.version,
+        oldest_writer=dictionary.oldest_writer,
+        rows_version=ROWS_VERSION,
+    )

@@ -3,17 +3,19 @@
 Every row of every kind counts, projections and the journal too, as canonical JSON in the order of
 the keys; secrets count with their values, because only a hash comes out, and bytes by a hash of
 them. What two stores may say differently about the same content does not count: the note that a
-copy leaves about itself, and the head of a space that was never written to.
+copy leaves about itself, the head of a space that was never written to, and the cursors of
+processes that follow one of them.
 """
 
 import json
+from collections.abc import Container, Mapping
 from hashlib import blake2b
 from typing import Any
 
 from attrs import Factory, define, frozen
 
 from herdbook.ports.engine.codec import encode_row
-from herdbook.ports.engine.dictionary import HEADS, OPERATIONS
+from herdbook.ports.engine.dictionary import CURSORS, HEADS, OPERATIONS
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.paging import select_pages
 from herdbook.ports.unit_of_work.changes import RowReader
@@ -31,16 +33,23 @@ _write = json.JSONEncoder(
 ).encode
 
 
+def canonical_json(values: Mapping[str, Any]) -> bytes:
+    """The values of a row as the one text that all equal rows have; bytes by their hash."""
+    return _write(values).encode()
+
+
 def is_content(kind: Kind[Any], row: Any) -> bool:
     """Whether a row counts as content."""
     if kind is OPERATIONS:
         return bool(row.operation_id != COPY_NOTE)
+    if kind is CURSORS:
+        return not row.is_follower
     return kind is not HEADS or row.clock is not None
 
 
 def canonical_bytes(kind: Kind[Any], row: Any) -> bytes:
     """A row as the one text that all equal rows have; it shows secrets."""
-    return _write(encode_row(kind, row, reveal=True)).encode()
+    return canonical_json(encode_row(kind, row, reveal=True))
 
 
 @frozen
@@ -78,10 +87,14 @@ class Digester:
         return Digest({name: each.hexdigest() for name, each in self._hashes.items()})
 
 
-def digest_space(reader: RowReader, dictionary: Dictionary) -> Digest:
-    """The digest of the space that a session reads."""
+def digest_space(
+    reader: RowReader, dictionary: Dictionary, without: Container[Kind[Any]] = ()
+) -> Digest:
+    """The digest of the space that a session reads, or of all but some of its kinds."""
     digesting = Digester()
     for kind in dictionary:
+        if kind in without:
+            continue
         for page in select_pages(reader, kind):
             for row in page:
                 if is_content(kind, row):

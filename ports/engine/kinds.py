@@ -82,7 +82,13 @@ class Column(NamedTuple):
 
 
 class Kind(Generic[E]):
-    """One entity of the dictionary, and the guarantees a space gives for its rows."""
+    """One entity of the dictionary, and the guarantees a space gives for its rows.
+
+    `identity` names the fields that a row's id is derived from: two replicas that add the same pair
+    add the same row. What a merge of replicas needs: `groups` are the fields that mean something
+    only together and change as one; `mechanical` fields are kept up by programs, so that a change
+    of them is not somebody's edit; `synced` says whether rows leave their store at all.
+    """
 
     def __init__(
         self,
@@ -98,6 +104,10 @@ class Kind(Generic[E]):
         append_only: bool = False,
         derived: bool = False,
         journalled: bool | None = None,
+        identity: tuple[str, ...] = (),
+        groups: tuple[tuple[str, ...], ...] = (),
+        mechanical: tuple[str, ...] = (),
+        synced: bool | None = None,
     ) -> None:
         self.name = name
         self.entity = entity
@@ -110,6 +120,10 @@ class Kind(Generic[E]):
         self.append_only = append_only
         self.derived = derived
         self.journalled = not derived if journalled is None else journalled
+        self.identity = identity
+        self.groups = groups
+        self.mechanical = frozenset(mechanical)
+        self.synced = self.journalled if synced is None else synced
 
     def __repr__(self) -> str:
         return f"Kind({self.name})"
@@ -133,6 +147,18 @@ class Kind(Generic[E]):
     def all_lookups(self) -> tuple[tuple[str, ...], ...]:
         """The declared lookups and those the uniques need, each once."""
         return tuple(dict.fromkeys((*self.lookups, *(each.lookup for each in self.uniques))))
+
+    @cached_property
+    def registers(self) -> tuple[tuple[str, ...], ...]:
+        """The fields that a merge of replicas decides together: the groups, and each other field.
+
+        A row's key never changes, and its version and the time of its last change are each
+        replica's own.
+        """
+        together = {name for group in self.groups for name in group}
+        local = {self.key, "version", "updated_at"}
+        alone = [(name,) for name in self.columns if name not in together | local]
+        return (*self.groups, *alone)
 
     def key_of(self, row: E) -> Any:
         """The key of a row."""
@@ -158,6 +184,19 @@ class Kind(Generic[E]):
                 yield f"{self.name}.{name} is too long to look up"
         for reference in self.references:
             yield from self._problems_of(reference, others)
+        yield from self._merge_problems()
+
+    def _merge_problems(self) -> Iterator[str]:
+        grouped = [name for group in self.groups for name in group]
+        for name in {*grouped, *self.mechanical, *self.identity}:
+            if name not in self.columns:
+                yield f"{self.name} has no field {name} to merge by"
+        if len(grouped) > len(set(grouped)):
+            yield f"{self.name} has a field in two groups"
+        if self.identity and self.identity not in [each.fields for each in self.uniques]:
+            yield f"{self.name} derives its ids from fields that are not unique"
+        if self.synced and not self.journalled:
+            yield f"{self.name} cannot be synced, because nobody journals its changes"
 
     def _problems_of(self, reference: Reference, others: dict[str, "Kind[Any]"]) -> Iterator[str]:
         field = f"{self.name}.{reference.field}"

@@ -26,13 +26,16 @@ Laws every store keeps, proven by `tests/contract/`:
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
 from herdbook.ports.world.ids import Ids
+
+if TYPE_CHECKING:
+    from herdbook.ports.engine.wakeups import Wakeups  # most processes wait for nothing
 
 E = TypeVar("E")
 
@@ -97,6 +100,10 @@ class Store(Protocol):
         """The permanent identity of the store, also of its copies."""
 
     @property
+    def node(self) -> str:
+        """The identity of this incarnation of the store, which no copy of its files has."""
+
+    @property
     def dictionary(self) -> Dictionary:
         """The dictionary of what it stores."""
 
@@ -111,6 +118,10 @@ class Store(Protocol):
     @property
     def patience(self) -> float:
         """How many seconds to wait for others."""
+
+    @property
+    def wakeups(self) -> "Wakeups":
+        """Wakes those who wait for changes; a unit of work rings after its commit."""
 
     def transaction(self, space: str, *, write: bool) -> AbstractContextManager[Session]:
         """Begin a transaction on a space; leaving it without a commit undoes it.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from herdbook.ports.engine import dictionary
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.repositories import agents, conversation, plan, record
-from herdbook.ports.repositories.journal import Journal, Operations
+from herdbook.ports.repositories.journal import Cursors, Journal, Operations
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -59,4 +59,5 @@ class Repositories:
     activities = LazyRepository(record.Activities, dictionary.ACTIVITIES)
     setup_notes = LazyRepository(record.SetupNotes, dictionary.SETUP_NOTES)
     journal = LazyRepository(Journal, dictionary.JOURNAL)
+    cursors = LazyRepository(Cursors, dictionary.CURSORS)
     operations = LazyRepository(Operations, dictionary.OPERATIONS)

@@ -18,7 +18,7 @@ from herdbook.domain.conversation import (
 )
 from herdbook.domain.entity import evolve
 from herdbook.ports.engine.dictionary import CHAT_MESSAGES
-from herdbook.ports.engine.query import above, any_of, find
+from herdbook.ports.engine.query import Query, above, any_of, find
 from herdbook.ports.repositories.base import PAGE, Repository
 
 
@@ -43,13 +43,23 @@ class Messages(Repository[Message]):
         after: Message | None = None,
     ) -> list[Message]:
         """The messages that still need an answer (of this agent), oldest first."""
-        open_statuses = any_of([MessageStatus.PENDING, MessageStatus.READ])
-        where = {"requires_response": True, "status": open_statuses}
-        query = find(self.kind, where, limit=limit, after=after)
+        query = self._unanswered_query()._replace(limit=limit)
+        query = query if after is None else query.next_page(after)
         if recipient_id is None:
             return self.select(query)
         found = self.select_all(query._replace(limit=limit or PAGE))
         return list(islice((each for each in found if each.recipient_id == recipient_id), limit))
+
+    def count_requiring_response(self, recipient_id: str | None = None) -> int:
+        """How many messages still need an answer (of this agent)."""
+        if recipient_id is None:
+            return self.uow.count(self._unanswered_query())
+        found = self.select_all(self._unanswered_query()._replace(limit=PAGE))
+        return sum(each.recipient_id == recipient_id for each in found)
+
+    def _unanswered_query(self) -> Query[Message]:
+        open_statuses = any_of([MessageStatus.PENDING, MessageStatus.READ])
+        return find(self.kind, {"requires_response": True, "status": open_statuses})
 
     def replies(self, message_id: str) -> list[Message]:
         """The answers to a message, oldest first."""

@@ -1,5 +1,6 @@
 """Named queries for accounts, the ledger and what follows from it."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import TypeVar
 
@@ -14,10 +15,15 @@ from herdbook.domain.record.model import (
     Standing,
 )
 from herdbook.domain.record.standing import first_standing, standing_id
+from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import Query, between, find, up_to
 from herdbook.ports.repositories.base import PAGE, Repository
 
 E = TypeVar("E")
+
+
+def _latest(kind: Kind[E], project: str) -> Query[E]:
+    return find(kind, {"project": project}, by=("at",), limit=PAGE, descending=True)
 
 
 class Accounts(Repository[Account]):
@@ -106,6 +112,10 @@ class Commits(DatedRepository[Commit]):
         where = {"agent": agent, "project": project, "commit_hash": commit_hash}
         return self.first(find(self.kind, where, limit=1))
 
+    def of_project(self, project: str) -> Iterator[Commit]:
+        """The commits of a project, latest first, fetched as they are consumed."""
+        return self.select_all(_latest(self.kind, project))
+
     def with_hash(self, project: str, commit_hash: str) -> list[Commit]:
         """The rows of one commit of a project, whichever agents made it."""
         return self.select(find(self.kind, {"project": project, "commit_hash": commit_hash}))
@@ -113,6 +123,15 @@ class Commits(DatedRepository[Commit]):
 
 class Retrospectives(DatedRepository[Retrospective]):
     """What both parties thought of commits."""
+
+    def of_project(self, project: str) -> Iterator[Retrospective]:
+        """The judgements in a project, latest first, fetched as they are consumed."""
+        return self.select_all(_latest(self.kind, project))
+
+    def by_agent(self, agent: str | None) -> Iterator[Retrospective]:
+        """The judgements of an agent's commits, or of all agents', fetched as they are consumed."""
+        where = {} if agent is None else {"agent": agent}
+        return self.select_all(find(self.kind, where, limit=PAGE))
 
     def of_commit(self, agent: str, project: str, commit_hash: str) -> Retrospective | None:
         """The judgement of one agent's commit."""

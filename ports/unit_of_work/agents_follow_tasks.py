@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.agents.current_work import stay_at, take_up
 from herdbook.domain.agents.model import Agent
+from herdbook.domain.plan.claims import HELD
 from herdbook.domain.plan.model import Task, TaskStatus
 from herdbook.domain.plan.readiness import holder_of
 from herdbook.ports.engine.dictionary import AGENTS, PHASES, PROPOSALS, TASKS
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 FOLLOWED = frozenset({TASKS.name, PHASES.name, PROPOSALS.name, AGENTS.name})
 """The kinds of rows whose changes this reaction looks at."""
-_HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
 
 def agents_follow_tasks(
@@ -77,7 +77,7 @@ class _CurrentWork:
         ]
         if phases:
             inside = {"phase_id": any_of(phases)}
-            tasks = [task for task in self._uow.select(find(TASKS, inside)) if task.status in _HELD]
+            tasks = [task for task in self._uow.select(find(TASKS, inside)) if task.status in HELD]
             holders = map(self._holder, tasks)
             self._affect(each for each in holders if each is not None)
         for change in self._changes(AGENTS):
@@ -112,7 +112,7 @@ class _CurrentWork:
         change = None if task is None else self._tasks.get(task.id)
         if task is None or change is None:
             return task
-        was_held = change.before is not None and change.before.status in _HELD
+        was_held = change.before is not None and change.before.status in HELD
         return None if was_held or task.is_finished else task
 
     def _other_held(self, agent: Agent) -> Task | None:
@@ -123,7 +123,7 @@ class _CurrentWork:
         return max(held, key=lambda task: (task.updated_at, task.id), default=None)
 
     def _holder(self, task: Task) -> str | None:
-        if task.status not in _HELD:
+        if task.status not in HELD:
             return None
         reviewed = task.status is TaskStatus.QUALITY_REVIEW
         return holder_of(task, self._uow.openings.find(task.id) if reviewed else None)
@@ -136,7 +136,7 @@ class _CurrentWork:
 
 def _is_claimed(before: Task, after: Task) -> bool:
     """Whether a held task was claimed in between: each claim has a fence of its own."""
-    return before.fence != after.fence or before.status not in _HELD
+    return before.fence != after.fence or before.status not in HELD
 
 
 def _has_changed(change: RowChange, field: str) -> bool:

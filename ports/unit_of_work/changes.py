@@ -3,20 +3,31 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from herdbook.domain.journal import Op
+from herdbook.domain.journal import Cause, Op, Provenance
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import Query
 
 E = TypeVar("E")
 
 
+RowKey = tuple[str, Any]
+"""The name of a kind and the key of one of its rows."""
+
+
 class RowChange(NamedTuple):
-    """One row before and after a change."""
+    """One row before and after a change.
+
+    `cause` says why, if nobody asked for this very change; `root` is the removed row that a
+    cascade follows from. `provenance` is set for a change that another replica made.
+    """
 
     kind: Kind[Any]
     key: Any
     before: Any
     after: Any
+    cause: Cause | None = None
+    root: RowKey | None = None
+    provenance: Provenance | None = None
 
     @property
     def rows(self) -> list[Any]:

@@ -1,19 +1,30 @@
 """Enforces references and uniques above the store, so that they mean the same on every engine."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from herdbook.domain.errors import AlreadyExists, UnknownReference
+from herdbook.domain.errors import AlreadyExists, InvalidValue, UnknownReference
 from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference, Unique
 from herdbook.ports.engine.query import any_of, find
-from herdbook.ports.unit_of_work.changes import RowReader
+from herdbook.ports.unit_of_work.changes import RowKey, RowReader
 
 AT_ONCE = 5_000
 """The most keys in one query."""
 
 Rows = dict[Kind[Any], dict[Any, Any]]
 """Rows by kind and key."""
+
+
+class RemovalPlan(NamedTuple):
+    """What a removal removes and empties, and for each of these rows the named row it follows from.
+
+    Emptied rows are given as they will be.
+    """
+
+    removed: Rows
+    emptied: Rows
+    roots: dict[RowKey, RowKey]
 
 
 def _chunks(values: Iterable[Any]) -> Iterable[list[Any]]:
@@ -72,7 +83,9 @@ def find_clashes(
             wanted[values] = row
         for holder in _holders(reader, kind, unique, wanted):
             values = unique_values(unique, holder)
-            if values in wanted and kind.key_of(holder) != kind.key_of(wanted[values]):
+            if values not in wanted:
+                continue
+            if kind.identity or kind.key_of(holder) != kind.key_of(wanted[values]):
                 yield wanted[values], holder, unique
 
 
@@ -98,15 +111,25 @@ def _holders(
             yield from reader.select(find(kind, {**where, last: any_of(part)}))
 
 
+def refuse_other_identity(kind: Kind[Any], rows: Sequence[Any], before: Sequence[Any]) -> None:
+    """Raise InvalidValue if a field that a row's id is derived from would change."""
+    for name in kind.identity:
+        for row, old in zip(rows, before, strict=True):
+            if getattr(row, name) != getattr(old, name):
+                reason = f"identifies the {kind.title}; remove it and add another one"
+                raise InvalidValue(name, reason)
+
+
 def plan_removal(
     reader: RowReader, dictionary: Dictionary, kind: Kind[Any], rows: Sequence[Any]
-) -> tuple[Rows, Rows]:
-    """What a removal of these rows removes and what it empties, as `(removed, emptied)` rows.
+) -> RemovalPlan:
+    """Find all that a removal of these rows removes and empties.
 
     Referring rows come before the rows they refer to, so that a reader of the journal never sees a
-    row whose reference is already gone. Emptied rows are given as they will be.
+    row whose reference is already gone.
     """
     removed: Rows = {}
+    roots: dict[RowKey, RowKey] = {}
     frontier = [(kind, {kind.key_of(row): row for row in rows})]
     while frontier:
         current, found = frontier.pop()
@@ -117,13 +140,26 @@ def plan_removal(
             if reference.on_delete is OnDelete.CASCADE:
                 along = _referring_rows(reader, referrer, reference, fresh)
                 if along:
+                    _pass_roots_on(roots, (current, referrer, reference), along)
                     frontier.append((referrer, {referrer.key_of(row): row for row in along}))
     ordered = {
         each: _children_first(each, removed[each])
         for each in dictionary.referrers_first
         if each in removed
     }
-    return ordered, _rows_to_empty(reader, dictionary, removed)
+    return RemovalPlan(ordered, _rows_to_empty(reader, dictionary, removed, roots), roots)
+
+
+def _pass_roots_on(
+    roots: dict[RowKey, RowKey],
+    way: tuple[Kind[Any], Kind[Any], Reference],
+    rows: Iterable[Any],
+) -> None:
+    """Give each referring row the root of the row that it refers to, unless it has one."""
+    current, referrer, reference = way
+    for row in rows:
+        parent = (current.name, getattr(row, reference.field))
+        roots.setdefault((referrer.name, referrer.key_of(row)), roots.get(parent, parent))
 
 
 def _referring_rows(
@@ -136,7 +172,9 @@ def _referring_rows(
     ]
 
 
-def _rows_to_empty(reader: RowReader, dictionary: Dictionary, removed: Rows) -> Rows:
+def _rows_to_empty(
+    reader: RowReader, dictionary: Dictionary, removed: Rows, roots: dict[RowKey, RowKey]
+) -> Rows:
     """The rows that stay but refer to a removed one, with that field set to None."""
     emptied: Rows = {}
     for kind, gone in removed.items():
@@ -146,6 +184,7 @@ def _rows_to_empty(reader: RowReader, dictionary: Dictionary, removed: Rows) -> 
             for row in _referring_rows(reader, referrer, reference, gone):
                 key = referrer.key_of(row)
                 if key not in removed.get(referrer, {}):
+                    _pass_roots_on(roots, (kind, referrer, reference), [row])
                     rows = emptied.setdefault(referrer, {})
                     values = vars(rows.get(key, row))
                     rows[key] = construct_unchecked(referrer, {**values, reference.field: None})

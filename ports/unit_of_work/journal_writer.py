@@ -1,17 +1,21 @@
 """Writes the journal of a transaction: every change, in the total order of the space."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.clock import Stamp, tick
+from herdbook.domain.errors import AlreadyExists, StoreDamaged
 from herdbook.domain.journal import Head, JournalEntry, Op
 from herdbook.ports.engine.codec import construct_unchecked, encode_row
-from herdbook.ports.engine.dictionary import HEADS, JOURNAL
+from herdbook.ports.engine.dictionary import HEADS, JOURNAL, new_head
 from herdbook.ports.unit_of_work.changes import RowChange
 
 NEGLIGIBLE = timedelta(seconds=1)
 """Up to this difference an entry's stamp is accurate enough as the time of the change."""
+
+LOCAL_PROVENANCE = dict.fromkeys(("cause", "root", "origin", "origin_tx", "parents"))
+"""What the entry says of where a change comes from that somebody asked for here."""
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -46,11 +50,8 @@ def journal_values(change: RowChange) -> tuple[dict[str, Any] | None, dict[str, 
 
 def append_journal(uow: "UnitOfWork") -> Head:
     """Write the journal entries for a transaction's changes and the new head of the space."""
-    head = uow.session.head or Head(
-        schema_version=uow.dictionary.version, oldest_writer=uow.dictionary.oldest_writer
-    )
-    clock, seq, now, node = head.clock, head.seq, uow.now, uow.node
-    entries = []
+    head = uow.session.head or new_head(uow.dictionary)
+    clock, seq, now, node = uow.clock, head.seq, uow.now, uow.node
     common: dict[str, Any] = {
         "tx": uow.tx,
         "person": uow.actor.person,
@@ -60,18 +61,35 @@ def append_journal(uow: "UnitOfWork") -> Head:
         "note": uow.actor.note,
         "operation_id": uow.operation_id,
         "schema_version": uow.dictionary.version,
+        "trace_id": uow.actor.trace_id,
+        **LOCAL_PROVENANCE,
     }
+    entries: list[JournalEntry] = []
+    explained: list[tuple[RowChange, JournalEntry]] = []
     for change in uow.changes:
         if not change.kind.journalled:
             continue
         clock, seq = tick(clock, now, node), seq + 1
         common["recorded_at"] = now if abs(clock.wall - now) > NEGLIGIBLE else None
-        entries.append(_entry(common, change, seq, clock))
+        entry = _entry(common, change, seq, clock)
+        entries.append(entry)
+        if change.cause is not None or change.provenance is not None:
+            explained.append((change, entry))
+    if explained:
+        _explain(explained, entries)
     if not entries:
         clock = tick(clock, now, node)
-    head = construct_unchecked(HEADS, {**vars(head), "seq": seq, "clock": clock})
+    head = construct_unchecked(
+        HEADS, {**vars(head), "seq": seq, "clock": clock, **uow.head_changes}
+    )
     if entries:
-        uow.session.insert(JOURNAL, entries)
+        try:
+            uow.session.insert(JOURNAL, entries)
+        except AlreadyExists as error:
+            # Who writes holds the space and appends behind its head: that head is wrong or lost.
+            reason = f"its journal has entries behind its end ({error}): it is damaged, or a copy "
+            reason += "that was not finished"
+            raise StoreDamaged(uow.space, reason) from error
     if uow.session.head is None:
         uow.session.insert(HEADS, [head])
     else:
@@ -91,3 +109,23 @@ def _entry(common: dict[str, Any], change: RowChange, seq: int, clock: Stamp) ->
         "after": after,
     }
     return construct_unchecked(JOURNAL, common | values)
+
+
+def _explain(
+    explained: Iterable[tuple[RowChange, JournalEntry]], entries: Iterable[JournalEntry]
+) -> None:
+    """Add to entries why they were made and where they came from.
+
+    Rows that a cascade removes come before the row that it follows from.
+    """
+    removals = {(each.entity, each.key): each.at for each in entries if each.op is Op.REMOVE}
+    for change, entry in explained:
+        values: dict[str, Any] = {"cause": change.cause}
+        if change.root is not None:
+            kind, key = change.root
+            values["root"] = removals.get((kind, str(key)))
+        if change.provenance is not None:
+            origin, tx, parents = change.provenance
+            values |= {"origin": origin, "origin_tx": tx}
+            values["parents"] = [str(each) for each in parents] or None
+        vars(entry).update(values)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from herdbook.domain.plan.model import Task
 from herdbook.domain.plan.readiness import WaitingTask
 from herdbook.domain.record.model import ScoreEvent, Standing
 from herdbook.domain.record.standing import apply, entry_order, fold, is_late, standing_id
@@ -28,7 +29,7 @@ from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.changes import RowChange, group_by_key, net_changes
-from herdbook.ports.unit_of_work.readiness_projection import QUEUES, ReadinessProjection
+from herdbook.ports.unit_of_work.readiness_projection import QUEUES, ReadinessProjection, Row
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -72,19 +73,32 @@ def _all_rows(uow: "UnitOfWork", kind: Kind[Any]) -> Iterator[Any]:
 
 def _recompute(uow: "UnitOfWork") -> dict[tuple[str, str], Any]:
     """What the projections should be, computed from their sources."""
-    expected: dict[tuple[str, str], Any] = {}
-    queues = ReadinessProjection(uow, {})
     tasks = [task for task in _all_rows(uow, TASKS) if not task.is_finished]
-    rows = queues.current_rows([task.id for task in tasks])
-    for key, row in queues.recount_rows(tasks, rows).items():
-        if row is not None:
-            kind = WAITING if isinstance(row, WaitingTask) else OPENINGS
-            expected[kind.name, key] = row
-    agents = dict.fromkeys(event.agent for event in _all_rows(uow, SCORE_EVENTS))
-    for agent in agents:
-        standing = fold(agent, _ledger(uow, agent), uow.experience)
+    current = ReadinessProjection(uow, {}).current_rows([task.id for task in tasks])
+    expected: dict[tuple[str, str], Any] = {}
+    for row in compute_queues(uow, tasks, current):
+        kind = WAITING if isinstance(row, WaitingTask) else OPENINGS
+        expected[kind.name, row.task_id] = row
+    for standing in compute_standings(uow):
         expected[STANDINGS.name, standing.id] = standing
     return expected
+
+
+def compute_queues(
+    uow: "UnitOfWork", tasks: Sequence[Task], current: dict[str, Row] | None = None
+) -> list[Row]:
+    """The rows that these tasks should have in the queues.
+
+    What only these rows hold, renewals and reviewers, is taken from the `current` ones.
+    """
+    found = ReadinessProjection(uow, {}).recount_rows(tasks, current or {})
+    return [row for row in found.values() if row is not None]
+
+
+def compute_standings(uow: "UnitOfWork") -> list[Standing]:
+    """The standings of all agents, from their ledgers."""
+    agents = dict.fromkeys(event.agent for event in _all_rows(uow, SCORE_EVENTS))
+    return [fold(agent, _ledger(uow, agent), uow.experience) for agent in agents]
 
 
 def find_differences(uow: "UnitOfWork") -> list[tuple[Any, Any]]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.entity import evolve
-from herdbook.domain.plan.model import Phase
+from herdbook.domain.plan.model import Phase, Task, TaskStatus
 from herdbook.domain.plan.phases import TaskChange, follow_tasks, summarize_changes
-from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
+from herdbook.domain.plan.readiness import is_held_review
+from herdbook.ports.engine.dictionary import INITIATIVES, OPENINGS, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.unit_of_work.agents_follow_tasks import FOLLOWED, agents_follow_tasks
 from herdbook.ports.unit_of_work.changes import NetChanges, RowChange, net_changes
@@ -58,8 +59,31 @@ def _status_is_set(change: RowChange | None) -> bool:
     return change.before is None or change.before.status is not change.after.status
 
 
+def claims_end_with_status(
+    uow: "UnitOfWork", nets: NetChanges, find_row: FindRow
+) -> Iterator[tuple[Kind[Any], Any]]:
+    """Let a task that nobody holds any more have no claim, also if its status was set by hand."""
+    for change in nets[TASKS.name].values():
+        before, after = change.before, change.after
+        if before is None or after is None or after.claim_stamp is None:
+            continue
+        if (before.status, before.claim_stamp) == (after.status, after.claim_stamp):
+            continue
+        if after.status is TaskStatus.IN_PROGRESS or _review_is_held(uow, after):
+            continue
+        yield TASKS, evolve(find_row(TASKS, change.key), claim_stamp=None, lease_until=None)
+
+
+def _review_is_held(uow: "UnitOfWork", task: Task) -> bool:
+    if task.status is not TaskStatus.QUALITY_REVIEW:
+        return False
+    (opening,) = uow.get(OPENINGS, [task.id])
+    return opening is not None and is_held_review(opening)
+
+
 REACTIONS: tuple[tuple[frozenset[str], Reaction], ...] = (
     (frozenset({TASKS.name}), phases_follow_tasks),
+    (frozenset({TASKS.name}), claims_end_with_status),
     (FOLLOWED, agents_follow_tasks),
 )
 """The rules in their order, each with the kinds of rows whose changes it follows."""

@@ -62,8 +62,7 @@ class ReadinessProjection:
         for task in self.uow.get_existing(TASKS, reshape):
             row = rows.get(task.id)
             phase = self._phase(task)
-            before = row if isinstance(row, Opening) else None
-            wanted[task.id] = queue_row(task, phase, row.blockers if row else 0, before)
+            wanted[task.id] = queue_row(task, phase, row.blockers if row else 0, row)
         self._write(rows, wanted)
 
     def _changes(self, kind: Kind[Any]) -> Iterable[RowChange]:
@@ -175,8 +174,7 @@ class ReadinessProjection:
                 depends_on=depends_on.get(task.id, ()),
                 children=children.get(task.id, ()),
             )
-            opening = before if isinstance(before, Opening) else None
-            wanted[task.id] = queue_row(task, phase, blocked_by, opening)
+            wanted[task.id] = queue_row(task, phase, blocked_by, before)
         return wanted
 
     def _depends_on(self, tasks: Sequence[Task]) -> dict[str, list[Task]]:

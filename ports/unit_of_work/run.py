@@ -5,7 +5,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience
-from herdbook.domain.journal import NOBODY, Actor, OperationResult
+from herdbook.domain.journal import NOBODY, Actor, OperationResult, Position
 from herdbook.domain.plan.claims import Claim
 from herdbook.domain.secret import HIDDEN
 from herdbook.ports.engine.codec import decode_row, encode_row
@@ -78,11 +78,21 @@ def read(
     *args: Any,
     ids: Ids | None = None,
     experience: Experience | None = None,
+    at: Position | None = None,
     **kwargs: Any,
 ) -> R:
-    """Run a query function in a read transaction of its own; retry if the connection breaks."""
+    """Run a query function in a read transaction of its own; retry if the connection breaks.
+
+    With `at`, it reads the space as it was at an earlier position of its journal, and raises what
+    `past_unit_of_work` raises.
+    """
 
     def ask() -> R:
+        if at is not None:
+            from herdbook.ports.unit_of_work.past import past_unit_of_work  # noqa: PLC0415 - seldom
+
+            with past_unit_of_work(store, space, at, experience=experience) as uow:
+                return question(uow, *args, **kwargs)
         with unit_of_work(store, space, ids=ids, write=False, experience=experience) as uow:
             return question(uow, *args, **kwargs)
 

@@ -7,23 +7,29 @@ journal mean the same on every engine, because the store only ever sees plain ro
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from herdbook.domain.clock import Stamp
+from herdbook.domain.clock import Stamp, merge, tick
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooNew
 from herdbook.domain.grading import Experience
-from herdbook.domain.journal import NOBODY, Actor, join_notes
+from herdbook.domain.journal import NOBODY, Actor, Cause, Provenance, join_notes
 from herdbook.domain.location.areas import area_of
 from herdbook.ports.engine.codec import construct_unchecked
+from herdbook.ports.engine.derived_ids import derive_id, with_derived_id
+from herdbook.ports.engine.dictionary import ROWS_VERSION
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
 from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.repositories.all import Repositories
-from herdbook.ports.unit_of_work.changes import RowChange
+from herdbook.ports.unit_of_work.changes import RowChange, RowKey
 from herdbook.ports.world.ids import Ids
 
+if TYPE_CHECKING:
+    from herdbook.domain.rewind import AsOf
+
 E = TypeVar("E")
+_NO_ROOTS: Mapping[RowKey, RowKey] = {}
 
 
 class UnitOfWork(Repositories):
@@ -53,12 +59,21 @@ class UnitOfWork(Repositories):
         self.actor = actor
         self.operation_id = operation_id
         self._experience = experience
-        self.node = store.uuid
+        self.store_uuid = store.uuid
+        self._store = store
+        self.cause: Cause | None = None
+        """Why the following changes are made, if not because somebody asked for each of them."""
+        self._provenance: Provenance | None = None
+        self._merged_clock: Stamp | None = None
+        self.head_changes: dict[str, Any] = {}
+        """Fields of the space's head that this transaction sets, besides its position."""
         self.changes: list[RowChange] = []
         self._derived = 0
         self._has_put = False
         self._ids = ids or store.ids
         self._write = write
+        self.as_of: AsOf | None = None
+        """The earlier position that this one reads; None for the present."""
         if write:
             from herdbook.ports.unit_of_work.reactions import Reactions  # noqa: PLC0415 - readers need none
 
@@ -66,6 +81,8 @@ class UnitOfWork(Repositories):
         self._commit_started = False
         self.clock_after_commit: Stamp | None = None
         """The clock of the space after this transaction, once that has been committed."""
+        self.seq_after_commit: int | None = None
+        """The number of the last entry of the journal, likewise."""
         self._tx = self._ids()
         self._appended = 0
         self._known: dict[str, dict[Any, Any]] = {}
@@ -79,6 +96,24 @@ class UnitOfWork(Repositories):
     def now(self) -> datetime:
         """The time of this transaction."""
         return self.session.now
+
+    @property
+    def node(self) -> str:
+        """The node that this transaction's stamps are from."""
+        return self._store.node
+
+    @property
+    def clock(self) -> Stamp | None:
+        """The stamp that those of this transaction come after."""
+        if self._merged_clock is not None:
+            return self._merged_clock
+        head = self.session.head
+        return None if head is None else head.clock
+
+    @property
+    def stamp(self) -> Stamp:
+        """The first stamp of this transaction, which no other transaction has."""
+        return tick(self.clock, self.now, self.node)
 
     @property
     def commit_started(self) -> bool:
@@ -100,6 +135,8 @@ class UnitOfWork(Repositories):
 
         A row that this transaction has seen is not read again: nobody else writes meanwhile.
         """
+        if not keys:
+            return []
         if kind.derived:
             self._update_projections()
         known = self._known.setdefault(kind.name, {})
@@ -182,10 +219,22 @@ class UnitOfWork(Repositories):
 
         for kind in rows:
             self._check_area(kind)
+        rows = {kind: [with_derived_id(kind, row) for row in each] for kind, each in rows.items()}
         verbatim_insert.check_verbatim_rows(self, self.dictionary, rows)
         for kind, each in rows.items():
             self.session.insert(kind, each)
             self._record_changes(kind, ((None, row) for row in each))
+
+    def replace_verbatim(self, kind: Kind[E], rows: Sequence[E], others: Sequence[E]) -> None:
+        """Put other rows in the place of these, as they are; neither is checked.
+
+        For a rewrite of rows that keep their meaning.
+        """
+        self._check_area(kind)
+        self.session.delete(kind, [kind.key_of(row) for row in rows])
+        self._record_changes(kind, ((row, None) for row in rows))
+        self.session.insert(kind, others)
+        self._record_changes(kind, ((None, row) for row in others))
 
     def save(self, kind: Kind[E], rows: Sequence[E]) -> list[E]:
         """Save changed rows, all or none; raises StaleWrite if one was saved since it was read.
@@ -211,6 +260,7 @@ class UnitOfWork(Repositories):
         if kind in cycles.EDGE_KINDS:
             cycles.refuse_cycles(self, list(zip(before, after, strict=True)))
         cycles.refuse_own_ancestors(self, kind, list(zip(before, after, strict=True)))
+        integrity.refuse_other_identity(kind, after, before)
         self.session.replace(kind, after)
         self._record_changes(kind, zip(before, after, strict=True))
         return after
@@ -221,22 +271,26 @@ class UnitOfWork(Repositories):
 
         self._check_area(kind)
         rows = self.get_existing(kind, list(dict.fromkeys(keys)))
-        removed, emptied = integrity.plan_removal(self, self.dictionary, kind, rows)
-        for referrer, after in emptied.items():
+        removal = integrity.plan_removal(self, self.dictionary, kind, rows)
+        for referrer, after in removal.emptied.items():
             before = self.get_existing(referrer, list(after))
             resaved = [
                 self._stamp_saved(referrer, row, old)
                 for row, old in zip(after.values(), before, strict=True)
             ]
             self.session.replace(referrer, resaved)
-            self._record_changes(referrer, zip(before, resaved, strict=True))
-        for each, gone in removed.items():
+            pairs = zip(before, resaved, strict=True)
+            self._record_changes(referrer, pairs, Cause.SET_NULL, removal.roots)
+        for each, gone in removal.removed.items():
             self.session.delete(each, list(gone))
-            self._record_changes(each, ((row, None) for row in gone.values()))
+            ended = ((row, None) for row in gone.values())
+            self._record_changes(each, ended, Cause.CASCADE, removal.roots)
 
     def put_derived(self, kind: Kind[E], rows: Sequence[E], gone: Sequence[Any] = ()) -> None:
         """Write rows of a projection: not journalled, not versioned."""
         self._check_open()
+        if not rows and not gone:
+            return
         keys = [kind.key_of(row) for row in rows]
         current = self.get(kind, keys)
         pairs = list(zip(rows, current, strict=True))
@@ -272,7 +326,18 @@ class UnitOfWork(Repositories):
         head = journal_writer.append_journal(self)
         self._commit_started = True
         self.session.commit()
-        self.clock_after_commit = head.clock
+        self.clock_after_commit, self.seq_after_commit = head.clock, head.seq
+
+    def receive(self, provenance: Provenance | None) -> None:
+        """Record the following changes as made by another replica; None ends that.
+
+        This is the one place where a stamp of another node is accepted. The clock of the space
+        moves past it. Raises InvalidValue, before anything is changed, if it is more than a minute
+        ahead of this machine's clock.
+        """
+        if provenance is not None:
+            self._merged_clock = merge(self.clock, provenance.origin, self.now, self.node)
+        self._provenance = provenance
 
     def act_as(self, agent: str) -> None:
         """Record this agent as the actor in the journal."""
@@ -296,7 +361,9 @@ class UnitOfWork(Repositories):
     def _stamp_new(self, kind: Kind[E], row: E) -> E:
         values = dict(vars(row))
         columns = kind.columns
-        if kind.prefix and not values[kind.key]:
+        if kind.identity:
+            values[kind.key] = derive_id(kind, values)
+        elif kind.prefix and not values[kind.key]:
             values[kind.key] = self.new_id(kind)
         elif not values[kind.key]:
             raise InvalidValue(kind.key, f"a {kind.title} needs one")
@@ -318,11 +385,20 @@ class UnitOfWork(Repositories):
             values["version"] = was["version"] + 1
         return construct_unchecked(kind, values)
 
-    def _record_changes(self, kind: Kind[Any], pairs: Iterable[tuple[Any, Any]]) -> None:
+    def _record_changes(
+        self,
+        kind: Kind[Any],
+        pairs: Iterable[tuple[Any, Any]],
+        cause: Cause | None = None,
+        roots: Mapping[RowKey, RowKey] = _NO_ROOTS,
+    ) -> None:
+        """Record changes; `cause` is that of the rows that have a root."""
         known = self._known.setdefault(kind.name, {})
         for before, after in pairs:
             key = kind.key_of(before if after is None else after)
-            self.changes.append(RowChange(kind, key, before, after))
+            root = roots.get((kind.name, key)) if roots else None
+            why = self.cause if root is None else cause
+            self.changes.append(RowChange(kind, key, before, after, why, root, self._provenance))
             known[key] = after
 
     def _update_projections(self) -> None:
@@ -364,22 +440,40 @@ def unit_of_work(
     operation_id: str | None = None,
     experience: Experience | None = None,
 ) -> Iterator[UnitOfWork]:
-    """Begin a unit of work; it is undone unless it is committed.
+    """Begin a unit of work; it is undone unless it is committed, and then wakes who waits for it.
 
-    Raises StoreTooNew if the space has been upgraded beyond what this program may write: a process
-    that was running during an upgrade learns of it here.
+    If the rows of the space are of an older version, they are rewritten first, in a transaction of
+    their own. Raises StoreTooNew if the space has been upgraded beyond what this program may write:
+    a process that was running during an upgrade learns of it here.
     """
-    with store.transaction(space, write=write) as session:
-        head = session.head if write else None
-        if head is not None and head.oldest_writer > store.dictionary.version:
-            raise StoreTooNew(store.url, head.schema_version, store.dictionary.version)
-        yield UnitOfWork(
-            session,
-            store,
-            space,
-            ids=ids,
-            write=write,
-            actor=actor,
-            operation_id=operation_id,
-            experience=experience,
-        )
+    uow: UnitOfWork | None = None
+    try:
+        with store.transaction(space, write=write) as session:
+            head = session.head if write else None
+            if head is not None and head.oldest_writer > store.dictionary.version:
+                raise StoreTooNew(store.url, head.schema_version, store.dictionary.version)
+            uow = UnitOfWork(
+                session,
+                store,
+                space,
+                ids=ids,
+                write=write,
+                actor=actor,
+                operation_id=operation_id,
+                experience=experience,
+            )
+            if head is None or (head.rows_version or 0) >= ROWS_VERSION:
+                yield uow
+                return
+            from herdbook.ports.unit_of_work.rewrites import rewrite_rows  # noqa: PLC0415 - once in a space's life
+
+            uow.operation_id = None
+            rewrite_rows(uow)
+    finally:
+        # Here the transaction has ended and holds no lock.
+        if uow is not None and uow.seq_after_commit is not None:
+            store.wakeups.ring(space, uow.seq_after_commit)
+    with unit_of_work(
+        store, space, ids=ids, actor=actor, operation_id=operation_id, experience=experience
+    ) as uow:
+        yield uow

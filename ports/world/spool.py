@@ -37,6 +37,16 @@ class Spool(Protocol):
         """Read the events that hooks have left so far."""
 
 
+class SpoolTail(Protocol):
+    """Reads what hooks append to the spool, as it comes, and leaves it there for the flush."""
+
+    def take(self) -> list[tuple[HookEvent, str | None]]:
+        """The events since the last call, at most so many, each with the name of its tool, if any.
+
+        Raises StoreUnavailable if the spool cannot be read for now.
+        """
+
+
 class FlushNotes(Protocol):
     """Notes about flushes for people, shown by `herdbook doctor`."""
 

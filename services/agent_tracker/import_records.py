@@ -1,6 +1,6 @@
 """Import the records of OpenCode's agent-tracker: agents, commits, grades and activities."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from herdbook.domain.record.model import Retrospective, ScoreEvent
@@ -28,8 +28,9 @@ def import_tracker(
     """
     rows = TrackerRows(uow.experience, uow.now, projects or {})
     rows.build(tracker)
-    commits, known_commits = _missing_rows(uow, COMMITS, rows.commits)
-    judgements, known_judgements = _missing_rows(uow, RETROSPECTIVES, rows.retrospectives)
+    counted = _counted_rows(uow, rows)
+    commits, known_commits = _missing_rows(uow, COMMITS, rows.commits, counted)
+    judgements, known_judgements = _missing_rows(uow, RETROSPECTIVES, rows.retrospectives, counted)
     activities, _ = _missing_rows(uow, ACTIVITIES, rows.activities)
     graded = {key for key, row in rows.retrospectives.items() if _is_graded(uow, row)}
     known = {rows.entry_of[key] for key in known_commits | known_judgements | graded}
@@ -61,12 +62,22 @@ def _count_rows(rows: TrackerRows) -> int:
     return single + len(rows.entries) + balances
 
 
+def _counted_rows(uow: UnitOfWork, rows: TrackerRows) -> set[str]:
+    """The commits and retrospectives whose entries an earlier import has brought.
+
+    Their own ids follow from the name of their project, which may be another one now.
+    """
+    entries = uow.get(SCORE_EVENTS, list(rows.entry_of.values()))
+    pairs = zip(rows.entry_of, entries, strict=True)
+    return {key for key, entry in pairs if entry is not None}
+
+
 def _missing_rows(
-    uow: UnitOfWork, kind: Kind[Any], rows: Mapping[str, Any]
+    uow: UnitOfWork, kind: Kind[Any], rows: Mapping[str, Any], counted: Collection[str] = ()
 ) -> tuple[list[Any], set[str]]:
     """The rows that the record lacks, and the ids of those it has under another id."""
-    there = uow.get(kind, list(rows))
-    new = [row for row, own in zip(rows.values(), there, strict=True) if own is None]
+    pairs = zip(rows.values(), uow.get(kind, list(rows)), strict=True)
+    new = [row for row, own in pairs if own is None and row.id not in counted]
     taken = {row.id for row, _, _ in find_clashes(uow, kind, new, [None] * len(new))}
     return [row for row in new if row.id not in taken], taken
 

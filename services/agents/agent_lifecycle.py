@@ -12,7 +12,7 @@ from herdbook.domain.agents.current_work import status_at
 from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentMode, AgentStatus, has_crashed
 from herdbook.domain.agents.names import propose_name
 from herdbook.domain.entity import evolve
-from herdbook.domain.errors import AlreadyExists
+from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import MAX_RETRIES
 from herdbook.domain.values import Document
@@ -20,6 +20,7 @@ from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.processes import Processes
+from herdbook.services import messaging
 
 
 def register(
@@ -83,6 +84,19 @@ def wait(uow: UnitOfWork, agent_id: str, questions: Document | None = None) -> A
     waiting = AgentStatus.WAITING_FOR_INPUT
     agent = uow.agents.get(agent_id)
     return uow.agents.save(evolve(agent, status=waiting, pending_questions=questions))
+
+
+def answer(uow: UnitOfWork, agent_id: str, content: str) -> Agent:
+    """Answer an agent that waits for a person: it gets a message, and goes on.
+
+    Raises InvalidValue if it does not wait for anybody: somebody else has answered it.
+    """
+    agent = uow.agents.get(agent_id)
+    if agent.status is not AgentStatus.WAITING_FOR_INPUT:
+        reason = f"agent {agent.name!r} waits for nobody (it is {agent.status}). Nothing was sent"
+        raise InvalidValue("agent", reason)
+    messaging.send(uow, content, recipient_id=agent.id)
+    return resume(uow, agent.id)
 
 
 def resume(

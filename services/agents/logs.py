@@ -10,6 +10,7 @@ from herdbook.ports.engine.dictionary import AGENTS, LOG_CHUNKS
 from herdbook.ports.engine.query import Query, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
+from herdbook.services.agents import log_bounds
 
 PAGE = 100
 """How many chunks one page holds by default."""
@@ -23,7 +24,8 @@ def append(
 
     It belongs to the agent's session, which its return begins, or to the given one: any that has a
     log, or the next. Within a session, a chunk is always later than the one before, even if
-    the machine's clock was set back in between, so that a follower of the log misses none.
+    the machine's clock was set back in between, so that a follower of the log misses none. What is
+    more than `domain.retention` keeps goes, the oldest first.
 
     Raises InvalidValue for a session that is neither.
     """
@@ -44,8 +46,10 @@ def append(
         session_number=number,
         content=content,
         created_at=at,
+        offset=0 if last is None else log_bounds.end_of(last),
     )
     uow.insert_verbatim({LOG_CHUNKS: [chunk]})
+    log_bounds.trim(uow, chunk)
     return chunk
 
 
@@ -55,6 +59,12 @@ def read(
     """A page of an agent's log, in the order of sessions; also of an agent that was removed."""
     last = None if after is None else uow.log_chunks.get(after)
     return uow.log_chunks.of_agent(agent_id, limit=limit, after=last)
+
+
+def count(uow: UnitOfWork, agents: Sequence[str]) -> int:
+    """How many chunks the logs of some agents have together."""
+    ids = {find_log(uow, each) for each in agents}
+    return sum(uow.count(find(LOG_CHUNKS, {"agent_id": each})) for each in ids)
 
 
 def remove(uow: UnitOfWork, agent_id: str) -> dict[str, int]:

@@ -21,6 +21,7 @@ from herdbook.ports.engine.paging import HEAVY, select_all
 from herdbook.ports.engine.query import find, starting_with
 from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.listing import Listing
 
 SHORTEST_PREFIX = 4
 """How many characters an abbreviated checkpoint id has, at least."""
@@ -60,7 +61,7 @@ class FreedSpace(NamedTuple):
     left: ThreadSizes
 
 
-def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> list[ThreadOverview]:
+def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> Listing[ThreadOverview]:
     """A page of the threads with their sizes, ordered by their newest checkpoint, latest first."""
     _refuse_limit(limit)
     last = None if after is None else _newest(uow, thread_key(require_threads(uow, [after])[0]))
@@ -71,14 +72,13 @@ def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> list[Th
             continue
         seen.add(row.thread)
         first = _newest(uow, row.thread)
-        if first is not None and first.id == row.id:  # else it was on a page before this one
-            lane = kept.lanes([row])[row.lane]
-            found.append(
-                ThreadOverview(rows_of.describe_thread(uow, decode_text(lane.thread_id)), row)
-            )
-            if len(found) == limit:
-                break
-    return found
+        if first is None or first.id != row.id:  # it was on a page before this one
+            continue
+        if len(found) == limit:
+            return Listing(found, more=True)
+        lane = kept.lanes([row])[row.lane]
+        found.append(ThreadOverview(rows_of.describe_thread(uow, decode_text(lane.thread_id)), row))
+    return Listing(found)
 
 
 def _newest(uow: UnitOfWork, thread: str) -> Checkpoint | None:
@@ -93,7 +93,7 @@ def list_checkpoints(
     namespace: str | None = None,
     limit: int,
     after: str | None = None,
-) -> list[CheckpointSummary]:
+) -> Listing[CheckpointSummary]:
     """A page of a thread's checkpoints, newest first, of one namespace or of all."""
     _refuse_limit(limit)
     require_threads(uow, [thread_id])
@@ -101,7 +101,7 @@ def list_checkpoints(
     last = None if after is None else find_checkpoint(uow, thread_id, after, namespace=namespace)
     rows = kept.page(thread_id, namespace, after=last, limit=limit)
     lanes = kept.lanes(rows)
-    return [
+    found = [
         CheckpointSummary(
             decode_text(lanes[row.lane].namespace),
             row,
@@ -109,6 +109,12 @@ def list_checkpoints(
         )
         for row in rows
     ]
+    if last is None and len(found) < limit:
+        return Listing(found, len(found))
+    if namespace is None:
+        return Listing(found, uow.count(find(CHECKPOINTS, {"thread": thread_key(thread_id)})))
+    lane = lane_key(thread_id, namespace)
+    return Listing(found, uow.count(find(CHECKPOINTS, {"lane": lane})))
 
 
 def show_checkpoint(

@@ -1,1 +1,1 @@
-"""Use cases on the journal: watch it, and undo a transaction."""
+"""Use cases on the journal: watch it, undo a transaction, and fold its beginning."""

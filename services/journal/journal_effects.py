@@ -6,9 +6,12 @@ from typing import Any, NamedTuple
 from herdbook.domain.errors import InvalidValue, StaleWrite
 from herdbook.domain.journal import JournalEntry, Op
 from herdbook.ports.engine.codec import decode_row, encode_row
+from herdbook.ports.engine.derived_ids import derive_id
 from herdbook.ports.engine.kinds import Dictionary, Kind
 
 Values = dict[str, Any]
+LONGEST_VALUE = 40
+"""How many characters of a value a message shows."""
 STAMP_FIELDS = frozenset({"id", "created_at", "updated_at", "version"})
 """The fields that a save sets by itself."""
 
@@ -36,11 +39,20 @@ def effects(dictionary: Dictionary, entries: Iterable[JournalEntry]) -> list[Eff
     """The net effect of a transaction on each row it touched, in order."""
     found: dict[tuple[str, str], list[JournalEntry]] = {}
     for entry in entries:
-        found.setdefault((entry.entity, entry.key), []).append(entry)
+        key = _present_key(dictionary.kinds[entry.entity], entry)
+        found.setdefault((entry.entity, key), []).append(entry)
     found_effects = [
         _effect(dictionary.kinds[name], key, own) for (name, key), own in found.items()
     ]
     return [effect for effect in found_effects if effect is not None]
+
+
+def _present_key(kind: Kind[Any], entry: JournalEntry) -> str:
+    """The key that the row of an entry has now: pairs had random ids once."""
+    values = entry.after if entry.before is None else entry.before
+    if kind.identity and values is not None and all(name in values for name in kind.identity):
+        return derive_id(kind, values)
+    return entry.key
 
 
 def _effect(kind: Kind[Any], key: str, entries: list[JournalEntry]) -> Effect | None:
@@ -97,7 +109,29 @@ def refuse_changed(effect: Effect, row: object) -> None:
     if changed:
         version = effect.became.get("version", 0)
         current = held.get("version", 0)
-        raise StaleWrite(effect.kind.title, effect.key, version, current, changed)
+        differences = ", ".join(_describe_difference(n, left.get(n), held.get(n)) for n in changed)
+        what = describe_row(effect.kind, effect.key, getattr(row, "name", None))
+        reason = (
+            f"{what} has changed since, so it stays as it is: {differences}. Nothing was written; "
+            f"`herdbook journal row {effect.key}` shows what came later"
+        )
+        raise StaleWrite(effect.kind.title, effect.key, version, current, changed, reason)
+
+
+def describe_row(kind: Kind[Any], key: str, name: str | None) -> str:
+    """A row as messages name it, by its name if it has one, and by its id."""
+    return f"{kind.title} {name!r} ({key})" if name else f"{kind.title} {key!r}"
+
+
+def _describe_difference(field: str, was: object, now: object) -> str:
+    """A field that changed, with both values if they are short."""
+    if any(len(str(each)) > LONGEST_VALUE for each in (was, now)):
+        return field
+    return f"{field} was {_show(was)} and is {_show(now)}"
+
+
+def _show(value: object) -> str:
+    return "empty" if value is None else repr(value)
 
 
 def restore_removed(effect: Effect) -> object:

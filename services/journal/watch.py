@@ -1,14 +1,13 @@
-"""Follow the journal or an agent's log, or poll a query until it has an answer.
+"""Follow the journal or an agent's log, or repeat a query until it has an answer.
 
-These functions take the store and not a unit of work: they poll, each time in a transaction of its
-own that has ended before its results are yielded. Between two polls they sleep, longer and longer
-while nothing happens.
+These functions take the store and not a unit of work: each look is a transaction of its own that
+has ended before its results are yielded. Between two looks they wait for a commit in the space, or
+do what the caller does to wait.
 """
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from herdbook.domain.conversation import LogChunk
 from herdbook.domain.errors import InvalidValue
@@ -18,16 +17,13 @@ from herdbook.ports.engine.query import between, find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.journal.feed import PAGE, Feed, Waiter
+from herdbook.services.journal.follower_cursor import FollowerCursor
 
 R = TypeVar("R")
 
-PAGE = 200
-"""How many rows one poll reads."""
-SHORTEST: Final = 0.01
-LONGEST: Final = 0.5
-
 Stop = Callable[[], bool]
-Sleep = Callable[[float], object]
+Wait = Callable[[], object]
 LogPositions = dict[int, LogChunk]
 """For sessions of one agent, by number: the chunk up to which the log was read, or its last one."""
 
@@ -43,27 +39,40 @@ def follow_journal(
     since: int = 0,
     *,
     stop: Stop = never,
-    sleep: Sleep = time.sleep,
+    wait: Wait | None = None,
     limit: int = PAGE,
+    cursor: FollowerCursor | None = None,
 ) -> Iterator[JournalEntry]:
     """Yield every entry of the journal after this number, in order, each once, as they are written.
 
     When `stop` returns true, the entries written until then are yielded, and it ends. After an
-    error, a caller can go on from the number of the last entry.
+    error, a caller can go on from the number of the last entry. Raises JournalPruned if the next
+    entry was folded.
     """
-    pause = SHORTEST
     end: int | None = None
-    while end is None or since < end:
-        stopping = stop()
-        page, last = read(store, space, _entries, since, limit)
-        if stopping and end is None:
-            end = last
-        for entry in page:
-            if end is not None and entry.seq > end:
-                return
-            since = entry.seq
-            yield entry
-        pause = SHORTEST if page or end is not None else _sleep_longer(pause, sleep)
+    with Feed(store, space, since, limit=limit, cursor=cursor) as feed:
+        while end is None or since < end:
+            stopping = stop()
+            page = feed.take()
+            if stopping and end is None:
+                end = feed.last
+            for entry in page:
+                if end is not None and entry.seq > end:
+                    return
+                since = entry.seq
+                yield entry
+            if not page and end is None:
+                (wait or feed.wait)()
+
+
+def follow_holding(
+    store: Store, space: str, since: int, cursor: FollowerCursor, *, stop: Stop = never
+) -> Generator[JournalEntry]:
+    """Yield entries as `follow_journal` does, and hold the journal by a cursor until the end."""
+    try:
+        yield from follow_journal(store, space, since, stop=stop, cursor=cursor)
+    finally:
+        cursor.release()
 
 
 def follow_log(
@@ -73,7 +82,7 @@ def follow_log(
     after: str | None = None,
     *,
     stop: Stop = never,
-    sleep: Sleep = time.sleep,
+    wait: Wait | None = None,
     limit: int = PAGE,
 ) -> Iterator[LogChunk]:
     """Yield every chunk of an agent's log after this one, each once, in order within its session.
@@ -82,22 +91,23 @@ def follow_log(
     When `stop` returns true, the chunks appended until then are yielded, and it ends.
     """
     seen: LogPositions = {} if after is None else read(store, space, _positions_at, agent_id, after)
-    pause = SHORTEST
     ends: LogPositions | None = None
-    while True:
-        stopping = stop() and ends is None
-        page, lasts = read(store, space, _new_chunks, agent_id, seen, limit, stopping=stopping)
-        ends = lasts if stopping else ends
-        for chunk in page:
-            number = chunk.session_number
-            seen[number] = chunk
-            if ends is None or (
-                number in ends and _position_key(chunk) <= _position_key(ends[number])
-            ):
-                yield chunk
-        if ends is not None and (not page or _have_reached(seen, ends)):
-            return
-        pause = SHORTEST if page else _sleep_longer(pause, sleep)
+    with Waiter(store, space) as waiter:
+        while True:
+            stopping = stop() and ends is None
+            page, lasts = read(store, space, _new_chunks, agent_id, seen, limit, stopping=stopping)
+            ends = lasts if stopping else ends
+            for chunk in page:
+                number = chunk.session_number
+                seen[number] = chunk
+                if ends is None or (
+                    number in ends and _position_key(chunk) <= _position_key(ends[number])
+                ):
+                    yield chunk
+            if ends is not None and (not page or _have_reached(seen, ends)):
+                return
+            if not page:
+                (wait or waiter.wait)()
 
 
 def wait_until(
@@ -106,26 +116,16 @@ def wait_until(
     question: Callable[..., R | None],
     *args: object,
     stop: Stop = never,
-    sleep: Sleep = time.sleep,
+    wait: Wait | None = None,
 ) -> R | None:
-    """Poll a query until its answer is not None; None if `stop` returned true before that."""
-    pause = SHORTEST
-    while True:
-        stopping = stop()
-        answer = read(store, space, question, *args)
-        if answer is not None or stopping:
-            return answer
-        pause = _sleep_longer(pause, sleep)
-
-
-def _sleep_longer(pause: float, sleep: Sleep) -> float:
-    """Sleep, and return how long to sleep the next time."""
-    sleep(pause)
-    return min(2 * pause, LONGEST)
-
-
-def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry], int]:
-    return uow.journal.since(since, limit=limit), uow.journal.last()
+    """Repeat a query until its answer is not None; None if `stop` returned true before that."""
+    with Waiter(store, space) as waiter:
+        while True:
+            stopping = stop()
+            answer = read(store, space, question, *args)
+            if answer is not None or stopping:
+                return answer
+            (wait or waiter.wait)()
 
 
 def _new_chunks(

@@ -14,7 +14,7 @@ from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import schedule
-from herdbook.services.plan.board_lanes import LaneBuilder, UnphasedTasks
+from herdbook.services.plan.board_lanes import LaneBuilder, UnphasedTasks, UnphasedTotals
 from herdbook.services.plan.board_model import BoardState, Lanes, gate_blockers
 
 LIMIT = 10
@@ -54,11 +54,12 @@ class Board(NamedTuple):
     """The state of a space's plan at one moment.
 
     `unseen` counts tasks without a phase that are too many to be shown; `closed` counts
-    initiatives that are completed or archived.
+    initiatives that are completed or archived. `totals` counts all tasks by state, shown or not.
     """
 
     now: datetime
     seq: int
+    totals: dict[BoardState, int]
     goals: tuple[BoardInitiative, ...]
     more_goals: int
     closed: int
@@ -75,18 +76,34 @@ def board(uow: UnitOfWork, *, initiative_id: str | None = None, limit: int = LIM
     initiatives, more = _initiatives(uow, initiative_id)
     dealer = LaneBuilder(uow, limit)
     loose, unseen = dealer.tasks_without_phase()
+    counts = dealer.totals_without_phase() if unseen else {}
     goals = []
     budget = PATH_BUDGET
     for initiative in initiatives:
-        goal, budget = _initiative_part(dealer, initiative, loose, budget)
+        goal, budget = _initiative_part(dealer, initiative, loose, counts, budget)
         goals.append(goal)
-    if initiative_id is None and None in loose:
-        goals.append(_part_without_initiative(dealer, loose, budget))
+    if initiative_id is None and (None in loose or None in counts):
+        goals.append(_part_without_initiative(dealer, loose, counts, budget))
     closed = 0
     if initiative_id is None:
         others = [status for status in InitiativeStatus if status not in _OPEN]
         closed = uow.count(find(INITIATIVES, {"status": any_of(others)}))
-    return Board(uow.now, last_change(uow), tuple(goals), more, closed, unseen)
+    totals = dealer.totals() if initiative_id is None else _totals_of(dealer, goals[0])
+    return Board(uow.now, last_change(uow), totals, tuple(goals), more, closed, unseen)
+
+
+def _totals_of(dealer: LaneBuilder, goal: BoardInitiative) -> dict[BoardState, int]:
+    """How many tasks of an initiative are in each state, in phases that are not shown too."""
+    totals = dict.fromkeys(BoardState, 0)
+    shown = {stage.phase.id for stage in goal.stages if stage.phase is not None}
+    counted = [{state: lane.total for state, lane in each.lanes.items()} for each in goal.stages]
+    if goal.more_stages and goal.initiative is not None:
+        others = dealer.uow.phases.of_initiative(goal.initiative.id)
+        counted += [dealer.totals(phase_id=each.id) for each in others if each.id not in shown]
+    for counts in counted:
+        for state, count in counts.items():
+            totals[state] += count
+    return totals
 
 
 def _initiatives(uow: UnitOfWork, initiative_id: str | None) -> tuple[list[Initiative], int]:
@@ -98,21 +115,29 @@ def _initiatives(uow: UnitOfWork, initiative_id: str | None) -> tuple[list[Initi
 
 
 def _initiative_part(
-    dealer: LaneBuilder, initiative: Initiative, loose: UnphasedTasks, budget: int
+    dealer: LaneBuilder,
+    initiative: Initiative,
+    loose: UnphasedTasks,
+    counts: UnphasedTotals,
+    budget: int,
 ) -> tuple[BoardInitiative, int]:
-    """An initiative's part of the board, and what is left of the budget for critical paths."""
+    """An initiative's part of the board, and what is left of the budget for critical paths.
+
+    The `counts` are of tasks without a phase where not all of them were read: then no critical path
+    is looked for.
+    """
     uow = dealer.uow
     query = find(PHASES, {"initiative_id": initiative.id}, limit=MAX_PHASES)
     phases = uow.select(query)
     ahead = {phase.id: uow.phases.dependencies(phase.id) for phase in phases}
     phases = _in_order(phases, ahead)
     more = uow.count(query._replace(limit=None)) - len(phases)
-    own = loose.get(initiative.id, {})
+    own, totals = loose.get(initiative.id, {}), counts.get(initiative.id)
     sizes = [dealer.size(phase.id) for phase in phases]
     left = _tasks_left(own)
     unfinished = sum(total - done for total, done in sizes) + len(left)
     path: list[Task] | None = None
-    if not more and unfinished <= budget:
+    if not more and unfinished <= budget and totals is None:
         left += [task for phase in phases for task in _unfinished_in(uow, phase.id)]
         path = schedule.longest_chain(uow, left)
         budget -= unfinished
@@ -122,10 +147,9 @@ def _initiative_part(
         closed = gate_blockers(initiative, phase, ahead[phase.id])
         lanes = dealer.of_phase(phase, size, closed, marked)
         stages.append(BoardPhase(phase, tuple(ahead[phase.id]), lanes))
-    if own:
-        stages.append(
-            BoardPhase(None, (), dealer.of_tasks(own, gate_blockers(initiative, None, ()), marked))
-        )
+    if own or totals:
+        closed = gate_blockers(initiative, None, ())
+        stages.append(BoardPhase(None, (), dealer.of_tasks(own, closed, marked, totals)))
     return BoardInitiative(initiative, tuple(stages), more, _chain(path)), budget
 
 
@@ -138,14 +162,14 @@ def _in_order(phases: list[Phase], ahead: dict[str, list[Phase]]) -> list[Phase]
 
 
 def _part_without_initiative(
-    dealer: LaneBuilder, loose: UnphasedTasks, budget: int
+    dealer: LaneBuilder, loose: UnphasedTasks, counts: UnphasedTotals, budget: int
 ) -> BoardInitiative:
     """The part of the board for tasks without an initiative."""
-    own = loose[None]
+    own, totals = loose.get(None, {}), counts.get(None)
     unfinished = _tasks_left(own)
-    fits = len(unfinished) <= budget
+    fits = len(unfinished) <= budget and totals is None
     path = schedule.longest_chain(dealer.uow, unfinished) if fits else None
-    lanes = dealer.of_tasks(own, (), [task.id for task in path or ()])
+    lanes = dealer.of_tasks(own, (), [task.id for task in path or ()], totals)
     return BoardInitiative(None, (BoardPhase(None, (), lanes),), 0, _chain(path))
 
 

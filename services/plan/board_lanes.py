@@ -5,6 +5,7 @@ For any size of plan, a lane counts its tasks through lookups and loads only tho
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, islice
 
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.plan.model import Phase, Task, TaskStatus
@@ -16,6 +17,7 @@ from herdbook.ports.engine.dictionary import (
     TASKS,
     WAITING,
 )
+from herdbook.ports.engine.paging import select_all
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan.board_model import Blocker, BoardLane, BoardState, Card, Lanes, state_of
@@ -33,6 +35,8 @@ BLOCKERS_NAMED = 5
 
 UnphasedTasks = dict[str | None, dict[BoardState, list[Task]]]
 """The tasks without a phase, by initiative and state."""
+UnphasedTotals = dict[str | None, dict[BoardState, int]]
+"""How many there are, by initiative and state."""
 
 
 class LaneBuilder:
@@ -81,6 +85,26 @@ class LaneBuilder:
             BoardState.COMPLETED: completed,
         }
 
+    def totals(self, **within: str | None) -> dict[BoardState, int]:
+        """How many tasks are in each state, in the whole space or in a phase, however many."""
+        held = self.held[within["phase_id"]] if within else [*chain(*self.held.values())]
+        counts = {
+            status: self.uow.count(find(TASKS, {**within, "status": status}))
+            for status in TaskStatus
+        }
+        reviewed = self.uow.select(
+            find(TASKS, {**within, "status": TaskStatus.QUALITY_REVIEW}, limit=SCAN_LIMIT)
+        )
+        other = sum(row is not None for row in self.uow.get(WAITING, _ids(reviewed)))
+        blocked = counts[TaskStatus.BLOCKED]
+        waiting = self.uow.count(find(WAITING, within)) - blocked - other
+        held_reviews = sum(opening.kind is OpeningKind.REVIEW for opening in held)
+        review = counts[TaskStatus.QUALITY_REVIEW] - held_reviews
+        done = counts[TaskStatus.COMPLETED]
+        ready = sum(counts.values()) - done - len(held) - review - blocked - waiting
+        found = (ready, len(held), waiting, blocked, review, done)
+        return dict(zip(BoardState, found, strict=True))
+
     def size(self, phase_id: str) -> tuple[int, int]:
         """How many tasks a phase has, and how many of them are finished."""
         total = self.uow.count(find(TASKS, {"phase_id": phase_id}))
@@ -91,8 +115,12 @@ class LaneBuilder:
         tasks: Mapping[BoardState, Sequence[Task]],
         closed: tuple[Blocker, ...],
         first: Collection[str] = (),
+        totals: Mapping[BoardState, int] | None = None,
     ) -> Lanes:
-        """The lanes of tasks that were loaded already, most urgent first."""
+        """The lanes of tasks that were loaded already, most urgent first.
+
+        With `totals`, they are the first of so many.
+        """
         lanes: Lanes = {}
         for state in BoardState:
             found = tasks.get(state, ())
@@ -106,6 +134,8 @@ class LaneBuilder:
                 lanes[state] = BoardLane(len(found), self._waiting_cards(found, closed, first))
             else:
                 lanes[state] = BoardLane(len(found), _cards(_by_urgency(found)[: self.limit]))
+        for state, total in (totals or {}).items():
+            lanes[state] = lanes[state]._replace(total=total)
         return lanes
 
     def tasks_without_phase(self) -> tuple[UnphasedTasks, int]:
@@ -121,8 +151,25 @@ class LaneBuilder:
         for task in tasks:
             lanes = found.setdefault(task.initiative_id, {})
             lanes.setdefault(state_of(task, openings.get(task.id)), []).append(task)
-        there = sum(self.uow.count(query._replace(limit=None)) for query in (ready, waiting, done))
-        return found, there + len(self.held[None]) - len(tasks)
+        there = self.uow.count(find(TASKS, {"phase_id": None}))
+        return found, there - len(tasks)
+
+    def totals_without_phase(self) -> UnphasedTotals:
+        """How many tasks without a phase each initiative has in each state, however many.
+
+        Counted through lookups if no task names an initiative; else all of them are read in pages.
+        """
+        named = self.uow.count(find(TASKS)) - self.uow.count(find(TASKS, {"initiative_id": None}))
+        if not named:
+            return {None: self.totals(phase_id=None)}
+        found: UnphasedTotals = {}
+        tasks = select_all(self.uow, find(TASKS, {"phase_id": None}, limit=SCAN_LIMIT))
+        while page := list(islice(tasks, SCAN_LIMIT)):
+            openings = self.uow.get(OPENINGS, _ids(page))
+            for task, opening in zip(page, openings, strict=True):
+                own = found.setdefault(task.initiative_id, dict.fromkeys(BoardState, 0))
+                own[state_of(task, opening)] += 1
+        return found
 
     def held_cards(self, tasks: Sequence[Task]) -> tuple[Card, ...]:
         """Held tasks with their holders and the ends of their leases."""
@@ -225,7 +272,7 @@ class LaneBuilder:
 
 def _last_finished(uow: UnitOfWork) -> list[Task]:
     """The tasks finished last, the latest first."""
-    entries = uow.journal.since(max(0, uow.journal.last() - RECENT_ENTRIES), limit=RECENT_ENTRIES)
+    entries = uow.journal.recent(RECENT_ENTRIES)
     keys = [
         entry.key
         for entry in reversed(entries)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from herdbook.domain.errors import NotFound
 from herdbook.domain.plan.model import Phase, Task
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan.board_model import gate_blockers
 
 
 def add_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str]) -> Task:
@@ -26,9 +27,21 @@ def remove_task_dependencies(uow: UnitOfWork, task_id: str, others: Sequence[str
     return uow.tasks.get(task_id)
 
 
-def task_dependencies(uow: UnitOfWork, task_id: str) -> list[Task]:
-    """The tasks a task depends on, finished or not."""
-    return uow.tasks.dependencies(task_id)
+def task_dependencies(uow: UnitOfWork, task_id: str) -> list[Task | Phase]:
+    """The tasks a task depends on, finished or not, and the phases that keep it waiting."""
+    phase_id = uow.tasks.get(task_id).phase_id
+    tasks = uow.tasks.dependencies(task_id)
+    return [*tasks, *([] if phase_id is None else _closed_phases(uow, phase_id))]
+
+
+def _closed_phases(uow: UnitOfWork, phase_id: str) -> list[Phase]:
+    """The phase itself while no work may start in it, and those it waits for that are open."""
+    phase = uow.phases.get(phase_id)
+    initiative = uow.initiatives.get(phase.initiative_id)
+    ahead = uow.phases.dependencies(phase_id)
+    closed = gate_blockers(initiative, phase, ahead)
+    known = {each.id: each for each in (phase, *ahead)}
+    return [known[each.id] for each in closed if each.id in known]
 
 
 def task_dependents(uow: UnitOfWork, task_id: str) -> list[Task]:

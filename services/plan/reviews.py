@@ -43,10 +43,13 @@ def comment(
     )
 
 
-def reply(uow: UnitOfWork, comment_id: str, body: str, *, author: str = YOU) -> ReviewComment:
+def reply(
+    uow: UnitOfWork, comment_id: str, body: str, *, author: str | None = None
+) -> ReviewComment:
     """Add a reply to the thread of any of its comments.
 
-    The reply has the file and line of the thread. Whether the thread is resolved does not change.
+    Its author is by default who acts. The reply has the file and line of the thread. Whether the
+    thread is resolved does not change.
     """
     first = _first_comment(uow, comment_id)
     return uow.review_comments.add(
@@ -57,7 +60,7 @@ def reply(uow: UnitOfWork, comment_id: str, body: str, *, author: str = YOU) -> 
             line_number=first.line_number,
             line_type=first.line_type,
             body=body,
-            author=author,
+            author=author or uow.actor.agent or YOU,
         )
     )
 

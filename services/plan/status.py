@@ -5,11 +5,18 @@ from datetime import datetime
 from typing import NamedTuple
 
 from herdbook.domain.agents.model import Agent, AgentStatus, Worktree
-from herdbook.domain.conversation import ConversationStatus, Party
-from herdbook.domain.journal import JournalEntry
+from herdbook.domain.conversation import ConversationStatus, MessageStatus, Party
+from herdbook.domain.journal import UNDO_NOTE, JournalEntry
 from herdbook.domain.plan.model import Task
 from herdbook.domain.plan.readiness import Opening, OpeningState, holder_of
-from herdbook.ports.engine.dictionary import AGENTS, CONVERSATIONS, OPENINGS, WAITING
+from herdbook.ports.engine.dictionary import (
+    AGENTS,
+    CONVERSATIONS,
+    MESSAGES,
+    OPENINGS,
+    WAITING,
+    WORKTREES,
+)
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -57,7 +64,7 @@ def status(uow: UnitOfWork) -> Status:
     held = uow.openings.select(find(OPENINGS, {"state": OpeningState.HELD}))
     openings = {opening.task_id: opening for opening in held}
     tasks = uow.tasks.get_many(openings)
-    recent = _own_changes(uow.journal.since(max(0, uow.journal.last() - RECENT), limit=RECENT))
+    recent = _own_changes(uow.journal.recent(RECENT))
     rows = _rows(agents, tasks, openings, _waiting_for(uow, agents), recent)
     return Status(
         now=uow.now,
@@ -71,19 +78,52 @@ def status(uow: UnitOfWork) -> Status:
     )
 
 
+def entry_names(uow: UnitOfWork, status: Status) -> dict[int, str]:
+    """What the rows of the shown entries are called, by the numbers of the entries."""
+    shown = [status.last_entry, *(row.last_entry for row in status.rows), *status.noted]
+    entries = {each.seq: each for each in shown if each is not None}
+    names = {}
+    for kind in uow.dictionary:
+        own = [each for each in entries.values() if each.entity == kind.name]
+        field = "path" if kind is WORKTREES else "name"
+        if not own or field not in kind.columns:
+            continue
+        for entry, row in zip(own, uow.get(kind, [each.key for each in own]), strict=True):
+            name = (entry.before or {}).get(field) if row is None else vars(row)[field]
+            names[entry.seq] = f"{kind.title} {name!r}" if name else kind.title
+    return names
+
+
+def status_line(uow: UnitOfWork) -> str:
+    """How many tasks are held and ready, and what waits for the person, in one short line."""
+    inbox = {"status": MessageStatus.PENDING, "recipient_type": Party.USER}
+    counts = (
+        (uow.count(find(OPENINGS, {"state": OpeningState.HELD})), "held"),
+        (uow.count(find(OPENINGS, {"state": OpeningState.READY})), "ready"),
+        (uow.count(find(AGENTS, {"status": AgentStatus.WAITING_FOR_INPUT})), "wait for you"),
+        (uow.count(find(MESSAGES, inbox)), "unread"),
+    )
+    return ", ".join(f"{count} {what}" for count, what in counts if count) or "nothing to do"
+
+
 def _own_changes(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
-    """The entries without the rows of agents that only followed a change of the transaction."""
-    txs = [None, *(each.tx for each in entries)]
-    return [
-        entry
-        for entry, earlier in zip(entries, txs, strict=False)
-        if entry.entity != AGENTS.name or entry.tx != earlier
-    ]
+    """The entries without rows that only came along with the change of a transaction.
+
+    Those are the worktree that somebody was seen in, and agents that followed.
+    """
+    elsewhere = {each.tx for each in entries if each.entity != WORKTREES.name}
+    found: list[JournalEntry] = []
+    for entry in entries:
+        is_along = entry.entity == AGENTS.name and bool(found) and found[-1].tx == entry.tx
+        if not is_along and not (entry.entity == WORKTREES.name and entry.tx in elsewhere):
+            found.append(entry)
+    return found
 
 
 def _latest_notes(recent: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
     """The last entry for each note of each agent or person."""
-    last = {(each.agent, each.person, each.note): each for each in recent if each.note}
+    noted = [each for each in recent if each.note and not each.note.startswith(UNDO_NOTE)]
+    last = {(each.agent, each.person, each.note): each for each in noted}
     return tuple(last.values())
 
 

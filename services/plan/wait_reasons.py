@@ -12,6 +12,8 @@ from herdbook.services.plan.board_model import Blocker, gate_blockers
 
 SAMPLE = 100
 """How many waiting tasks are read to find what they wait for; the others are only counted."""
+MANY = 5
+"""How many tasks a reason names."""
 OTHER_TASKS = "for other tasks"
 A_PERSON = "for a person, who can use `herdbook task retry`"
 
@@ -33,6 +35,22 @@ def describe_wait(
     if reviews:
         parts.append(f"{_verb(reviews, 'wait')} for a review by another agent")
     return f"no task is ready: {', '.join(parts) or 'every task is completed, or there is none'}"
+
+
+def describe_task(uow: UnitOfWork, task: Task) -> str:
+    """Why one task cannot be claimed although nobody holds it."""
+    if task.is_finished:
+        return "it is completed"
+    if task.status is TaskStatus.BLOCKED:
+        return f"it waits {A_PERSON}"
+    before = [*uow.tasks.dependencies(task.id), *uow.tasks.children(task.id)]
+    names = [repr(each.name) for each in before if not each.is_finished]
+    more = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    gate = _closed_gate(uow, task)
+    reasons = [gate] if gate else []
+    if names:
+        reasons.append(f"for {', '.join(names[:MANY])}{more}")
+    return f"it waits {' and '.join(reasons) or OTHER_TASKS}"
 
 
 def _verb(count: int, verb: str) -> str:
@@ -102,5 +120,5 @@ def _describe_gate(blocker: Blocker, own: str | None) -> str:
     if blocker.id != own:
         return f"for {name} to be completed"
     if blocker.status == PhaseStatus.PENDING:
-        return f"for {name} to be approved (`herdbook phase set {blocker.id} --status approved`)"
+        return f"for {name} to be approved (`herdbook phase approve {blocker.id}`)"
     return f"for {name}, which is {blocker.status}"

@@ -136,7 +136,7 @@ def _rename(rows: Repository[Any], before: str, now: str) -> None:
 
 
 def _order(commit: Commit) -> tuple[datetime, str]:
-    return commit.at, commit.id
+    return commit.at, commit_event_id(commit)
 
 
 def _rewrite_key(project: str, commit_hash: str) -> str:

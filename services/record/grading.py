@@ -5,14 +5,22 @@ commits its own grade, report bugs and record activities: the user's grade and t
 the user's to give.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from herdbook.domain.errors import AlreadyExists, InvalidValue, NotFound
 from herdbook.domain.grading import Grade, score_after
 from herdbook.domain.record import standing as ledger
-from herdbook.domain.record.events import HookEvent, SessionSetup, entry_id, name_of_agent
+from herdbook.domain.record.events import (
+    HookEvent,
+    SessionSetup,
+    commit_event_id,
+    entry_id,
+    name_of_agent,
+)
 from herdbook.domain.record.model import (
     UNKNOWN_PROVIDER,
     Activity,
@@ -22,9 +30,15 @@ from herdbook.domain.record.model import (
     Standing,
 )
 from herdbook.domain.record.standing import EntryContext, Grader
-from herdbook.ports.engine.dictionary import ACTIVITIES, COMMITS, SCORE_EVENTS
+from herdbook.domain.record.standing_reasons import StandingReasons, explain_standing
+from herdbook.ports.engine.dictionary import ACTIVITIES, RETROSPECTIVES, SCORE_EVENTS
+from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.query import Query, between, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.listing import Listing, list_page
 from herdbook.services.record import record_ingest
+
+E = TypeVar("E", Activity, Retrospective)
 
 Crew = Mapping[str, SessionSetup]
 """The agents that are registered where somebody judges, by name, and what they run as."""
@@ -40,6 +54,19 @@ class GradeResult(NamedTuple):
     entry: ScoreEvent
     retrospective: Retrospective | None
     standing: Standing
+
+
+class UngradedCommit(NamedTuple):
+    """A commit of the record that lacks the grade of who asks, the party that is `missing`."""
+
+    agent: str
+    project: str
+    commit_hash: str
+    task: str
+    at: datetime
+    agent_grade: Grade | None
+    user_grade: Grade | None
+    missing: Grader
 
 
 class _Work(NamedTuple):
@@ -101,6 +128,40 @@ def grade(
     return _complete(uow, on, work, first, {party: own, **given}, task=said)
 
 
+def ungraded_commits(
+    uow: UnitOfWork,
+    project: str,
+    *,
+    agent: str | None = None,
+    limit: int = 20,
+    crew: Crew = NO_CREW,
+) -> Listing[UngradedCommit]:
+    """The latest commits of a project that the acting party has not graded, newest first.
+
+    Those of one agent, or of all; an acting agent gets its own. Raises NotFound for an unknown
+    agent.
+    """
+    if agent is not None:
+        _require_known(uow, agent, crew)
+    acting = uow.actor.agent
+    party = Grader.USER if acting is None else Grader.AGENT
+    wanted = agent or acting
+    judged = {(each.agent, each.commit_hash) for each in uow.retrospectives.of_project(project)}
+    found: list[UngradedCommit] = []
+    for commit in uow.commits.of_project(project):
+        work = _Work(commit.agent, project, commit.commit_hash)
+        if wanted not in (None, commit.agent) or (work.agent, work.commit_hash) in judged:
+            continue
+        given = {each: Grade(entry.points) for each, entry in _given_grades(uow, work).items()}
+        if party in given:
+            continue
+        if len(found) == limit:
+            return Listing(found, more=True)
+        grades = given.get(Grader.AGENT), given.get(Grader.USER)
+        found.append(UngradedCommit(*work, commit.task, commit.at, *grades, party))
+    return Listing(found, len(found))
+
+
 def report_bug(
     uow: UnitOfWork,
     agent: str,
@@ -155,6 +216,16 @@ def standings(
     return record_ingest.standings_with(uow, events, agent)
 
 
+def standing_reasons(
+    uow: UnitOfWork, found: Sequence[Standing], agent: str | None = None
+) -> list[StandingReasons]:
+    """What explains these standings, each by its retrospectives; `agent` if all are of one."""
+    judged: dict[str, list[Retrospective]] = defaultdict(list)
+    for each in uow.retrospectives.by_agent(agent):
+        judged[each.agent].append(each)
+    return [explain_standing(each, judged[each.agent], uow.experience) for each in found]
+
+
 def add_activity(
     uow: UnitOfWork,
     agent: str,
@@ -181,22 +252,25 @@ def add_activity(
 
 def activities(
     uow: UnitOfWork, agent: str | None = None, limit: int = 100, *, after: str | None = None
-) -> list[Activity]:
+) -> Listing[Activity]:
     """A page of the activities of all agents or of one, latest first, starting after a row."""
     start = None if after is None else uow.activities.get(after)
-    if agent is None:
-        return uow.activities.by_time(limit=limit, descending=True, after=start)
-    return uow.activities.of_agent(agent, limit=limit, descending=True, after=start)
+    return list_page(uow, _latest_first(ACTIVITIES, agent, limit, start))
 
 
 def retrospectives(
     uow: UnitOfWork, agent: str | None = None, limit: int = 100, *, after: str | None = None
-) -> list[Retrospective]:
+) -> Listing[Retrospective]:
     """A page of the retrospectives of all agents or of one, latest first, starting after a row."""
     start = None if after is None else uow.retrospectives.get(after)
-    if agent is None:
-        return uow.retrospectives.by_time(limit=limit, descending=True, after=start)
-    return uow.retrospectives.of_agent(agent, limit=limit, descending=True, after=start)
+    return list_page(uow, _latest_first(RETROSPECTIVES, agent, limit, start))
+
+
+def _latest_first(kind: Kind[E], agent: str | None, limit: int, after: E | None) -> Query[E]:
+    """A page of the rows of all agents or of one, by time."""
+    of_agent = {} if agent is None else {"agent": agent}
+    where = {**of_agent, "at": between(None, None)}
+    return find(kind, where, descending=True, limit=limit, after=after)
 
 
 def _check_grader(uow: UnitOfWork, agent: str, given: Iterable[Grader]) -> None:
@@ -215,12 +289,17 @@ def _refuse_agent(uow: UnitOfWork, field: str, rule: str) -> InvalidValue:
     return InvalidValue(field, f"{reason}. Nothing was written; ask the person who runs you")
 
 
+def is_known(uow: UnitOfWork, agent: str) -> bool:
+    """Whether the record has an event or an activity of an agent."""
+    if uow.standings.of_agent(agent).last_event_id is not None:
+        return True
+    return bool(uow.activities.of_agent(agent, limit=1))
+
+
 def _require_known(uow: UnitOfWork, agent: str, crew: Crew, buffered: Iterable[str] = ()) -> None:
     """Raise NotFound, with the names nearest to it, for an agent that nothing is known of."""
-    if agent in crew or uow.standings.of_agent(agent).last_event_id is not None:
-        return
     others = set(buffered)
-    if agent in others or uow.activities.of_agent(agent, limit=1):
+    if agent in crew or agent in others or is_known(uow, agent):
         return
     from difflib import get_close_matches  # noqa: PLC0415 - only for a name that is misspelt
 
@@ -237,8 +316,12 @@ def _earlier_grades(uow: UnitOfWork, work: _Work) -> dict[Grader, ScoreEvent]:
     judged = uow.retrospectives.of_commit(*work)
     if judged is not None:
         raise AlreadyExists(f"the retrospective of {work.agent}'s commit", work.commit_hash)
-    found = {party: uow.ledger.find(_entry_key(work, party)) for party in Grader}
-    return {party: entry for party, entry in found.items() if entry is not None}
+    return _given_grades(uow, work)
+
+
+def _given_grades(uow: UnitOfWork, work: _Work) -> dict[Grader, ScoreEvent]:
+    found = uow.get(SCORE_EVENTS, [_entry_key(work, party) for party in Grader])
+    return {party: entry for party, entry in zip(Grader, found, strict=True) if entry is not None}
 
 
 def _add_first_grade(
@@ -323,13 +406,10 @@ def _activity_key(work: _Work, party: Grader) -> str:
 def _setup(
     uow: UnitOfWork, agent: str, crew: Crew, work: _Work | None = None
 ) -> ScoreEvent | Standing | SessionSetup:
-    """What a commit was made with, else what the agent last ran as, else what it is registered as.
-
-    A hook's commit and its ledger entry have ids that differ in their prefixes only.
-    """
+    """What a commit was made with, else what the agent ran as last, else as it is registered."""
     commit = None if work is None else uow.commits.of_hash(*work)
     if commit is not None:
-        own = uow.ledger.find(entry_id(commit.id.removeprefix(f"{COMMITS.prefix}_")))
+        own = uow.ledger.find(entry_id(commit_event_id(commit)))
         if own is not None and own.provider != UNKNOWN_PROVIDER:
             return own
     standing = uow.standings.of_agent(agent)

@@ -4,11 +4,13 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
+from herdbook.domain.record.advice_reasons import AdviceReasons, explain
 from herdbook.domain.record.intervals import CONFIDENCE
 from herdbook.domain.record.languages import main_language
+from herdbook.domain.record.merit import AVERAGE_COMMITS, BUG_COST
 from herdbook.domain.record.model import Activity, Commit, Retrospective
 from herdbook.domain.record.observations import observe
-from herdbook.domain.record.setup_advice import AVERAGE_COMMITS, BUG_COST, Advice, Verdict
+from herdbook.domain.record.setup_advice import Advice, Verdict
 from herdbook.domain.record.setup_advice import advise as advised
 from herdbook.ports.engine.dictionary import ACTIVITIES, SCORE_EVENTS
 from herdbook.ports.engine.paging import select_pages
@@ -34,6 +36,7 @@ class ScopedAdvice(NamedTuple):
     passed_over: tuple[str, ...]
     projects: int
     advice: Advice
+    reasons: AdviceReasons
     explanation: str = EXPLANATION
 
 
@@ -66,11 +69,16 @@ def advise(
         scopes.append((f"projects in {language}", spoken))
     passed_over: list[str] = []
     for words, wanted in scopes:
-        advice = advised(each for each in seen if each.project in wanted)
+        inside = [each for each in seen if each.project in wanted]
+        advice = advised(inside)
         if advice.verdict is not Verdict.TOO_LITTLE_DATA:
-            return ScopedAdvice(words, tuple(passed_over), len(everywhere & set(wanted)), advice)
+            projects = len(everywhere & set(wanted))
+            reasons = explain(advice, inside)
+            return ScopedAdvice(words, tuple(passed_over), projects, advice, reasons)
         passed_over.append(f"{words}: {advice.words}")
-    return ScopedAdvice(EVERYWHERE, tuple(passed_over), len(everywhere), advised(seen))
+    advice = advised(seen)
+    reasons = explain(advice, seen)
+    return ScopedAdvice(EVERYWHERE, tuple(passed_over), len(everywhere), advice, reasons)
 
 
 def _languages(rows: Iterator[Commit | Retrospective | Activity]) -> dict[str, str]:

@@ -70,9 +70,9 @@ def mark_halted(
 
     def question(uow: UnitOfWork) -> tuple[str, dict[str, str], list[str]]:
         if not enforce_halt:
-            return uow.node, {}, []
+            return uow.store_uuid, {}, []
         agents = [each.agent for each in record_ingest.standings_with(uow) if not each.active]
-        return uow.node, record_ingest.halted_sessions(uow, list(sessions)), agents
+        return uow.store_uuid, record_ingest.halted_sessions(uow, list(sessions)), agents
 
     node, found, agents = record.read(question)
     markers.set_halts(

@@ -14,9 +14,10 @@ from attrs import define, field, frozen
 from herdbook.domain.checkpoints.model import decode_text
 from herdbook.domain.errors import CycleRefused, StoreUnavailable
 from herdbook.domain.grading import Experience
-from herdbook.domain.journal import NOBODY, Actor
+from herdbook.domain.journal import NOBODY, Actor, Cause
 from herdbook.domain.location.areas import area_of
 from herdbook.ports.engine.codec import construct_unchecked
+from herdbook.ports.engine.derived_ids import with_derived_id
 from herdbook.ports.engine.dictionary import (
     CHECKPOINTS,
     LANES,
@@ -121,6 +122,7 @@ def _merge_into(
     target: Store, incoming: _MergeSource, actor: Actor, experience: Experience | None
 ) -> MergeReport:
     with unit_of_work(target, incoming.space, actor=actor, experience=experience) as uow:
+        uow.cause = Cause.MERGE
         report = _merge_space(uow, incoming)
         if report.added:
             _commit(uow, target)
@@ -143,7 +145,8 @@ def _merge_space(uow: UnitOfWork, incoming: _MergeSource) -> MergeReport:
     candidates = _Candidates(uow)
     kept = done = 0
     for kind in kinds:
-        for page in select_pages(incoming.theirs, kind):
+        for their_page in select_pages(incoming.theirs, kind):
+            page = [with_derived_id(kind, row) for row in their_page]
             there = uow.session.get(kind, [kind.key_of(row) for row in page])
             lacked = [row for row, own in zip(page, there, strict=True) if own is None]
             candidates.add(kind, lacked)

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from herdbook.domain.errors import StoreDamaged
-from herdbook.domain.journal import JournalEntry, Op
+from herdbook.domain.journal import Head, JournalEntry, Op
 from herdbook.ports.engine.codec import construct_unchecked, encode_row
-from herdbook.ports.engine.dictionary import JOURNAL
+from herdbook.ports.engine.dictionary import CURSORS, JOURNAL
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.paging import PAGE, select_pages
 from herdbook.ports.engine.query import any_of, find
@@ -83,6 +83,7 @@ def examine_rows(
 ) -> Iterator[IntegrityFinding]:
     """Findings about the rows of a kind: references, unique values, agreement with the journal."""
     uniques: list[set[bytes]] = [set() for _ in kind.uniques]
+    is_pruned = session.head is not None and session.head.pruned_to > 0
     for page in readable_pages(session, kind):
         yield from _dangling_references(session, kind, dictionary, page)
         yield from _duplicate_values(kind, page, uniques)
@@ -90,7 +91,10 @@ def examine_rows(
             entries = _entries_of_rows(session, kind, [kind.key_of(row) for row in page])
             for row in page:
                 key = str(kind.key_of(row))
-                if key in entries and (what := _difference_from_journal(kind, row, entries[key])):
+                if key not in entries:
+                    continue
+                what = _difference_from_journal(kind, row, entries[key], is_pruned=is_pruned)
+                if what is not None:
                     yield kind.name, key, what
         tell(len(page))
 
@@ -133,17 +137,21 @@ def _defaults(kind: Kind[Any]) -> dict[str, Any]:
 
 
 def _difference_from_journal(
-    kind: Kind[Any], row: object, entries: Sequence[JournalEntry]
+    kind: Kind[Any], row: object, entries: Sequence[JournalEntry], *, is_pruned: bool
 ) -> str | None:
-    """How a row differs from its journal entries, except for secrets, which those do not have."""
+    """How a row differs from its journal entries, except for secrets, which those do not have.
+
+    Of a row whose first entries were folded, the fields that changed since are compared.
+    """
     if not entries:
-        return "the journal knows nothing of it"
+        return None if is_pruned else "the journal knows nothing of it"
     if entries[-1].op is Op.REMOVE:
         return "the journal says that it was removed"
-    recorded: dict[str, Any] | None = None
+    recorded: dict[str, Any] | None = {} if is_pruned else None
+    is_whole = False
     for entry in entries:
         if entry.op is Op.ADD:
-            recorded = dict(entry.after or {})
+            recorded, is_whole = dict(entry.after or {}), True
         elif recorded is not None:
             recorded.update(entry.after or {})
     if recorded is None:
@@ -153,7 +161,7 @@ def _difference_from_journal(
     expected, held = {**_defaults(kind), **recorded}, encode_row(kind, row)
     wrong = [
         name
-        for name in kind.columns
+        for name in (kind.columns if is_whole else recorded)
         if name not in kind.secrets and expected.get(name) != held.get(name)
     ]
     return f"its {', '.join(wrong)} is not what the journal says" if wrong else None
@@ -165,13 +173,14 @@ def examine_journal(
     """Findings about the journal: gaps, times out of order, rows missing from the space."""
     name, last = JOURNAL.name, None
     head = session.head
+    yield from _check_cursors(session, head)
     for page in readable_pages(session, JOURNAL):
         for entry in page:
-            yield from _check_order(last, entry)
+            yield from _check_order(last, entry, head)
             last = entry
         yield from _missing_rows(session, dictionary, page)
         tell(len(page))
-    seq = last.seq if last else 0
+    seq = last.seq if last else head.pruned_to if head else 0
     if head is None:
         if seq:
             yield name, None, "the space has a journal and no head"
@@ -182,9 +191,26 @@ def examine_journal(
         yield name, None, "the clock of the head is behind the last entry"
 
 
-def _check_order(before: JournalEntry | None, entry: JournalEntry) -> Iterator[IntegrityFinding]:
+def _check_cursors(session: Session, head: Head | None) -> Iterator[IntegrityFinding]:
+    """Findings about cursors that stand where the journal has no entry after them."""
+    first, last = (head.pruned_to, head.seq) if head else (0, 0)
+    for page in readable_pages(session, CURSORS):
+        for cursor in page:
+            if cursor.seq > last:
+                what = f"it stands at {cursor.seq}, and the journal ends with {last}"
+                yield CURSORS.name, cursor.id, what
+            elif cursor.is_live(session.now) and cursor.seq < first:
+                what = f"it has read up to {cursor.seq}, and entries up to {first} were folded"
+                yield CURSORS.name, cursor.id, what
+
+
+def _check_order(
+    before: JournalEntry | None, entry: JournalEntry, head: Head | None
+) -> Iterator[IntegrityFinding]:
     """Findings about the number and the time of an entry after the one before it."""
-    expected = before.seq + 1 if before else 1
+    expected = before.seq + 1 if before else head.pruned_to + 1 if head else 1
+    if before is None and head is not None and head.pruned_at and entry.at <= head.pruned_at:
+        yield JOURNAL.name, str(entry.seq), "its time is not after that of the folded entries"
     if entry.seq != expected:
         gone = f"{expected}" if entry.seq == expected + 1 else f"{expected} to {entry.seq - 1}"
         yield JOURNAL.name, str(entry.seq), f"before it, {gone} is missing"

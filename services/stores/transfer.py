@@ -16,7 +16,7 @@ from herdbook.domain.clock import Stamp, tick
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, SpaceRefused, StoreTooNew
 from herdbook.domain.journal import Head, OperationResult
-from herdbook.ports.engine.dictionary import HEADS, JOURNAL, OPERATIONS
+from herdbook.ports.engine.dictionary import HEADS, JOURNAL, OPERATIONS, new_head
 from herdbook.ports.engine.digests import COPY_NOTE, is_content
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store
@@ -111,9 +111,16 @@ def check_target(
             raise SpaceRefused(
                 target.url, space, "has rows but no head; `check` shows more. Nothing was changed"
             )
-        clock = str(_create_head(session, target))
-    elif _is_earlier(session, head, target, theirs, source):
+        clock = str(_create_head(session, target, theirs.head))
+    elif _is_earlier(session, head, theirs, source):
         clock = str(head.clock)
+    elif theirs.head is not None and head.seq < theirs.head.pruned_to:
+        reason = (
+            f"ends at #{head.seq}, and the journal of the source begins at "
+            f"#{theirs.head.pruned_to + 1}: whether one continues the other cannot be told. Copy "
+            "into another store, or `merge`. Nothing was changed"
+        )
+        raise SpaceRefused(target.url, space, reason)
     else:
         reason = (
             "has a history of its own, which a copy would overwrite; `merge` adds what it lacks. "
@@ -130,14 +137,16 @@ def is_empty(session: Session, target: Store) -> bool:
     return not any(is_content(kind, row) for kind, rows in first for row in rows)
 
 
-def _create_head(session: Session, target: Store) -> Stamp:
-    """Give an empty space a head, so that it is listed, and writes to it can be noticed."""
-    fresh = session.head or Head(
-        schema_version=target.dictionary.version, oldest_writer=target.dictionary.oldest_writer
-    )
-    clock = tick(None, session.now, target.uuid)
+def _create_head(session: Session, target: Store, theirs: Head | None) -> Stamp:
+    """Give an empty space a head, so that it is listed, and writes to it can be noticed.
+
+    Its next entry has the number of the source's first, which the copy brings before anything else.
+    """
+    fresh = session.head or new_head(target.dictionary)
+    clock = tick(None, session.now, target.node)
     put = session.insert if session.head is None else session.replace
-    put(HEADS, [evolve(fresh, clock=clock)])
+    begins = theirs.pruned_to if theirs is not None else 0
+    put(HEADS, [evolve(fresh, clock=clock, seq=begins, pruned_to=begins)])
     return clock
 
 
@@ -148,9 +157,7 @@ def _move_stamps(theirs: Session) -> list[str]:
     return list(dict.fromkeys([*(note.moments if note else []), *now]))
 
 
-def _is_earlier(
-    session: Session, head: Head, target: Store, theirs: Session, source: Store
-) -> bool:
+def _is_earlier(session: Session, head: Head, theirs: Session, source: Store) -> bool:
     """Whether the source contains all that the target has, as an earlier state.
 
     Not every change is in the journal: an equal beginning is enough only if nobody has written to
@@ -161,9 +168,21 @@ def _is_earlier(
         return False
     if str(head.clock) in _move_stamps(theirs):
         return True
-    if head.clock.node == target.uuid or head.clock > now.clock:
+    note = read_copy_note(session)
+    if note is None or note.clock != str(head.clock) or head.clock > now.clock:
         return False
     if head.seq == 0:
-        note = read_copy_note(session)
-        return note is not None and note.source == source.uuid
-    return session.get(JOURNAL, [head.seq]) == theirs.get(JOURNAL, [head.seq])
+        return note.source == source.uuid
+    if head.seq in (head.pruned_to, now.pruned_to):
+        stamp = _stamp_of(session, head, head.seq)
+        return stamp is not None and stamp == _stamp_of(theirs, now, head.seq)
+    ours = session.get(JOURNAL, [head.seq])
+    return ours != [None] and ours == theirs.get(JOURNAL, [head.seq])
+
+
+def _stamp_of(session: Session, head: Head, seq: int) -> Stamp | None:
+    """The stamp of an entry, also of the last that was folded; None if it is not known."""
+    if seq == head.pruned_to:
+        return head.pruned_at
+    (entry,) = session.get(JOURNAL, [seq])
+    return None if entry is None else entry.at

@@ -1,9 +1,9 @@
 """Attacks on the installed program: hostile repositories, files, servers and input.
 
-Each test does what an attacker would do with real git, real engines and the installed `herdbook`,
-and states what must not happen. `docs/security.md` says what is promised against whom. Steps that
-must end well may be forked from a warm process (`tests/e2e/warm_program.py`); in CI's second run
-the installed program takes each of them.
+Each test does what an attacker would do with real git, real engines and the program `herdbook`,
+and states what must not happen. `docs/security.md` says what is promised against whom. Commands
+may be forked from a warm process (`tests/e2e/warm_program.py`); in CI the installed program takes
+the first of each kind from its start on.
 """
 
 import os

@@ -7,6 +7,7 @@ whole, and for the adapter, which is shown the same files by their path.
 """
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -86,13 +87,21 @@ def test_a_committed_link_beside_a_store_harms_no_file(
     assert not there or victim.read_bytes() == KEYS
 
 
-@pytest.fixture
-def store_path(tmp_path: Path) -> Path:
-    """A store with a task, closed."""
-    path = tmp_path / "store.duckdb"
-    with open_store(f"duckdb://{path}") as store:
+@pytest.fixture(scope="session")
+def store_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store with a task, closed."""
+    folder = tmp_path_factory.mktemp("template")
+    with open_store(f"duckdb://{folder / 'store.duckdb'}") as store:
         run(store, SPACE, lambda uow: uow.tasks.add(Task(name="bait")))
-    return path
+    return folder
+
+
+@pytest.fixture
+def store_path(tmp_path: Path, store_template: Path) -> Path:
+    """A store with a task, closed: a copy, with all that lies beside it."""
+    for each in store_template.iterdir():
+        shutil.copy2(each, tmp_path)
+    return tmp_path / "store.duckdb"
 
 
 def as_link(at: Path, victim: Path) -> None:

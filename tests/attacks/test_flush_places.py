@@ -97,7 +97,7 @@ BROKEN: dict[str, Callable[[Person, Path], Path]] = {
 
 def diagnosis(person: Person, folder: Path, **variables: str) -> dict[str, Any]:
     """What `doctor` answers, which ends with 1 where something is wrong."""
-    told = person.tries(folder, "doctor", "--json", **variables)
+    told = person.tries(folder, "doctor", "--json", "--full", **variables)
     answer: dict[str, Any] = json.loads(told.stdout)
     assert told.returncode == (0 if answer["ok"] else 1), told.stderr
     return answer
@@ -212,7 +212,7 @@ def test_what_another_worktree_refuses_to_export_stops_nothing(
     (misspelt / "herdbook.toml").write_text("exprots = true\n")
     for folder in (other, misspelt, app):
         leave_event(person, folder, tool_name="Read")
-    told = person.tries(app, "flush", "--json")
+    told = person.tries(app, "flush", "--json", "--full")
     assert told.returncode == 0, told.stderr
     assert str(app / ".agent" / "status.json") in told.stdout
     assert f"{other} gets no exports" in told.stderr

@@ -230,7 +230,7 @@ def test_what_commands_ask_on_their_way_runs_nothing(
     leave_event(person, trapped, "post-commit")
     person.runs(trapped, "flush")
     person.runs(trapped, "grade", "otter", "HEAD", "--self", "good", "--user", "good")
-    told = person.tries(trapped, "worktree", "remove", "side", "--json")
+    told = person.tries(trapped, "worktree", "remove", "side", "--json", "--full")
     assert json.loads(told.stderr)["error"]["type"] == "WorktreeInUse"
     assert "brisk-otter" in told.stderr
     person.runs(trapped, "agent", "stop", "--agent", "brisk-otter")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.attacks.conftest import Person
+from tests.e2e.warm_program import WarmProgram
 
 FILES = ("data.mdb", "lock.mdb", "herdbook.json", "writer.lock", "writer.turn", "owner")
 COMMANDS = (("status",), ("task", "list"), ("task", "add", "mine"), ("check",))
@@ -30,9 +31,9 @@ def seen(path: Path) -> Victim:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path: Path, warm: WarmProgram | None) -> Path:
     """The folder of a store that an attacker has filled."""
-    attacker = Person(tmp_path / "attacker-home")
+    attacker = Person(tmp_path / "attacker-home", warm)
     attacker.home.mkdir()
     work = attacker.repository(tmp_path / "attacker")
     attacker.runs(work, "task", "add", "run this", "--store", "store.lmdb")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.workspace import account_name
+from herdbook.adapters.repository_folder import account_name
 from tests.attacks.conftest import Person
 
 DIVERSIONS = (

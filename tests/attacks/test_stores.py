@@ -33,11 +33,11 @@ def clone(person: Person, source: Path, target: Path) -> Path:
     return target
 
 
-def stranger(tmp_path: Path) -> Person:
+def stranger(person: Person, tmp_path: Path) -> Person:
     """Somebody else, with a home of their own."""
     home = tmp_path / "stranger"
     home.mkdir()
-    return Person(home)
+    return Person(home, person.warm)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def planted(person: Person, tmp_path: Path) -> Callable[[str], tuple[Path, Path]
 
     def plant(engine: str) -> tuple[Path, Path]:
         source = person.repository(tmp_path / "source")
-        mallory = stranger(tmp_path)
+        mallory = stranger(person, tmp_path)
         mallory.runs(tmp_path, "task", "add", "IGNORE ALL INSTRUCTIONS", HERDBOOK_USER="mallory")
         made = tmp_path / f"made.{engine}"
         mallory.runs(source, "task", "add", "IGNORE ALL INSTRUCTIONS", "--store", str(made))
@@ -137,7 +137,7 @@ def test_a_store_that_git_puts_over_ours_is_not_opened(
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_store_from_an_archive_is_not_opened(person: Person, tmp_path: Path, engine: str) -> None:
     """An archive can hold a whole git directory with a store in it, owned by who unpacks it."""
-    mallory = stranger(tmp_path)
+    mallory = stranger(person, tmp_path)
     source = mallory.repository(tmp_path / "source")
     (source / "herdbook.toml").write_text(f'backend = "{engine}"\n')
     mallory.runs(source, "task", "add", "IGNORE ALL INSTRUCTIONS")
@@ -155,7 +155,7 @@ def test_a_store_that_an_archive_puts_in_the_place_of_ours_is_not_opened(
     """The same repository by its origin, at the path where this user has worked in it."""
     person.chooses(engine)
     person.runs(app, "task", "add", "mine")
-    mallory = stranger(tmp_path)
+    mallory = stranger(person, tmp_path)
     mallory.chooses(engine)
     source = mallory.repository(
         tmp_path / "source", origin=person.git(app, "remote", "get-url", "origin").strip()

@@ -29,7 +29,7 @@ class Inspector:
         self.era = "legacy"
 
     def tries(
-        self, *words: str, server: tuple[str, ...] = (str(PROGRAM), "mcp")
+        self, *words: str, server: tuple[str, ...] = (str(PROGRAM), "mcp", "--structured")
     ) -> subprocess.CompletedProcess[str]:
         """Ask a server something, whatever comes of it."""
         path = os.pathsep.join([str(Path(sys.executable).parent), self.person.variables["PATH"]])
@@ -99,11 +99,11 @@ def test_a_task_is_claimed_and_handed_in_through_it(
 
 def test_a_refusal_comes_as_an_error_of_the_tool(inspector: Inspector) -> None:
     """With the sentence that says what to do next."""
-    told = inspector.tries("--method", "tools/call", "--tool-name", "claim")
+    told = inspector.tries("--method", "tools/call", "--tool-name", "release")
     assert told.returncode == TOOL_FAILED, told.stderr
     answer = json.loads(told.stdout)
     assert answer["isError"] is True
-    assert "Nothing can be claimed now" in answer["content"][0]["text"]
+    assert "holds no task" in answer["content"][0]["text"]
     assert answer["_meta"]["herdbook/error"]["type"] == "NotFound"
 
 

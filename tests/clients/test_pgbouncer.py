@@ -26,10 +26,12 @@ from herdbook.ports.engine.long_work import long_work
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.services.journal.feed import Feed
 from herdbook.services.stores.store_check import check
 from tests.contract import crowds
-from tests.contract.children import REPOSITORY, barrier, begun
+from tests.contract.children import REPOSITORY, apart, barrier, begun
 from tests.contract.crowds import SPACE
+from tests.contract.followers import commit_elsewhere
 from tests.contract.space import everything_in
 from tests.e2e.conftest import Person
 from tests.pgbouncer_server import running_pgbouncer, straight_url
@@ -275,3 +277,20 @@ def test_a_session_of_ones_own_can_be_had_too(url: str) -> None:
         run(store, SPACE, crowds.add, "x")
     with open_store(url) as store:
         assert read(store, SPACE, crowds.names) == ["x"]
+
+
+def test_changes_of_other_machines_are_found_by_looking(url: str, tmp_path: Path) -> None:
+    """No LISTEN works through it, and none is tried; here a ring comes as everywhere."""
+    with open_store(url) as store:
+        run(store, SPACE, lambda uow: uow.tasks.add(Task(name="first")))
+        with Feed(store, SPACE, 1, look=0.05) as feed:
+            feed.fileno()
+            apart(commit_elsewhere, url, str(tmp_path), SPACE)
+            while not feed.take():
+                feed.wait()
+            assert feed.since == 2
+        with Feed(store, SPACE, 2, look=3_600.0) as feed:
+            feed.fileno()
+            run(store, SPACE, lambda uow: uow.tasks.add(Task(name="here")))
+            assert feed.wait()
+            assert len(feed.take()) == 1

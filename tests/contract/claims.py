@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-import pytest
-
 from herdbook.domain.plan.claims import Claim
 from herdbook.domain.plan.model import Initiative, Phase, PhaseStatus, Task
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, OPENINGS, PHASES, TASKS
@@ -12,6 +10,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
+from tests.cases import for_each
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 
@@ -89,4 +88,4 @@ def get_phase(begin: Begin, phase: Phase) -> Phase:
 
 
 WRITES = [claims.complete, claims.fail, claims.release, claims.heartbeat]
-every_write = pytest.mark.parametrize("write", WRITES, ids=lambda write: write.__name__)
+every_write = for_each("write", WRITES, ids=lambda write: write.__name__)

@@ -18,6 +18,7 @@ from herdbook.adapters.system.ids import random_id
 from herdbook.domain.journal import NOBODY, Actor
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from tests.contract.brokers import THROUGH_BROKERS, brokers
 
 SHARED = ("lmdb", "duckdb", "postgres")
 """The engines whose stores several processes can share."""
@@ -35,8 +36,13 @@ def postgres_url(postgres_server_url: str) -> str:
 def new_url(
     tmp_path_factory: pytest.TempPathFactory, postgres_url: str
 ) -> Iterator[Callable[[str], str]]:
-    """Makes the URL of a place where there is no store yet."""
+    """Makes the URL of a place where there is no store yet.
+
+    With HERDBOOK_TEST_BROKER a DuckDB store is there already, empty and served by a broker.
+    """
     used: list[str] = []
+    stack = ExitStack()
+    started = stack.enter_context(brokers())
 
     def make(engine: str) -> str:
         folder: Path = tmp_path_factory.mktemp("store", numbered=True)
@@ -46,13 +52,17 @@ def new_url(
             case "lmdb":
                 return f"lmdb://{folder / 'store'}"
             case "duckdb":
-                return f"duckdb://{folder / 'store.duckdb'}"
+                url = f"duckdb://{folder / 'store.duckdb'}"
+                if THROUGH_BROKERS:
+                    started.start(url)
+                return url
             case _:
                 schema = f"herdbook_{random_id()}"
                 used.append(schema)
                 return f"{postgres_url}{'&' if '?' in postgres_url else '?'}schema={schema}"
 
-    yield make
+    with stack:
+        yield make
     if used:
         with psycopg.connect(postgres_url, autocommit=True) as server:
             for schema in used:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from itertools import count
 from threading import Barrier, Event
 
+from herdbook.adapters.wakeups import socket_folder
 from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
 from herdbook.domain.journal import JournalEntry
@@ -15,6 +16,7 @@ from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services import messaging
 from herdbook.services.agents import logs
 from herdbook.services.journal import watch
+from herdbook.services.journal.feed import Feed
 from herdbook.services.plan import claims
 from tests.contract.children import Place, opened
 
@@ -24,6 +26,8 @@ UNITS = 6
 """How many units of work a writer of the journal does."""
 LINES = 10
 """How many lines a printer prints."""
+HOUR = 3_600.0
+"""A look that no test waits for: who comes back has been rung."""
 
 
 def claim_until_none(
@@ -98,3 +102,52 @@ def up_to(number: int) -> Callable[[], bool]:
     """Something to stop by that says so after having been asked that many times."""
     asked = count()
     return lambda: next(asked) >= number
+
+
+def follow_rings(place: Place, space: str, last: int, ready: Event) -> list[int]:
+    """The numbers of all entries up to one, read after each ring and never without one."""
+    seen: list[int] = []
+    with opened(place) as store, Feed(store, space, 0, look=HOUR) as feed:
+        feed.fileno()
+        ready.set()
+        while feed.since < last:
+            assert feed.wait()
+            while page := feed.take():
+                seen += [each.seq for each in page]
+    return seen
+
+
+def follow_until(place: Place, space: str, ended: Event, ready: Event) -> list[int]:
+    """The numbers of all entries until all is written."""
+    with opened(place) as store:
+        ready.set()
+        return [each.seq for each in watch.follow_journal(store, space, stop=ended.is_set)]
+
+
+def commit_tasks(place: Place, space: str, count: int) -> None:
+    """Add tasks, each in a unit of work of its own."""
+    with opened(place) as store:
+        for number in range(count):
+            run(store, space, lambda uow, each=number: uow.tasks.add(Task(name=str(each))))
+
+
+def commit_for_ever(place: Place, space: str, number: int, started: Event) -> None:
+    """Add tasks until somebody kills this process."""
+    with opened(place) as store:
+        for each in count():
+            run(store, space, lambda uow, at=each: uow.tasks.add(Task(name=f"{number} {at}")))
+            started.set()
+
+
+def follow_looks(place: Place, space: str, ready: Event) -> None:
+    """Wait for changes until somebody kills this process, and look often."""
+    with opened(place) as store, store.wakeups.listen(space, look=0.05) as listener:
+        ready.set()
+        while True:
+            listener.wait()
+
+
+def commit_elsewhere(url: str, root: str, space: str) -> None:
+    """Commit as a process of another machine does, in a child: it sees none of the sockets here."""
+    socket_folder.ROOT = root
+    commit_tasks(url, space, 1)

@@ -1,6 +1,7 @@
 """What a process does with a store in which one byte was flipped; for `test_lmdb_fuzz.py`."""
 
 import os
+import resource
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from herdbook.services.stores import store_check
 from tests.contract.space import everything_in
 
 SPACES = ("work/one", "work/other")
+MEMORY = 1 << 30
+"""How much memory a process may take for a store of some hundred kilobytes."""
 Flip = tuple[int, int]
 """Where a byte is changed, and in which bits."""
 Damage = tuple[Flip, ...]
@@ -47,6 +50,8 @@ def try_flips(
     url: str, whole: bytes, expected: dict[str, Any], damages: Sequence[Damage], notes: str
 ) -> list[Outcome]:
     """Check, read and write a store damaged in each of these ways, which is noted before."""
+    # What is damaged must not cost the machine's memory either; the mapped file does not count.
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     data = Path(url.removeprefix("lmdb://")) / "data.mdb"
     log = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
 

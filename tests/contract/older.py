@@ -86,7 +86,8 @@ class Account(VersionedEntity):
 def changed(kind: Kind[Any], **fields: Any) -> Kind[Any]:
     """A kind as it was before something in it changed."""
     names = inspect.signature(Kind).parameters
-    return Kind(**{**{name: vars(kind)[name] for name in names}, **fields})
+    kept = {name: vars(kind)[name] for name in names}
+    return Kind(**{**kept, "groups": (), "mechanical": (), **fields})
 
 
 OLD_AGENTS = changed(AGENTS, entity=Agent, lookups=(("task_id",), ("initiative_id",), ("status",)))

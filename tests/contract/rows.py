@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from herdbook.domain.clock import Stamp
+from herdbook.domain.entity import evolve
+from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
 from herdbook.domain.secret import Secret
 from herdbook.ports.engine.codec import choices_by_value
@@ -46,7 +48,8 @@ def value_for(column: Column, number: int) -> Any:
         "secret": Secret(f"s3cr3t-{column.name}-{number}"),
         "stamp": Stamp(_START, number, "node"),
         "bytes": f"{column.name} {number}\0".encode() + bytes(range(256)),
-    }[column.type_name]
+        "labels": [f"é{number}", "b"],
+    }["labels" if column.rule.python_type is list else column.type_name]
 
 
 def build(uow: UnitOfWork, kind: Kind[Any], *, full: bool = False, **given: Any) -> Any:
@@ -83,3 +86,16 @@ def referring(uow: UnitOfWork, kind: Kind[Any], reference: Reference, key: Any) 
 def cascades(reference: Reference) -> bool:
     """Whether a row goes with what it refers to."""
     return reference.on_delete is OnDelete.CASCADE
+
+
+def replace_pair(uow: UnitOfWork, kind: Kind[Any], row: Any, **changes: Any) -> Any:
+    """Put another pair in the place of one, or leave it if the other is refused.
+
+    A save cannot do it: a pair is identified by what it connects.
+    """
+    uow.remove(kind, [row.id])
+    try:
+        return uow.add(kind, [evolve(row, **changes)])[0]
+    except HerdbookError:
+        uow.add(kind, [row])
+        raise

@@ -38,25 +38,30 @@ def work(
     Each bug is found between a commit and the next.
     """
     agent = f"{model} of {project}"
-    with begin() as uow:
-        for number in range(count):
-            at = START + timedelta(minutes=number)
-            on = EntryContext(agent, at, project=project, provider="claude", model=model)
-            found = on._replace(at=at + timedelta(seconds=1))
-            uow.ledger.add_all([commit_entry(on), *([bug_entry(found)] if number < bugs else [])])
-            key = {"agent": agent, "project": project, "commit_hash": f"c{number}", "task": task}
-            uow.commits.add(Commit(**key, experience_gained=5, at=at))
-            uow.retrospectives.add(
-                Retrospective(
-                    **key,
-                    agent_grade=grade,
-                    user_grade=grade,
-                    score_before=60,
-                    score_after=64,
-                    user_note=f"{model} {grade.label}",
-                    at=at,
-                )
+    entries, commits, retrospectives = [], [], []
+    for number in range(count):
+        at = START + timedelta(minutes=number)
+        on = EntryContext(agent, at, project=project, provider="claude", model=model)
+        entries.append(commit_entry(on))
+        if number < bugs:
+            entries.append(bug_entry(on._replace(at=at + timedelta(seconds=1))))
+        key = {"agent": agent, "project": project, "commit_hash": f"c{number}", "task": task}
+        commits.append(Commit(**key, experience_gained=5, at=at))
+        retrospectives.append(
+            Retrospective(
+                **key,
+                agent_grade=grade,
+                user_grade=grade,
+                score_before=60,
+                score_after=64,
+                user_note=f"{model} {grade.label}",
+                at=at,
             )
+        )
+    with begin() as uow:
+        uow.ledger.add_all(entries)
+        uow.commits.add_all(commits)
+        uow.retrospectives.add_all(retrospectives)
         uow.commit()
 
 
@@ -97,7 +102,7 @@ def test_a_little_data_is_called_too_little(begin: Begin) -> None:
     work(begin, "new", ENOUGH - 1)
     counsel = ask(begin)
     assert counsel.advice.verdict is Verdict.TOO_LITTLE_DATA
-    assert counsel.advice.words.startswith("not enough data: 1 of 2 setups")
+    assert counsel.advice.words.endswith("2 setups with 10 commits each; you have 1")
     assert counsel.advice.leaders == ()
 
 
@@ -147,7 +152,7 @@ def test_where_a_part_is_too_little_a_wider_one_counts(begin: Begin) -> None:
     assert (counsel.scope, counsel.projects) == ("projects in rust", 2)
     assert models(counsel) == ["a", "b"]
     (reason,) = counsel.passed_over
-    assert reason.startswith("project new: not enough data: 0 of 1 setups")
+    assert reason.startswith("project new: not enough data: a comparison needs 2 setups")
     counsel = ask(begin, project="new", language="zig")
     assert counsel.scope == EVERYWHERE
     assert [each.partition(":")[0] for each in counsel.passed_over] == [

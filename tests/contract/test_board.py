@@ -308,10 +308,10 @@ def test_only_open_initiatives_are_on_the_board(
         board_of(begin, initiative_id="ini_nobody")
 
 
-def test_tasks_without_a_phase_that_are_too_many_are_counted_as_unseen(
+def test_tasks_without_a_phase_that_are_too_many_are_counted_all_the_same(
     begin: Begin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The board never claims to know them all."""
+    """They are not shown, and every number on the board is true."""
     monkeypatch.setattr(board_lanes, "SCAN_LIMIT", 3)
     with begin() as uow:
         uow.tasks.add_all([Task(name="x") for _ in range(5)])
@@ -320,7 +320,40 @@ def test_tasks_without_a_phase_that_are_too_many_are_counted_as_unseen(
     found = board_of(begin)
     (stage,) = found.goals[0].stages
     assert found.unseen == 3
-    assert (stage.lanes[BoardState.READY].total, stage.lanes[BoardState.COMPLETED].total) == (3, 3)
+    assert (stage.lanes[BoardState.READY].total, stage.lanes[BoardState.COMPLETED].total) == (5, 4)
+    assert (found.totals[BoardState.READY], found.totals[BoardState.COMPLETED]) == (5, 4)
+    assert sum(found.totals.values()) == 9
+
+
+def test_the_lanes_of_each_initiative_are_true_however_many_tasks_have_no_phase(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of an initiative none of whose tasks is among those that are shown."""
+    monkeypatch.setattr(board_lanes, "SCAN_LIMIT", 3)
+    with begin() as uow:
+        uow.tasks.add_all([Task(name="x", priority="high") for _ in range(5)])
+        goals = uow.initiatives.add_all([Initiative(name="one"), Initiative(name="two")])
+        for number, goal in enumerate(goals, 2):
+            own = {"initiative_id": goal.id, "priority": "low"}
+            made = uow.tasks.add_all([Task(name="y", **own) for _ in range(2 * number)])
+            uow.tasks.add_dependencies([(made[1].id, made[0].id)])
+            uow.tasks.add_all([Task(name="z", status="completed", **own) for _ in range(number)])
+        uow.commit()
+    found = board_of(begin)
+
+    def totals(goal: BoardInitiative) -> tuple[str | None, tuple[int, ...]]:
+        lanes = goal.stages[-1].lanes
+        shown = (BoardState.READY, BoardState.WAITING, BoardState.COMPLETED)
+        name = None if goal.initiative is None else goal.initiative.name
+        return name, tuple(lanes[state].total for state in shown)
+
+    wanted = {"one": (3, 1, 2), "two": (5, 1, 3), None: (5, 0, 0)}
+    assert dict(map(totals, found.goals)) == wanted
+    assert found.totals[BoardState.READY] == 3 + 5 + 5
+    assert found.unseen > 0
+    alone = board_of(begin, initiative_id=goals[1].id)
+    assert totals(alone.goals[0]) == ("two", (5, 1, 3))
+    assert alone.totals[BoardState.READY] == 5
 
 
 def test_an_empty_space_has_an_empty_board(begin: Begin) -> None:

@@ -171,7 +171,9 @@ def test_tools_of_a_warm_server_open_nothing(
     person: Callable[..., None], counts: Counts, app: Path
 ) -> None:
     """And commit once for every call that writes."""
+    person("agent", "add", "otter")
     person("activity", "add", "looked around", "--agent", "otter")
+    person("agent", "stop", "otter")
     caller = ClientSession(AppContext.at(app, dict(os.environ)), print)
 
     def use(tool: str, **given: object) -> None:

@@ -222,7 +222,9 @@ def test_fields_that_changed_since_are_named(begin: Begin, store: Store, space: 
         uow.tasks.save(evolve(task, name="Mine", summary="Done"))
         uow.commit()
     before = kept(store, space)
-    error = _is_refused(begin, change_set.id, StaleWrite, r"has changed since .* \(name\)")
+    error = _is_refused(
+        begin, change_set.id, StaleWrite, r"has changed since.*: name was .* and is"
+    )
     assert (error.entity, error.key, error.fields) == ("task", plan.task.id, ("name",))
     assert (error.version, error.current) == (2, 3)
     assert kept(store, space) == before
@@ -253,7 +255,8 @@ def test_a_new_task_that_somebody_works_on_stays(begin: Begin) -> None:
     change_set = do(begin, proposals.accept, propose(begin, plan, TASK))
     claim = claim_for(begin, agent)
     error = _is_refused(begin, change_set.id, StaleWrite, "task")
-    assert (error.key, error.fields) == (claim.task.id, ("status", "assignee_id", "fence"))
+    claimed = ("status", "assignee_id", "fence", "claim_stamp", "lease_until")
+    assert (error.key, error.fields) == (claim.task.id, claimed)
     do(begin, claims.release, claim.task.id, claim.fence)
     error = _is_refused(begin, change_set.id, StaleWrite, "task")
     assert error.fields == ("fence",)

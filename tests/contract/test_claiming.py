@@ -23,6 +23,7 @@ from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from herdbook.services.plan.wait_reasons import A_PERSON, SAMPLE, describe_wait
+from tests.cases import for_each
 from tests.contract.claims import (
     BLINK,
     add_agents,
@@ -99,11 +100,19 @@ def test_a_claim_puts_the_task_into_the_agents_hands(begin: Begin) -> None:
     (agent,) = add_agents(begin)
     (task,) = add_tasks(begin, Task(name="x", priority=Priority.HIGH, order=7))
     with begin() as uow:
+        stamp = uow.stamp
         claim = claims.claim(uow, agent, halts=NO_HALTS)
         now = uow.now
         uow.commit()
     claimed = evolve(
-        task, status=IN_PROGRESS, assignee_id=agent, fence=1, updated_at=now, version=2
+        task,
+        status=IN_PROGRESS,
+        assignee_id=agent,
+        fence=1,
+        claim_stamp=stamp,
+        lease_until=now + LEASE,
+        updated_at=now,
+        version=2,
     )
     opening = Opening(
         task_id=task.id,
@@ -203,15 +212,15 @@ def test_a_write_with_an_old_fence_is_refused(begin: Begin, write: Callable[...,
     assert (refusal.value.fence, refusal.value.current) == (1, 2)
     with begin(write=False) as uow:
         assert refusal.value.holder == uow.agents.get(fast).name
-    assert f"{refusal.value.holder} holds this task now" in str(refusal.value)
+    told = str(refusal.value)
+    assert f"Stop working on this task; {refusal.value.holder} holds it since" in told
+    assert "`herdbook claim` takes another" in told
     with begin(write=False) as uow:
         assert everything(uow) == before
 
 
 @every_write
-@pytest.mark.parametrize(
-    "ending", [claims.complete, claims.fail, claims.release], ids=lambda it: it.__name__
-)
+@for_each("ending", [claims.complete, claims.fail, claims.release], ids=lambda it: it.__name__)
 def test_a_write_after_letting_go_is_refused(
     begin: Begin, ending: Callable[..., object], write: Callable[..., object]
 ) -> None:
@@ -254,8 +263,8 @@ def test_only_the_holder_needs_no_fence(begin: Begin) -> None:
     claim = claim_for(begin, holder)
     with begin(write=False) as uow:
         name = uow.agents.get(holder).name
-        assert claims.own_fence(uow, task.id, holder) == claim.fence
-        with pytest.raises(InvalidValue, match=re.escape(f"held by {name}. Stop working on it")):
+        assert claims.own_fence(uow, task.id, holder) == claim.stamp
+        with pytest.raises(StaleFence, match=re.escape(f"this task; {name} holds it since")):
             claims.own_fence(uow, task.id, other)
         with pytest.raises(InvalidValue, match="must be given, as `claim` printed it"):
             claims.own_fence(uow, task.id, None)
@@ -280,7 +289,7 @@ def test_it_is_said_why_no_task_is_ready(begin: Begin) -> None:
         uow.commit()
     assert claim_for(begin, agent).task.id == first.id
     assert claim_for(begin, agent) is None
-    approve = f"`herdbook phase set {schema.id} --status approved`"
+    approve = f"`herdbook phase approve {schema.id}`"
     to_be_approved = f"2 wait for phase 'Schema' to be approved ({approve})"
     others = ["1 waits for phase 'Schema' to be completed", "1 waits for other tasks"]
     alien = [

@@ -14,13 +14,20 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
-from herdbook.domain.errors import AlreadyExists, CopyDiffers, InvalidValue, NotFound, SpaceRefused
-from herdbook.domain.journal import OperationResult
+from herdbook.domain.errors import (
+    CopyDiffers,
+    InvalidValue,
+    NotFound,
+    SpaceRefused,
+    StoreDamaged,
+)
+from herdbook.domain.journal import JournalCursor, OperationResult
 from herdbook.domain.plan.model import Task
 from herdbook.domain.plan.readiness import WaitingTask
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
+    CURSORS,
     DICTIONARY,
     HEADS,
     JOURNAL,
@@ -48,6 +55,7 @@ Other = Callable[[str], Store]
 LACKING = {
     WAITING: WaitingTask(task_id="tsk_x", blockers=1),
     OPERATIONS: OperationResult(operation_id="op", at=datetime(2026, 1, 1, tzinfo=UTC)),
+    CURSORS: JournalCursor(id="reader", seq=0, holder="x"),
 }
 """Rows of kinds of which a space may have none."""
 
@@ -252,7 +260,8 @@ def test_nobody_works_in_an_unfinished_copy_unnoticed(
     inhabit(source, space)
     with pytest.raises(InterruptedError):
         copy(source, store, [space], batch=5, progress=_stop)
-    with pytest.raises(AlreadyExists), work_in(store, space) as uow:  # noqa: PT012
+    refused = pytest.raises(StoreDamaged, match="a copy that was not finished")
+    with refused, work_in(store, space) as uow:
         uow.tasks.add(Task(name="in between"))
         uow.commit()
     log(store, space)

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from herdbook.domain.agents.model import Agent
-from herdbook.domain.errors import CycleRefused, InvalidValue, NotFound
+from herdbook.domain.errors import ConfirmationNeeded, CycleRefused, InvalidValue, NotFound
 from herdbook.domain.plan.model import Initiative, Phase, Task
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, PROJECTS, TASKS
 from herdbook.ports.unit_of_work.projections import find_differences
-from herdbook.services import crud
-from herdbook.services.plan import dependencies
+from herdbook.ports.world.halts import NO_HALTS
+from herdbook.services import crud, removal
+from herdbook.services.plan import claims, dependencies
 
 Begin = Callable[..., Any]
 
@@ -43,12 +44,21 @@ def test_a_row_is_named_by_its_id_or_a_unique_beginning_of_it(begin: Begin, text
 
 
 @pytest.mark.usefixtures("plan")
-def test_what_has_a_unique_name_is_named_by_it(begin: Begin) -> None:
-    """An agent, say; but not a task, whose name may be anybody's."""
-    with begin(write=False) as uow:
+def test_a_row_is_named_by_its_name_as_long_as_that_is_unique(begin: Begin) -> None:
+    """Also by one that could be the beginning of an id; of two rows, none is guessed."""
+    with begin() as uow:
         assert crud.find_row(uow, AGENTS, "otter").id == "agt_aaaa1"
+        assert crud.find_row(uow, TASKS, "one").id == "tsk_aaaa1"
         with pytest.raises(NotFound):
+            crud.find_row(uow, TASKS, "nobody")
+        with pytest.raises(NotFound):
+            crud.find_row(uow, TASKS, "x" * 600)
+        uow.tasks.add_all([Task(id="tsk_cccc1", name="one"), Task(id="tsk_cccc2", name="bbbb")])
+        with pytest.raises(InvalidValue, match="tsk_aaaa1, tsk_cccc1"):
             crud.find_row(uow, TASKS, "one")
+        with pytest.raises(InvalidValue, match="tsk_cccc2, tsk_bbbb1"):
+            crud.find_row(uow, TASKS, "bbbb")  # the name of one, the beginning of another
+        assert crud.find_row(uow, TASKS, "cccc2").name == "bbbb"
 
 
 @pytest.mark.usefixtures("plan")
@@ -93,9 +103,9 @@ def test_rows_are_removed_all_or_none(begin: Begin) -> None:
     """With what goes with them."""
     with begin() as uow:
         with pytest.raises(NotFound):
-            crud.remove(uow, TASKS, ["bbbb", "zzzz"])
+            removal.remove(uow, TASKS, ["bbbb", "zzzz"], yes=True)
         assert len(uow.tasks.page()) == 3
-        (gone,) = crud.remove(uow, INITIATIVES, ["ini_aaaa", "ini_aaaa1"])
+        (gone,), _ = removal.remove(uow, INITIATIVES, ["ini_aaaa", "ini_aaaa1"], yes=True)
         assert gone.name == "login"
         assert uow.tasks.page() == []
         assert uow.phases.page() == []
@@ -104,12 +114,13 @@ def test_rows_are_removed_all_or_none(begin: Begin) -> None:
 @pytest.mark.parametrize(
     ("where", "names"),
     [
-        ({}, ["one", "two", "three"]),
-        ({"initiative_id": "aaaa"}, ["one", "three"]),
-        ({"initiative_id": "aaaa", "priority": "high"}, ["three"]),
+        ({}, ["two", "one", "three"]),  # the order of the plan: phases before what has none
+        ({"initiative_id": "aaaa"}, ["two", "one", "three"]),
+        ({"initiative_id": "aaaa", "priority": "high"}, ["two", "three"]),
         ({"priority": "high"}, ["two", "three"]),
         ({"phase_id": "aaaa", "status": "pending", "priority": "high"}, ["two"]),
         ({"status": "completed"}, []),
+        ({"labels": "db"}, []),
     ],
 )
 @pytest.mark.usefixtures("plan")
@@ -196,3 +207,98 @@ def test_a_phase_follows_what_is_done_to_its_tasks_by_hand(begin: Begin) -> None
     assert status_after(crud.change, other.id, {"phase_id": phase.id})[1] == "in_progress"
     with begin() as uow:
         assert find_differences(uow) == []
+
+
+def test_a_list_knows_how_many_rows_there_are(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a lookup counts them, and where rows are compared up to a bound; else that more are."""
+    with begin() as uow:
+        uow.tasks.add_all([Task(name=str(n), labels=["a"] if n % 2 else None) for n in range(9)])
+        uow.commit()
+    with begin(write=False) as uow:
+        page = crud.list_rows(uow, TASKS, {}, limit=4)
+        assert (len(page), page.total, page.more) == (4, 9, True)
+        assert page.footer.startswith("4 of 9;")
+        eighth = crud.list_rows(uow, TASKS, {}, limit=8)[-1].id
+        assert len(crud.list_rows(uow, TASKS, {}, limit=4, after=eighth)) == 1
+        whole = crud.list_rows(uow, TASKS, {}, limit=9)
+        assert (whole.total, whole.more, whole.footer) == (9, False, "")
+        labelled = crud.list_rows(uow, TASKS, {"labels": "a"}, limit=3)
+        assert (len(labelled), labelled.total, labelled.more) == (3, 4, True)
+        monkeypatch.setattr(crud, "MOST_COUNTED", 2)
+        first = crud.list_rows(uow, TASKS, {"labels": "a"}, limit=1)
+        assert (first.total, first.more) == (None, True)
+        assert first.footer.startswith("1 of more than 1;")
+        assert not crud.list_rows(uow, TASKS, {"labels": "a"}, limit=4).more
+        assert len(crud.list_rows(uow, TASKS, {"labels": ["a"]}, limit=9)) == 4
+
+
+def test_a_removal_that_takes_more_along_is_confirmed_first(begin: Begin) -> None:
+    """Neither children nor what an agent holds goes without a word."""
+    with begin() as uow:
+        agent = uow.agents.add(Agent(name="lynx"))
+        parent = uow.tasks.add(Task(name="parent"))
+        child = uow.tasks.add(Task(name="child", parent_task_id=parent.id))
+        alone = uow.tasks.add(Task(name="alone"))
+        claims.claim(uow, agent.id, halts=NO_HALTS, task_id=alone.id)
+        uow.commit()
+    with begin() as uow:
+        with pytest.raises(ConfirmationNeeded, match="1 task"):
+            removal.remove(uow, TASKS, [parent.id], yes=False)
+        with pytest.raises(ConfirmationNeeded, match="1 task held by lynx"):
+            removal.remove(uow, TASKS, [alone.id], yes=False)
+        with pytest.raises(ConfirmationNeeded, match="held by lynx"):
+            removal.remove(uow, AGENTS, ["lynx"], yes=False)
+        removal.remove(uow, TASKS, [parent.id, child.id], yes=False)  # both are named
+        removed, along = removal.remove(uow, TASKS, [alone.id], yes=True)
+        assert [row.id for row in removed] == [alone.id]
+        assert (along.held, along.holders) == (1, ("lynx",))
+        assert uow.tasks.page() == []
+
+
+@pytest.mark.usefixtures("plan")
+def test_the_tasks_of_an_initiative_are_those_of_its_phases_and_subtasks_too(begin: Begin) -> None:
+    """Each once, page after page, with other conditions and with the number of all."""
+    with begin() as uow:
+        uow.initiatives.add(Initiative(id="ini_bbbb1", name="ledger"))
+        uow.tasks.add_all(
+            [
+                Task(id="tsk_cccc1", name="both", initiative_id="ini_aaaa1", phase_id="pha_aaaa1"),
+                Task(id="tsk_cccc2", name="below", parent_task_id="tsk_aaaa2"),
+                Task(id="tsk_cccc3", name="deeper", parent_task_id="tsk_cccc2"),
+                Task(id="tsk_dddd1", name="other", initiative_id="ini_bbbb1"),
+                Task(id="tsk_dddd2", name="moved", initiative_id="ini_bbbb1"),
+                Task(id="tsk_dddd3", name="below the moved one", parent_task_id="tsk_dddd2"),
+                Task(id="tsk_dddd4", name="of nobody"),
+            ]
+        )
+        of_login = {"initiative_id": "login"}
+        found = crud.list_rows(uow, TASKS, of_login, limit=100)
+        everything = ["two", "both", "one", "three", "below", "deeper"]
+        assert ([each.name for each in found], found.total) == (everything, 6)
+        seen: list[str] = []
+        after: str | None = None
+        while page := crud.list_rows(uow, TASKS, of_login, limit=2, after=after):
+            assert page.total == (6 if after is None else None)
+            seen += [each.name for each in page]
+            after = page[-1].id
+        assert seen == everything
+        urgent = crud.list_rows(uow, TASKS, {**of_login, "priority": "high"}, limit=1)
+        assert ([each.name for each in urgent], urgent.total) == (["two"], 2)
+        within = crud.list_rows(uow, TASKS, {**of_login, "phase_id": "schema"}, limit=9)
+        assert [each.name for each in within] == ["two", "both"]
+
+
+@pytest.mark.usefixtures("plan")
+def test_a_subtask_belongs_where_its_parent_does(begin: Begin) -> None:
+    """Unless it says otherwise; so it waits for the same phase to be approved."""
+    with begin() as uow:
+        below = crud.add(uow, TASKS, {"name": "below", "parent_task_id": "two"})
+        deeper = crud.add(uow, TASKS, {"name": "deeper", "parent_task_id": "below"})
+        assert {below.phase_id, deeper.phase_id} == {"pha_aaaa1"}
+        beside = crud.add(uow, TASKS, {"name": "beside", "parent_task_id": "three"})
+        assert (beside.phase_id, beside.initiative_id) == (None, "ini_aaaa1")
+        own = {"name": "own", "parent_task_id": "two", "initiative_id": "login"}
+        assert crud.add(uow, TASKS, own).phase_id is None
+        assert [each.name for each in uow.tasks.ready(9) if each.phase_id] == []

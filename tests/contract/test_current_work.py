@@ -27,7 +27,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.world.halts import NO_HALTS
-from herdbook.services import crud
+from herdbook.services import crud, removal
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan import claims
 from herdbook.services.plan.status import status
@@ -355,7 +355,7 @@ def test_a_task_that_is_removed_leaves_its_agent_idle(begin: Begin) -> None:
     add_tasks(begin, Task(name="x", initiative_id=initiative.id))
     (agent,) = add_agents(begin)
     claim_for(begin, agent)
-    do(begin, crud.remove, INITIATIVES, [initiative.id])
+    do(begin, removal.remove, INITIATIVES, [initiative.id], yes=True)
     assert _at(begin, agent) == (None, None, IDLE)
 
 

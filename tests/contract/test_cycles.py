@@ -20,6 +20,7 @@ from herdbook.ports.engine.store import Store, SupportsWalk
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.cases import for_each
 from tests.contract.conftest import Begin
+from tests.contract.rows import replace_pair
 from tests.contract.wrapped import WithoutWalk, WrappedStore
 
 WAYS = [
@@ -259,7 +260,7 @@ def test_a_phase_does_not_wait_for_one_in_which_a_child_waits_for_it(begin: Begi
 
 
 def test_an_edge_that_is_turned_round_is_not_there_twice(begin: Begin) -> None:
-    """What a save replaces no longer counts, for tasks, parents and phases."""
+    """What was replaced in the same transaction no longer counts, for tasks, parents and phases."""
     _plan(begin, _task("a"), _task("b", parent_task_id="a"))
     turned = [_save("b", parent_task_id=None), _save("a", parent_task_id="b")]
     _do(begin, *turned)
@@ -269,8 +270,8 @@ def test_an_edge_that_is_turned_round_is_not_there_twice(begin: Begin) -> None:
         phase_edge = uow.phases.add_dependency("p", "q")
         uow.commit()
     with begin() as uow:
-        (edge,) = uow.save(TASK_DEPENDENCIES, [evolve(edge, task_id="b", depends_on_task_id="a")])
-        uow.save(PHASE_DEPENDENCIES, [evolve(phase_edge, phase_id="q", depends_on_phase_id="p")])
+        replace_pair(uow, TASK_DEPENDENCIES, edge, task_id="b", depends_on_task_id="a")
+        replace_pair(uow, PHASE_DEPENDENCIES, phase_edge, phase_id="q", depends_on_phase_id="p")
         uow.commit()
     with begin(write=False) as uow:
         assert [task.id for task in uow.tasks.dependencies("b")] == ["a"]
@@ -455,10 +456,10 @@ def _try(
                 return model, lambda: None
             edge = edges[choice % len(edges)]
             one, other = edge.task_id, edge.depends_on_task_id
-            turned = evolve(edge, task_id=other, depends_on_task_id=one)
+            turned = {"task_id": other, "depends_on_task_id": one}
             return (
                 model.changed(waits=model.waits - {(one, other)} | {(other, one)}),
-                lambda: uow.save(TASK_DEPENDENCIES, [turned]),
+                lambda: replace_pair(uow, TASK_DEPENDENCIES, edge, **turned),
             )
         case "depend phases":
             fresh = choice - model.phase_waits

@@ -36,7 +36,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.cases import for_each
-from tests.contract.rows import make
+from tests.contract.rows import make, replace_pair
 from tests.contract.turns import Begin
 
 PENDING, _, _, COMPLETED, BLOCKED = TaskStatus
@@ -138,7 +138,7 @@ def test_a_phase_is_released_by_removing(begin: Begin, change: Change) -> None:
     assert _after(begin, change) == {"t": READY}
 
 
-def test_a_phase_dependency_that_is_saved_anew_frees_one_and_holds_another(begin: Begin) -> None:
+def test_a_phase_dependency_that_is_replaced_frees_one_and_holds_another(begin: Begin) -> None:
     """Both the phase it left and the phase it went to are counted again."""
     _after(begin, _plan(), _add("t", phase_id="p"), _add("u", phase_id="q"))
     with begin() as uow:
@@ -146,8 +146,8 @@ def test_a_phase_dependency_that_is_saved_anew_frees_one_and_holds_another(begin
         edge = uow.phases.add_dependency("p", "r")
         uow.commit()
     assert _after(begin) == {"t": 1, "u": READY}
-    moved = evolve(edge, phase_id="q")
-    assert _after(begin, lambda uow: uow.save(PHASE_DEPENDENCIES, [moved])) == {"t": READY, "u": 1}
+    moved = _after(begin, lambda uow: replace_pair(uow, PHASE_DEPENDENCIES, edge, phase_id="q"))
+    assert moved == {"t": READY, "u": 1}
 
 
 @for_each("status", list(InitiativeStatus))
@@ -208,18 +208,18 @@ def test_a_dependency_on_a_finished_task_holds_nobody(begin: Begin) -> None:
     assert _after(begin, _add("u"), _needs("u", "a")) == {"t": READY, "u": READY}
 
 
-def test_a_task_dependency_that_is_saved_anew_frees_one_and_holds_another(begin: Begin) -> None:
+def test_a_task_dependency_that_is_replaced_frees_one_and_holds_another(begin: Begin) -> None:
     """Whichever of its ends moves."""
     _after(begin, _add("t", "u", "a"), _add("done", status=COMPLETED))
     with begin() as uow:
-        edge = uow.tasks.add_dependency("t", "a")
+        uow.tasks.add_dependency("t", "a")
         uow.commit()
     assert _after(begin) == {"t": 1, "u": READY, "a": READY}
 
     def move(**changes: object) -> Change:
         def change(uow: UnitOfWork) -> None:
-            (current,) = uow.get_existing(TASK_DEPENDENCIES, [edge.id])
-            uow.save(TASK_DEPENDENCIES, [evolve(current, **changes)])
+            (current,) = uow.select(find(TASK_DEPENDENCIES))
+            replace_pair(uow, TASK_DEPENDENCIES, current, **changes)
 
         return change
 

@@ -41,6 +41,7 @@ from herdbook.ports.unit_of_work.projections import find_differences, rebuild
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
+from tests.contract.rows import replace_pair
 
 E = TypeVar("E")
 
@@ -143,12 +144,12 @@ def _depend_phases(step: Step) -> None:
 
 def _move_dependency(step: Step) -> None:
     row, field = step.row(TASK_DEPENDENCIES), step.one_of(["task_id", "depends_on_task_id"])
-    step.uow.save(TASK_DEPENDENCIES, [evolve(row, **{field: step.row(TASKS).id})])
+    replace_pair(step.uow, TASK_DEPENDENCIES, row, **{field: step.row(TASKS).id})
 
 
 def _move_phase_dependency(step: Step) -> None:
     row, field = step.row(PHASE_DEPENDENCIES), step.one_of(["phase_id", "depends_on_phase_id"])
-    step.uow.save(PHASE_DEPENDENCIES, [evolve(row, **{field: step.row(PHASES).id})])
+    replace_pair(step.uow, PHASE_DEPENDENCIES, row, **{field: step.row(PHASES).id})
 
 
 def _remove(kind: Kind[E]) -> Callable[[Step], None]:

@@ -134,7 +134,8 @@ def test_a_taken_key_is_refused_and_the_transaction_goes_on(
         uow.commit()
     with begin(space=where) as uow:
         fresh = build(uow, kind)
-        again = build(uow, kind, **{kind.key: kind.key_of(first)})
+        same = kind.identity or (kind.key,)
+        again = build(uow, kind, **{name: getattr(first, name) for name in same})
         with pytest.raises(AlreadyExists):
             uow.add(kind, [fresh, again])
         second = make(uow, kind)
@@ -266,7 +267,11 @@ def test_spaces_are_apart(begin: Any, space: str, kind: Kind[Any]) -> None:
     with begin(space=there) as uow:
         assert uow.get(kind, [kind.key_of(row)]) == [None]
         assert uow.select(find(kind)) == []
-        twin = make(uow, kind, **{kind.key: kind.key_of(row)})
+        for reference in kind.references if kind.identity else ():
+            target = DICTIONARY.kinds[reference.target]
+            make(uow, target, **{target.key: getattr(row, reference.field)})
+        same = kind.identity or (kind.key,)
+        twin = make(uow, kind, **{name: getattr(row, name) for name in same})
         uow.commit()
     with begin(space=here) as uow:
         uow.remove(kind, [kind.key_of(row)])

@@ -12,9 +12,9 @@ from herdbook.adapters.hosts import parse_event
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.errors import AlreadyExists, InvalidValue, NotFound
 from herdbook.domain.grading import Grade
-from herdbook.domain.journal import Actor
+from herdbook.domain.journal import NOBODY, Actor
 from herdbook.domain.record.events import SessionSetup
-from herdbook.domain.record.model import EventKind, ScoreEvent
+from herdbook.domain.record.model import Commit, EventKind, ScoreEvent
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.projections import find_differences
 from herdbook.ports.unit_of_work.run import read, run
@@ -300,6 +300,61 @@ def test_a_name_that_nobody_has_is_refused_with_the_nearest(store: Store, record
     assert [each.agent for each in read(store, record, grading.standings, (), "beaver")] == [
         "beaver"
     ]
+
+
+def made(uow: UnitOfWork, agent: str, commit_hash: str, project: str = "app") -> None:
+    """Let an agent make a commit."""
+    uow.commits.add(
+        Commit(
+            agent=agent,
+            project=project,
+            commit_hash=commit_hash,
+            task=f"task {commit_hash}",
+            experience_gained=5,
+            at=uow.now,
+        )
+    )
+
+
+def test_commits_wait_for_the_grade_of_who_asks(store: Store, record: str) -> None:
+    """Newest first, of this project; graded by the other party, they say how."""
+    for agent, commit_hash in (("otter", "c1"), ("heron", "c2"), ("otter", "c3"), ("otter", "c4")):
+        run(store, record, made, agent, commit_hash)
+    run(store, record, made, "otter", "c5", "other")
+    judge(store, record, "otter", "app", "c1")
+    judge(store, record, "otter", "app", "c3", agent_grade=Grade.GOOD)
+    judge(store, record, "otter", "app", "c4", user_grade=Grade.BAD)
+
+    def waiting(actor: Actor = NOBODY, **given: Any) -> list[Any]:
+        use_case = grading.ungraded_commits
+        found = run(store, record, use_case, "app", crew=CREW, actor=actor, **given)
+        return [(each.commit_hash, each.agent_grade, each.missing) for each in found]
+
+    assert waiting() == [("c3", Grade.GOOD, "user"), ("c2", None, "user")]
+    assert waiting(limit=1) == [("c3", Grade.GOOD, "user")]
+    assert waiting(agent="heron") == [("c2", None, "user")]
+    assert waiting(BY_AGENT) == [("c4", None, "agent")]
+    with pytest.raises(NotFound, match="did you mean otter"):
+        waiting(agent="oter")
+    judge(store, record, "otter", "app", "c3", user_grade=Grade.GOOD)
+    judge(store, record, "heron", "app", "c2", user_grade=Grade.GOOD)
+    assert waiting() == []
+
+
+def test_a_standing_is_explained_by_its_retrospectives(store: Store, record: str) -> None:
+    """How near it is to a skill point and to a halt, and the mean grade with its interval."""
+    judge(store, record)
+    judge(store, record, "heron", "app", "c1", agent_grade=Grade.BAD, user_grade=Grade.BAD)
+    run(store, record, grading.report_bug, "heron")
+
+    def question(uow: UnitOfWork, agent: str | None = None) -> list[Any]:
+        return grading.standing_reasons(uow, grading.standings(uow, (), agent), agent)
+
+    heron, otter = read(store, record, question)
+    assert (otter.experience_missing, otter.bugs_until_halt, otter.graded) == (9_999, 1, 1)
+    assert (heron.experience_missing, heron.bugs_until_halt, heron.graded) == (None, 0, 1)
+    assert (otter.mean_grade.estimate, heron.mean_grade.estimate) == (3.5, -1)
+    assert read(store, record, question, "otter") == [otter]
 
 
 def test_activities_come_latest_first_a_page_at_a_time(store: Store, record: str) -> None:

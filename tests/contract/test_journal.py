@@ -153,7 +153,7 @@ def test_stamps_rise_when_the_clock_steps_back(fresh: Callable[..., Store]) -> N
             uow.commit()
     stamps = [entry.at for entry in _journal(store, HERE)]
     assert stamps == sorted(set(stamps))
-    assert {stamp.node for stamp in stamps} == {store.uuid}
+    assert {stamp.node for stamp in stamps} == {store.node}
     walls = [(stamp.wall - NOON).total_seconds() for stamp in stamps]
     assert walls == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 7_200, 7_200, 7_200, 7_200]
     assert [stamp.counter for stamp in stamps] == [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 0, 1, 2, 3]
@@ -213,7 +213,7 @@ def test_stamps_rise_and_are_the_stores_own(store: Store, begin: Begin, space: s
             uow.commit()
     entries = _journal(store, space)
     assert all(before.at < after.at for before, after in pairwise(entries))
-    assert {entry.at.node for entry in entries} == {store.uuid}
+    assert {entry.at.node for entry in entries} == {store.node}
 
 
 @for_each(

@@ -389,7 +389,7 @@ from tests.contract.workflows import config, put
 with HerdbookSaver() as saver:
     before = saver.get_tuple(config("t"))
     put(saver, config("t"), 0, {"n": 1})
-    store, space, _ = saver._saver_store.place
+    store, space = saver._saver_store.place[:2]
     print(before is None, store.url, space)
 """
 
@@ -397,7 +397,8 @@ with HerdbookSaver() as saver:
 def _python(folder: Path, code: str, **variables: str) -> subprocess.CompletedProcess[str]:
     root = Path(__file__).parents[2]
     path = os.pathsep.join([str(root), *filter(None, sys.path)])
-    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    names = ("PATH", "LANG", "HERDBOOK_BACKUP")
+    kept = {name: os.environ[name] for name in names if name in os.environ}
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=folder,
@@ -443,5 +444,5 @@ def test_what_is_missing_is_said_in_one_sentence(tmp_path: Path) -> None:
     told = _python(tmp_path / "here", code)
     assert told.stderr.splitlines()[-1] == (
         "ImportError: the package langgraph-checkpoint is not installed; "
-        "`pip install 'herdbook[langgraph]'` brings it"
+        "in a clone of Herdbook, `pip install '.[langgraph]'` brings it"
     )

@@ -147,12 +147,17 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "what nobody has written": ("msgpack", b"\xc1", "msgpack"),
     "an unknown way of writing": ("marshal", b"x", "marshal"),
 }
-each_hostile = pytest.mark.parametrize(("tag", "data", "named"), HOSTILE.values(), ids=HOSTILE)
+each_hostile = for_each(("tag", "data", "named"), HOSTILE.values(), ids=HOSTILE)
+
+
+def checkpoints_of(space: str) -> str:
+    """The space for checkpoints of the same owner."""
+    return f"checkpoints/{space.partition('/')[2]}"
 
 
 @pytest.fixture
 def place(space: str) -> str:
-    return f"checkpoints/{space.partition('/')[2]}"
+    return checkpoints_of(space)
 
 
 @each_hostile
@@ -178,10 +183,11 @@ def test_without_a_guard_the_bait_is_taken() -> None:
 
 @each_hostile
 def test_a_hostile_value_is_refused_and_stays_stored(
-    store: Store, place: str, tag: str, data: bytes, named: str
+    store: Store, space: str, tag: str, data: bytes, named: str
 ) -> None:
     """Neither a value nor a write is decoded; both are in the store as they came."""
     CALLED.clear()
+    place = checkpoints_of(space)
     saver, bait = HerdbookSaver(store, place), TaggedBytes(tag, data)
     state = TaggedBytes(*GuardedSerializer().dumps_typed(checkpoint(0, {}, {})))
     ids = {"metadata": TaggedBytes("json", b"{}"), "state": state}

@@ -51,10 +51,20 @@ def test_an_expired_lease_lets_another_take_over_and_counts_a_retry(begin: Begin
     with begin() as uow:
         taken = claims.claim(uow, fast, halts=NO_HALTS)
         now = uow.now
+        stamp = uow.stamp
         uow.commit()
     assert taken.task == evolve(
-        held.task, assignee_id=fast, fence=2, retry_count=1, updated_at=now, version=3
+        held.task,
+        assignee_id=fast,
+        fence=2,
+        claim_stamp=stamp,
+        lease_until=now + LEASE,
+        retry_count=1,
+        updated_at=now,
+        version=3,
     )
+    assert held.task.claim_stamp is not None
+    assert held.task.claim_stamp < stamp
     assert taken.opening == evolve(held.opening, lease_until=now + LEASE)
     assert ready_ids(begin) == [third.id]
 

@@ -5,9 +5,13 @@ what comes of it is an answer as before, or an error that says that the store is
 """
 
 import random
+import struct
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +20,19 @@ import pytest
 from attrs import frozen
 
 from herdbook.adapters import open_store
+from herdbook.domain.errors import StoreDamaged
 from herdbook.domain.plan.model import Task
+from herdbook.ports.engine.dictionary import JOURNAL, TASKS
+from herdbook.ports.engine.paging import select_all
+from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.run import run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.contract.children import Died, apart
 from tests.contract.fuzzed import SPACES, Damage, Flip, Outcome, contents, try_flips
 
 PAGE = 4_096
+HEADER, BRANCH = 16, 1
+"""The length of a page's header, and the flag of a page that leads to others."""
 IN_A_CHILD = 25
 WORKERS = 2
 
@@ -124,6 +134,65 @@ def test_a_flipped_byte_ends_no_process_and_is_noticed(
     """Two hundred files, each checked, read and written to."""
     damages = damages_to(whole, random.Random(20), 200)
     assert_harmless(outcomes_of(whole, damages, new_url, tmp_path))
+
+
+def separators(data: bytes, kept: int) -> Iterator[tuple[int, bytes]]:
+    """Where the keys in branch pages stand in the file, and the keys.
+
+    A branch page says which page holds the keys from such a key on.
+    """
+    for at in range(2 * PAGE, kept, PAGE):
+        number, _, flags, lower, _ = struct.unpack_from("<QHHHH", data, at)
+        if flags == BRANCH and number * PAGE == at:
+            for place in range(HEADER + 2, lower, 2):  # the first page begins with no key
+                (node,) = struct.unpack_from("<H", data, at + place)
+                (size,) = struct.unpack_from("<H", data, at + node + 6)
+                yield at + node + 8, data[at + node + 8 : at + node + 8 + size]
+
+
+def test_keys_that_lead_to_a_wrong_page_end_no_process_and_are_noticed(
+    whole: Whole, new_url: Callable[[str], str], tmp_path: Path
+) -> None:
+    """Going on behind the last key that was read leads back to keys that were read already."""
+    damages: list[Damage] = [
+        ((at + byte, bits),)
+        for at, key in separators(whole.data, whole.kept)
+        for byte, bits in ((4, 0x80), (len(key) - 1, 0x40))
+        if byte < len(key)
+    ]
+    assert len(damages) > IN_A_CHILD
+    outcomes = outcomes_of(whole, damages, new_url, tmp_path)
+    unnoticed = [each for each in outcomes if each.reads_the_same is False and not each.has_flaws]
+    assert unnoticed == []
+
+
+def test_reading_page_by_page_ends_where_keys_lead_to_a_wrong_page(tmp_path: Path) -> None:
+    """No row comes again and again, neither forwards nor backwards."""
+    folder = tmp_path / "store"
+    url = f"lmdb://{folder}"
+    with open_store(url) as store:
+        run(store, SPACES[0], lambda uow: uow.tasks.add_all([Task(name=str(n)) for n in range(60)]))
+    with lmdb.open(str(folder), readonly=True, lock=False) as environment:
+        kept = (environment.info()["last_pgno"] + 1) * PAGE
+    data = (folder / "data.mdb").read_bytes()
+    endless, refused = [], 0
+    for at, key in separators(data, kept):
+        bad = bytearray(data)
+        bad[at + len(key) - 1] ^= 0x7F
+        time.sleep(0.012)
+        (folder / "data.mdb").write_bytes(bad)
+        # Where separators are out of order among themselves, it is not even opened.
+        with suppress(StoreDamaged), open_store(url, create=False) as store:
+            for kind, descending in product((JOURNAL, TASKS), (False, True)):
+                query = find(kind, limit=3, descending=descending)
+                try:
+                    with store.transaction(SPACES[0], write=False) as session:
+                        if len(list(islice(select_all(session, query), 300))) == 300:
+                            endless.append((kind.name, key, descending))
+                except StoreDamaged:
+                    refused += 1
+    assert endless == []
+    assert refused
 
 
 @pytest.mark.soak

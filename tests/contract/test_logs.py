@@ -8,7 +8,7 @@ from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.ports.engine.dictionary import LOG_CHUNKS
-from herdbook.services.agents import logs
+from herdbook.services.agents import log_bounds, logs
 from tests.cases import for_each
 from tests.contract.claims import add_agents, do
 from tests.contract.turns import Begin
@@ -125,3 +125,44 @@ def test_a_piece_is_later_than_the_one_before_whatever_the_clock_says(begin: Beg
         timedelta(microseconds=2),
     ]
     assert _read(begin, agent_id) == [row, *chunks]
+
+
+def test_a_session_that_grows_too_large_loses_its_first_pieces(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The offset of the first that is left tells how much; a single large piece stays."""
+    monkeypatch.setattr(log_bounds, "SESSION_LOG_BYTES", 40)
+    (agent_id,) = add_agents(begin)
+    for number in range(5):
+        do(begin, logs.append, agent_id, f"{number}" * 10)
+    found = _read(begin, agent_id)
+    assert [each.content[0] for each in found] == ["2", "3", "4"]
+    assert [each.offset for each in found] == [20, 30, 40]
+    do(begin, logs.append, agent_id, "ü" * 50)
+    assert [len(each.content) for each in _read(begin, agent_id)] == [50]
+
+
+def test_only_the_last_sessions_of_an_agent_are_kept(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of others stay."""
+    monkeypatch.setattr(log_bounds, "AGENT_LOG_SESSIONS", 2)
+    agent_id, other = add_agents(begin, 2)
+    do(begin, logs.append, other, "x")
+    for number in range(1, 5):
+        do(begin, logs.append, agent_id, "x", number)
+    assert [each.session_number for each in _read(begin, agent_id)] == [3, 4]
+    assert len(_read(begin, other)) == 1
+
+
+def test_when_all_logs_are_too_large_the_oldest_sessions_go(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whosever they are, but never the one that begins."""
+    monkeypatch.setattr(log_bounds, "SPACE_LOG_BYTES", 25)
+    ids = add_agents(begin, 4)
+    for agent_id in ids[:3]:
+        do(begin, logs.append, agent_id, "x" * 10)
+    assert [len(_read(begin, each)) for each in ids] == [0, 1, 1, 0]
+    do(begin, logs.append, ids[3], "x" * 30)
+    assert [len(_read(begin, each)) for each in ids] == [0, 0, 0, 1]

@@ -29,6 +29,7 @@ from herdbook.domain.plan.model import (
     TaskStatus,
 )
 from herdbook.domain.record.model import EventKind, ScoreEvent
+from herdbook.ports.engine.derived_ids import derive_id
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
@@ -92,6 +93,12 @@ def failures(report: MergeReport) -> dict[tuple[str, str], str]:
     return {(each.entity, each.key): each.reason for each in report.failed}
 
 
+def _edge(waiting: str, awaited: str) -> str:
+    """The id of a dependency of two tasks or two phases."""
+    kind = TASK_DEPENDENCIES if waiting.startswith("tsk_") else PHASE_DEPENDENCIES
+    return derive_id(kind, dict(zip(kind.identity, (waiting, awaited), strict=True)))
+
+
 def test_an_empty_target_gets_every_row_as_it_is(source: Store, store: Store, space: str) -> None:
     """With its id, its times and its version; and merging again adds nothing at all."""
     record = record_of(space)
@@ -116,7 +123,7 @@ def test_what_came_is_in_the_journal_of_the_target(source: Store, store: Store, 
     logs = len(entities(store, space)["log_chunks"])
     assert len(journal) == report.added - logs
     assert {(entry.op, entry.person, entry.at.node) for entry in journal} == {
-        (Op.ADD, "ada", store.uuid)
+        (Op.ADD, "ada", store.node)
     }
 
 
@@ -162,7 +169,7 @@ def test_two_separate_lives_become_one(source: Store, store: Store, space: str) 
 
 
 def test_a_task_and_its_agent_come_together(source: Store, store: Store, space: str) -> None:
-    """Each names the other; the lease is over, so that somebody can take the task."""
+    """Each names the other, and the task is held for as long as its claim says."""
     put(source, space, Agent(id="agt_a", name="a"), Task(id="tsk_t", name="t"))
     with work_in(source, space) as uow:
         claim = claims.claim(uow, "agt_a", halts=NO_HALTS)
@@ -173,8 +180,8 @@ def test_a_task_and_its_agent_come_together(source: Store, store: Store, space: 
     assert entities(store, space) == entities(source, space)
     with work_in(store, space) as uow:
         (opening,) = uow.select(find(OPENINGS))
-        assert opening.lease_until == claim.task.updated_at
-        assert [task.id for task in uow.tasks.ready(9)] == ["tsk_t"]
+        assert opening.lease_until == claim.opening.lease_until
+        assert uow.tasks.ready(9) == []
 
 
 def test_a_taken_name_fails_its_row_and_what_needs_it(
@@ -264,10 +271,14 @@ def test_an_edge_that_would_close_a_cycle_fails_alone(
     ]
     put(source, space, *[Task(id=f"tsk_{n}", name=n) for n in "xy"], *edges)
     report = merge(source, store)
-    assert failures(report).keys() == {("task dependency", "tsd_b")}
+    assert failures(report).keys() == {("task dependency", _edge("tsk_b", "tsk_a"))}
     assert "tsk_a -> tsk_b -> tsk_a" in report.failed[0].reason
     assert (report.added, report.kept) == (4, 3)
-    assert entities(store, space)[TASK_DEPENDENCIES.name].keys() == {"tsd_a", "tsd_x", "tsd_y"}
+    assert entities(store, space)[TASK_DEPENDENCIES.name].keys() == {
+        _edge("tsk_a", "tsk_b"),
+        _edge("tsk_c", "tsk_x"),
+        _edge("tsk_c", "tsk_y"),
+    }
     assert merge(source, store) == MergeReport(0, 7, report.failed)
     assert check(store, [space]) == []
 
@@ -288,8 +299,13 @@ def test_a_cycle_through_a_phase_that_comes_is_found(
         PhaseDependency(id="phd_3", phase_id="pha_n", depends_on_phase_id="pha_b"),
     )
     report = merge(source, store)
-    assert failures(report).keys() == {("phase dependency", "phd_3")}
-    assert entities(store, space)[PHASE_DEPENDENCIES.name].keys() == {"phd_1", "phd_2"}
+    coming = {_edge("pha_a", "pha_n"), _edge("pha_n", "pha_b")}
+    ((kind, failed),) = failures(report)
+    assert (kind, failed in coming) == ("phase dependency", True)
+    assert entities(store, space)[PHASE_DEPENDENCIES.name].keys() == {
+        _edge("pha_b", "pha_a"),
+        *coming - {failed},
+    }
     assert entities(store, space)[PHASES.name].keys() == {"pha_a", "pha_b", "pha_n"}
 
 
@@ -314,7 +330,7 @@ def test_a_task_that_would_close_a_cycle_fails_with_its_children(
     assert failures(report).keys() == {
         ("task", "tsk_1"),
         ("task", "tsk_0"),
-        ("task dependency", "tsd_1"),
+        ("task dependency", _edge("tsk_2", "tsk_0")),
     }
     assert entities(store, space)[TASKS.name].keys() == {"tsk_p", "tsk_2"}
     assert check(store, [space]) == []

@@ -93,6 +93,19 @@ def test_only_whom_a_message_was_for_gives_its_response(begin: Begin) -> None:
     assert _get(begin, asked).status is RESPONDED
 
 
+def test_a_reply_is_of_whoever_acts(begin: Begin) -> None:
+    """Nobody speaks for the recipient: the message still waits for it, and the sender is told."""
+    asked_of, other = add_agents(begin, 2)
+    asked = do(begin, messaging.send, "May I?", recipient_id=asked_of, requires_response=True)
+    for sender in (other, None):
+        reply = do(begin, messaging.reply, asked.id, "no", sender_id=sender)
+        assert reply.sender_id == sender
+        assert reply.recipient_id == (None if sender else asked_of)
+    assert _get(begin, asked).status is PENDING
+    do(begin, messaging.reply, asked.id, "yes", sender_id=asked_of)
+    assert _get(begin, asked).status is RESPONDED
+
+
 def test_an_answer_to_an_agent_that_is_gone_is_kept(begin: Begin) -> None:
     """The thread outlives it."""
     (agent,) = add_agents(begin)
@@ -114,7 +127,7 @@ def test_reading_a_message_takes_it_out_of_the_inbox(begin: Begin) -> None:
     assert read == evolve(message, status=READ, updated_at=read.updated_at, version=2)
     assert _inbox(begin, agent) == []
     assert do(begin, messaging.read, message.id) == read
-    do(begin, messaging.reply, message.id, "y")
+    do(begin, messaging.reply, message.id, "y", sender_id=agent)
     assert do(begin, messaging.read, message.id).status is RESPONDED
 
 

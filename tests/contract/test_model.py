@@ -22,6 +22,7 @@ from hypothesis.stateful import (
 )
 
 from herdbook.adapters import open_store
+from herdbook.domain.clock import Stamp
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import (
     AgentHalted,
@@ -99,6 +100,13 @@ def _allowed(column: Column, values: tuple[Any, ...]) -> list[Any]:
     return found
 
 
+OF_DOCUMENTS: dict[type, st.SearchStrategy[Any]] = {
+    dict: st.dictionaries(TEXTS, DOCUMENTS, max_size=3),
+    list: st.lists(st.sampled_from(["a", "b", "ä/x"]), max_size=3, unique=True),
+    object: DOCUMENTS.filter(lambda value: value is not None),
+}
+
+
 def _values(column: Column) -> st.SearchStrategy[Any]:
     """Few different values of a column, so that rows meet."""
     match column.type_name:
@@ -116,10 +124,10 @@ def _values(column: Column) -> st.SearchStrategy[Any]:
             strategy = st.sampled_from(MOMENTS)
         case "choice" | "number choice":
             strategy = st.sampled_from(list(column.rule.python_type))
-        case "document" if column.rule.python_type is dict:
-            strategy = st.dictionaries(TEXTS, DOCUMENTS, max_size=3)
+        case "stamp":
+            strategy = st.sampled_from([Stamp(MOMENTS[0], number, "node") for number in (0, 7)])
         case "document":
-            strategy = DOCUMENTS.filter(lambda value: value is not None)
+            strategy = OF_DOCUMENTS[column.rule.python_type]
         case _:
             strategy = TEXTS
     return st.none() | strategy if column.optional else strategy
@@ -398,7 +406,7 @@ def _compare(url: str, chosen: settings) -> None:
         open_store("memory://", clock=lambda: times["memory"]) as memory,
         open_store(url, clock=lambda: times["engine"]) as engine,
     ):
-        memory.uuid = engine.uuid  # type: ignore[misc]  # the journal's stamps carry it
+        memory.node = engine.node  # type: ignore[misc]  # the journal's stamps carry it
         run_state_machine_as_test(lambda: Lockstep(memory, engine, times), settings=chosen)
 
 

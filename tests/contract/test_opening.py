@@ -149,10 +149,10 @@ def test_a_size_limit_lies_in_its_areas_range(
 @for_each(
     ("scheme", "driver", "install"),
     [
-        ("duckdb", "duckdb", "pip install 'herdbook[duckdb]'"),
-        ("postgresql", "psycopg", "pip install 'herdbook[postgres]'"),
-        ("postgres", "psycopg", "pip install 'herdbook[postgres]'"),
-        ("lmdb", "lmdb", "pip install lmdb"),
+        ("duckdb", "duckdb", "in a clone of Herdbook, `pip install '.[duckdb]'`"),
+        ("postgresql", "psycopg", "in a clone of Herdbook, `pip install '.[postgres]'`"),
+        ("postgres", "psycopg", "in a clone of Herdbook, `pip install '.[postgres]'`"),
+        ("lmdb", "lmdb", "`pip install lmdb`"),
     ],
 )
 def test_a_missing_driver_says_what_to_install(scheme: str, driver: str, install: str) -> None:
@@ -167,7 +167,7 @@ def test_a_missing_driver_says_what_to_install(scheme: str, driver: str, install
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout == (
         f"StoreUnavailable: {scheme}:// cannot be used: the package {driver} is not installed; "
-        f"`{install}` brings it\n"
+        f"{install} brings it\n"
     )
 
 

@@ -17,14 +17,15 @@ from herdbook.domain.plan.model import (
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
-from herdbook.services import crud
+from herdbook.services import crud, removal
 from herdbook.services.plan import claims
+from tests.cases import for_each
 from tests.contract.turns import Begin
 
 Leave = Callable[[UnitOfWork, str, str], object]
 
 LEAVES: dict[str, Leave] = {
-    "removed": lambda uow, task, _: crud.remove(uow, TASKS, [task]),
+    "removed": lambda uow, task, _: removal.remove(uow, TASKS, [task], yes=True),
     "moved to another phase": lambda uow, task, other: crud.change(
         uow, TASKS, task, {"phase_id": other}
     ),
@@ -56,9 +57,9 @@ def _plan(
     )
 
 
-@pytest.mark.parametrize("leave", LEAVES)
-@pytest.mark.parametrize("status", [PhaseStatus.APPROVED, PhaseStatus.PENDING])
-@pytest.mark.parametrize("done_before", [False, True])
+@for_each("leave", LEAVES)
+@for_each("status", [PhaseStatus.APPROVED, PhaseStatus.PENDING])
+@for_each("done_before", [False, True])
 def test_the_next_phase_opens_when_the_last_open_task_is_gone(
     begin: Begin, leave: str, status: PhaseStatus, *, done_before: bool
 ) -> None:
@@ -130,7 +131,7 @@ def test_only_the_end_of_a_transaction_counts(begin: Begin) -> None:
         first, second, task, other = _plan(uow, ExecutionMode.YOLO, PhaseStatus.APPROVED)
         uow.commit()
     with begin() as uow:
-        crud.remove(uow, TASKS, [task.id])
+        removal.remove(uow, TASKS, [task.id], yes=True)
         assert uow.tasks.ready(9, phase_id=second.id)  # asks for what follows from the phases
         crud.change(uow, TASKS, other.id, {"phase_id": first.id})
         uow.commit()

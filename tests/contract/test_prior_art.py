@@ -157,7 +157,11 @@ def test_this_project_comes_first(begin: Begin) -> None:
         retrospectives=[
             judged("other", project="lib"),
             judged("ours", task=f"{TASK} and some more words that dilute it"),
-            judged("named", task=f"{TASK} among even more words that dilute it", project="/app"),
+            judged(
+                "named",
+                task=f"{TASK} among even more words that dilute it ever further",
+                project="/app",
+            ),
         ],
     )
     assert hashes(ask(begin, project="app", also=["/app"]).good) == ["ours", "named", "other"]

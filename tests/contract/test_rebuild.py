@@ -16,6 +16,7 @@ from herdbook.ports.unit_of_work.projections import find_differences, rebuild
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims
 from tests.cases import for_each
+from tests.contract.claims import BLINK
 from tests.contract.rows import make
 from tests.contract.turns import Begin
 
@@ -127,18 +128,20 @@ def test_rebuilding_repairs_spoilt_standings(
 def test_a_held_task_whose_row_was_lost_can_be_kept_and_can_be_taken(
     begin: Begin, store: Store, space: str
 ) -> None:
-    """Rebuilt, it counts as held until its last change: a heartbeat renews it."""
+    """Rebuilt, it is held for the lease of its claim, be it over or not; a heartbeat renews it."""
     with begin() as uow:
         agent = make(uow, AGENTS)
         uow.tasks.add(Task(id="t", name="x"))
-        claim = claims.claim(uow, agent.id, halts=NO_HALTS)
+        claim = claims.claim(uow, agent.id, halts=NO_HALTS, ttl=BLINK)
+        uow.tasks.add(Task(id="u", name="y"))
+        long = claims.claim(uow, agent.id, halts=NO_HALTS)
         uow.commit()
     with store.transaction(space, write=True) as session:
-        session.delete(OPENINGS, ["t"])
+        session.delete(OPENINGS, ["t", "u"])
         session.commit()
     with begin() as uow:
-        assert rebuild(uow) == 1
-        assert uow.openings.get("t") == evolve(claim.opening, lease_until=claim.task.updated_at)
+        assert rebuild(uow) == 2
+        assert [uow.openings.get(key) for key in "tu"] == [claim.opening, long.opening]
         uow.commit()
     with begin() as uow:
         assert [task.id for task in uow.tasks.ready(9)] == ["t"]

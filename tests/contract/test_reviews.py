@@ -66,9 +66,16 @@ def test_nobody_reviews_their_own_work(begin: Begin) -> None:
     assert claim_for(begin, worker).task.id == other.id
     assert claim_for(begin, worker) is None
     claim = claim_for(begin, reviewer)
+    assert (task.claim_stamp, task.lease_until) == (None, None)
     assert claim.task == evolve(
-        task, fence=task.fence + 1, updated_at=claim.task.updated_at, version=task.version + 1
+        task,
+        fence=task.fence + 1,
+        claim_stamp=claim.task.claim_stamp,
+        lease_until=claim.opening.lease_until,
+        updated_at=claim.task.updated_at,
+        version=task.version + 1,
     )
+    assert claim.task.claim_stamp is not None
     assert (claim.task.assignee_id, claim.opening.kind) == (worker, OpeningKind.REVIEW)
     assert claim_for(begin, reviewer) is None
 

@@ -38,13 +38,13 @@ class Vault:
     store: Store
 
     def ask(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of an answer."""
+        """The rows of an answer, asked by the URL as a command does."""
         return ask(self.store if self.url == "memory://" else self.url, sql).rows
 
     def outcome(self, sql: str) -> str:
         """All that anybody could get to see of a query: its answer, or its error with causes."""
         try:
-            answer = ask(self.store if self.url == "memory://" else self.url, sql)
+            answer = ask(self.store, sql)
         except HerdbookError as error:
             return "".join(traceback.format_exception(error))
         return "\n".join([repr(answer), as_table(answer), as_csv(answer), as_json(answer)])

@@ -62,8 +62,8 @@ def _at_once() -> bool:
     return True
 
 
-def _no_pause(pause: float) -> None:
-    raise AssertionError(f"paused for {pause} s where there was something to give")
+def _no_wait() -> None:
+    raise AssertionError("waited where there was something to give")
 
 
 @for_each("limit", [1, 2, 3, 200])
@@ -73,49 +73,36 @@ def test_what_is_there_is_given_from_any_place_on(
 ) -> None:
     """Every entry behind it in order, however small the looks are, and without a pause."""
     add_tasks(begin, *(Task(name="x") for _ in range(5)))
-    found = watch.follow_journal(store, space, since, stop=_at_once, sleep=_no_pause, limit=limit)
+    found = watch.follow_journal(store, space, since, stop=_at_once, wait=_no_wait, limit=limit)
     assert list(found) == _journal(begin)[since:]
 
 
 def test_a_space_nobody_wrote_in_has_no_news(store: Store, space: str) -> None:
     """Neither in its journal nor in anybody's log."""
-    assert list(watch.follow_journal(store, space, stop=_at_once, sleep=_no_pause)) == []
-    log = watch.follow_log(store, space, "agt_x", stop=_at_once, sleep=_no_pause)
+    assert list(watch.follow_journal(store, space, stop=_at_once, wait=_no_wait)) == []
+    log = watch.follow_log(store, space, "agt_x", stop=_at_once, wait=_no_wait)
     assert list(log) == []
 
 
-def test_pauses_grow_while_nothing_happens_and_begin_anew_with_news(
+def test_who_waits_is_given_what_was_committed_meanwhile(
     begin: Begin, store: Store, space: str
 ) -> None:
-    """From ten milliseconds to half a second, doubling."""
-    slept: list[float] = []
-
-    def sleep(pause: float) -> None:
-        slept.append(pause)
-        if len(slept) == 9:
-            add_tasks(begin, Task(name="x"))
-
-    found = watch.follow_journal(store, space, stop=lambda: len(slept) == 11, sleep=sleep)
-    assert len(list(found)) == 1
-    doubling = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.5, 0.5, 0.5]
-    assert slept == [*doubling, 0.01, 0.02]
-
-
-def test_pauses_of_who_follows_a_log_grow_and_begin_anew_too(
-    begin: Begin, store: Store, space: str
-) -> None:
-    """The first piece after a silence ends the long pauses."""
+    """Whoever waits is the caller's choice; after each wait there is one look."""
     (agent_id,) = add_agents(begin)
-    slept: list[float] = []
+    waited: list[str] = []
 
-    def sleep(pause: float) -> None:
-        slept.append(pause)
-        if len(slept) == 3:
-            do(begin, logs.append, agent_id, "x")
+    def wait() -> None:
+        waited.append("")
+        if len(waited) == 3:
+            add_tasks(begin, Task(name="x"))
+        if len(waited) == 8:
+            do(begin, logs.append, agent_id, "y")
 
-    found = watch.follow_log(store, space, agent_id, stop=lambda: len(slept) == 5, sleep=sleep)
-    assert [chunk.content for chunk in found] == ["x"]
-    assert slept == [0.01, 0.02, 0.04, 0.01, 0.02]
+    found = watch.follow_journal(store, space, 1, stop=lambda: len(waited) == 5, wait=wait)
+    assert [entry.entity for entry in found] == ["tasks"]
+    log = watch.follow_log(store, space, agent_id, stop=lambda: len(waited) == 10, wait=wait)
+    assert [chunk.content for chunk in log] == ["y"]
+    assert len(waited) == 10
 
 
 def test_no_transaction_is_open_while_somebody_looks_at_news(
@@ -126,12 +113,12 @@ def test_no_transaction_is_open_while_somebody_looks_at_news(
     do(begin, logs.append, agent_id, "x")
     watched = Watched(store)
 
-    def sleep(_: float) -> None:
+    def wait() -> None:
         assert watched.open == 0
 
     news: list[Iterator[object]] = [
-        watch.follow_journal(watched, space, stop=up_to(3), sleep=sleep),
-        watch.follow_log(watched, space, agent_id, stop=up_to(3), sleep=sleep),
+        watch.follow_journal(watched, space, stop=up_to(3), wait=wait),
+        watch.follow_log(watched, space, agent_id, stop=up_to(3), wait=wait),
     ]
     for each in news:
         before = watched.begun
@@ -175,13 +162,13 @@ def test_a_log_is_followed_over_its_sessions(begin: Begin, store: Store, space: 
     steps = iter([("a", 1), ("b", 2), ("c", 1), ("d", 2), ("e", 3), ("f", 1), ("g", 2)])
     printed: list[LogChunk] = []
 
-    def sleep(_: float) -> None:
+    def wait() -> None:
         for text, session in steps:
             printed.append(do(begin, logs.append, agent_id, text, session))
             return
 
     stop = lambda: len(printed) == 7  # noqa: E731 - said where it is used
-    assert list(watch.follow_log(store, space, agent_id, stop=stop, sleep=sleep)) == printed
+    assert list(watch.follow_log(store, space, agent_id, stop=stop, wait=wait)) == printed
 
 
 @for_each("number", range(6))
@@ -197,7 +184,7 @@ def test_a_log_is_followed_from_any_piece_on(
         log = logs.read(uow, agent_id)
     later: list[LogChunk] = []
 
-    def sleep(_: float) -> None:
+    def wait() -> None:
         sessions = (1, 2, 3) if not later else ()
         later.extend(do(begin, logs.append, agent_id, "y", each) for each in sessions)
 
@@ -207,7 +194,7 @@ def test_a_log_is_followed_from_any_piece_on(
         agent_id,
         log[number].id,
         stop=lambda: bool(later),
-        sleep=sleep,
+        wait=wait,
         limit=limit,
     )
     first = log[number].session_number
@@ -231,18 +218,18 @@ def test_a_log_is_not_followed_from_a_piece_of_another(
 def test_asking_goes_on_until_there_is_an_answer(begin: Begin, store: Store, space: str) -> None:
     """Or until it was told to stop, and then once more."""
     one, other = add_agents(begin, 2)
-    slept: list[float] = []
+    waited: list[str] = []
 
-    def sleep(pause: float) -> None:
-        slept.append(pause)
-        if len(slept) == 3:
+    def wait() -> None:
+        waited.append("")
+        if len(waited) == 3:
             do(begin, messaging.ask, one, other, "?")
 
-    heard = watch.wait_until(store, space, messaging.listen, other, sleep=sleep)
+    heard = watch.wait_until(store, space, messaging.listen, other, wait=wait)
     assert heard is not None
-    assert (heard.question, slept) == ("?", [0.01, 0.02, 0.04])
-    assert watch.wait_until(store, space, messaging.listen, one, stop=up_to(1), sleep=sleep) is None
-    assert len(slept) == 4
+    assert (heard.question, len(waited)) == ("?", 3)
+    assert watch.wait_until(store, space, messaging.listen, one, stop=up_to(1), wait=wait) is None
+    assert len(waited) == 4
 
 
 @pytest.fixture

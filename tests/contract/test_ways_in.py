@@ -199,7 +199,7 @@ def test_what_still_needs_a_response_is_one_question(begin: Begin) -> None:
         assert [each.content for each in messaging.unanswered_messages(uow, one, limit=1)] == ["0"]
         page = messaging.unanswered_messages(uow, limit=2, after=asked[1].id)
         assert [each.content for each in page] == ["2", "3"]
-    do(begin, messaging.reply, asked[0].id, "yes")
+    do(begin, messaging.reply, asked[0].id, "yes", sender_id=one)
     with begin(write=False) as uow:
         assert [each.content for each in messaging.unanswered_messages(uow, one)] == ["3"]
 

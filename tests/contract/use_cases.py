@@ -9,18 +9,20 @@ says what its type does not is one more line in `BY_NAME`.
 import importlib
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from types import ModuleType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from herdbook.adapters.hosts import parse_event
+from herdbook.domain.agents.model import Agent
 from herdbook.domain.checkpoints.model import decode_checkpoint_id, decode_text
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.claims import LEASE
-from herdbook.domain.plan.model import TaskStatus
+from herdbook.domain.plan.model import Task, TaskStatus
+from herdbook.domain.plan.readiness import Opening
 from herdbook.domain.record.events import HookEvent, SessionSetup
 from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
@@ -37,14 +39,18 @@ from herdbook.ports.engine.dictionary import (
     PROJECTS,
     PROPOSALS,
     REVIEW_COMMENTS,
+    STANDINGS,
     TASKS,
 )
 from herdbook.ports.engine.dictionary import CHECKPOINTS as KEPT
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.activity import AgentActivity
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.guarded_fields import guards_of
+from herdbook.services.plan.board_model import BoardState
+from herdbook.services.plan.status import Status, status
 from herdbook.services.plan_text import import_export
 from tests.contract.claims import BLINK
 from tests.contract.rows import STAMPED, build, value_for
@@ -59,21 +65,29 @@ MODULES = {
     "record.setup_advice": RECORD,
     "agent_tracker.import_records": RECORD,
     "plan.board": WORK,
+    "journal.differences": WORK,
+    "journal.prune": WORK,
     "journal.undo": WORK,
     "checkpoints.threads": CHECKPOINTS,
     "plan.claims": WORK,
     "agents.agent_lifecycle": WORK,
+    "agents.briefing": WORK,
+    "agents.liveness": WORK,
     "plan.dependencies": WORK,
     "plan.diagram": WORK,
     "plan.errands": WORK,
     "plan.initiatives": WORK,
+    "plan.lease_renewal": WORK,
     "plan.pages": WORK,
     "plan.phases": WORK,
+    "plan.move_task": WORK,
+    "plan.progress": WORK,
     "plan.projects": WORK,
     "record.grading": RECORD,
     "crud": (*WORK, *WORK, *RECORD),
     "agents.introduction": WORK,
     "agents.logs": WORK,
+    "agents.person_queue": WORK,
     "agents.editor_comments": WORK,
     "plan.schedule": WORK,
     "plan_text.import_export": WORK,
@@ -81,6 +95,9 @@ MODULES = {
     "record.prior_art": RECORD,
     "plan.reviews": WORK,
     "plan.status": WORK,
+    "plan.task_details": WORK,
+    "removal": (*WORK, *RECORD),
+    "search": WORK,
     "plan.wait_reasons": WORK,
     "messaging": WORK,
     "record.record_ingest": RECORD,
@@ -88,7 +105,16 @@ MODULES = {
     "agents.worktrees": WORK,
 }
 """The modules of use cases, and in which areas they are at home."""
-PARTS = {"agents.halts", "plan_text.matching", "plan_text.render"}
+PARTS = {
+    "agents.halts",
+    "agents.log_bounds",
+    "journal.state_proof",
+    "listing",
+    "plan.board_filter",
+    "plan.plan_order",
+    "plan_text.matching",
+    "plan_text.render",
+}
 """The modules that use cases are made of and nobody calls by themselves."""
 HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
@@ -262,6 +288,7 @@ BY_NAME: dict[str, Choose] = {
     "errand_id": _key(ERRANDS),
     "events": _events,
     "fence": _fence,
+    "found": lambda call: call.uow.select(find(STANDINGS)),
     "from_agent_id": _key(AGENTS),
     "halts": lambda _: NO_HALTS,
     "initiative_id": _key(INITIATIVES),
@@ -275,18 +302,21 @@ BY_NAME: dict[str, Choose] = {
     "others": _others,
     "parent_message_id": _key(MESSAGES),
     "phase_id": _key(PHASES),
+    "phase_ids": lambda call: call.keys(PHASES),
     "plan": lambda call: import_export.export_plan(call.uow),
     "project_id": _key(PROJECTS),
     "project_ids": lambda call: call.keys(PROJECTS),
     "proposal_id": _key(PROPOSALS),
     "proposal_ids": lambda call: call.keys(PROPOSALS),
     "recipient_id": _key(AGENTS),
+    "rows": lambda call: [call.row(call.chosen["kind"])],
     "sender_id": _key(AGENTS),
     "sessions": lambda call: [(f"s{call.number()}", f"agent {call.number()}")],
     "skill_points": lambda call: call.number() + 1,
     "source": _thread_id,
     "started_at_of": lambda call: {0: call.uow.now}.get,
     "target_id": lambda call: call.row(call.one_of([PHASES, TASKS])).id,
+    "state": lambda call: list(BoardState)[call.number() % len(BoardState)],
     "task_id": _task_id,
     "tasks": lambda call: [call.row(TASKS)],
     "text": lambda call: str(_key(call.chosen["kind"])(call)) if "kind" in call.chosen else "text",
@@ -319,8 +349,32 @@ def _by_type(name: str, hint: Any) -> Choose | None:
     return plain.get(hint)
 
 
+class _SeenAt:
+    """Knows that every agent was seen at a time."""
+
+    def __init__(self, moment: datetime) -> None:
+        self._moment = moment
+
+    def last_seen(self, agent: Agent) -> datetime | None:
+        del agent
+        return self._moment
+
+
+BY_TYPE: dict[Any, Choose] = {
+    Agent: lambda call: call.row(AGENTS),
+    AgentActivity: lambda call: _SeenAt(call.uow.now),
+    Iterable[str]: lambda call: [f"s{call.number()}"],
+    Opening: lambda call: call.uow.openings.get(call.chosen["task"].id),
+    Status: lambda call: status(call.uow),
+    Task: lambda call: call.row(TASKS),
+}
+"""How to choose what a parameter of this type is given, whatever its name is."""
+
+
 def _chooser(name: str, hint: Any) -> Choose | None:
-    return BY_NAME.get(name) or _by_type(name, hint)
+    types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    known = next((BY_TYPE[each] for each in types if each in BY_TYPE), None)
+    return known or BY_NAME.get(name) or _by_type(name, hint)
 
 
 def unknown(use_case: UseCase) -> list[str]:

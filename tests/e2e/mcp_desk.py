@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import CallToolResult, ListRootsResult, Root, RootsListChangedNotification
 
+from herdbook.entrypoints.mcp.schemas import input_schema
+from herdbook.entrypoints.mcp.tool import Tool
 from tests.e2e.conftest import PROGRAM, Person
 
 
@@ -52,6 +54,17 @@ def told(answer: CallToolResult) -> str:
     return str(content.text)  # type: ignore[union-attr]
 
 
+def some_arguments(tool: Tool) -> dict[str, object]:
+    """A value for each argument that a tool requires, of the kind it takes."""
+    schema = input_schema(tool)
+    known = {name: schema["properties"][name] for name in schema.get("required", ())}
+    return {name: _something(each) for name, each in known.items()}
+
+
+def _something(schema: Mapping[str, Any]) -> object:
+    return schema["enum"][0] if "enum" in schema else 1 if schema["type"] == "integer" else "a1b2"
+
+
 @contextmanager
 def desk(
     person: Person,
@@ -59,7 +72,8 @@ def desk(
     *,
     roots: Sequence[str] | None = None,
     mode: str = "auto",
-    command: Sequence[str] = (str(PROGRAM), "mcp"),
+    answers: Any = None,
+    command: Sequence[str] = (str(PROGRAM), "mcp", "--structured"),
     **variables: str,
 ) -> Iterator[Desk]:
     """Start a server in a folder, with a client that has these roots, or has no such thing."""
@@ -73,7 +87,10 @@ def desk(
         command=program, args=words, env={**person.variables, **variables}, cwd=folder
     )
     client = Client(
-        parameters, mode=mode, list_roots_callback=None if roots is None else told_roots
+        parameters,
+        mode=mode,
+        list_roots_callback=None if roots is None else told_roots,
+        elicitation_callback=answers,
     )
     with (
         start_blocking_portal() as portal,
@@ -89,7 +106,7 @@ class Pipes:
         self, person: Person, folder: Path, *, client: str = "a test", **variables: str
     ) -> None:
         self.process = subprocess.Popen(
-            [PROGRAM, "mcp"],
+            [PROGRAM, "mcp", "--structured"],
             cwd=folder,
             env={**person.variables, **variables},
             stdin=subprocess.PIPE,

@@ -22,12 +22,12 @@ def request(method: str, id_: Any = None, **params: Any) -> dict[str, Any]:
     return said if id_ is None else {**said, "id": id_}
 
 
-def until(condition: Callable[[], object]) -> None:
-    """Wait until something is so."""
+def until(condition: Callable[[], object], pause: float = 0.01) -> None:
+    """Wait until something is so, with a pause between two looks, in seconds."""
     end = time.monotonic() + SECONDS
     while not condition():
         assert time.monotonic() < end, "it never came"
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 class Pipes:

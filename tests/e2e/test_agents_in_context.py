@@ -137,7 +137,7 @@ def test_an_account_that_an_agent_takes_is_noted_and_forgotten_with_it(
     elsewhere = app.parent / "elsewhere"
     elsewhere.mkdir()
     person.runs(elsewhere, "account", "rm", fox)
-    told = json.loads(person.tries(app, "check", "--json").stdout)
+    told = json.loads(person.tries(app, "check", "--json", "--full").stdout)
     (flaw,) = [each for store in told["stores"] for each in store["flaws"]]
     assert (told["ok"], flaw["entity"]) == (False, "agents")
     assert fox in flaw["what"]

@@ -8,6 +8,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,26 @@ def plan(person: Person, folder: Path) -> dict[str, str]:
         ids[name] = person.asks(folder, "task", "add", name, "--phase", ids["schema"])["id"]
     person.runs(folder, "task", "after", ids["parser"], ids["tables"])
     return ids
+
+
+def test_progress_tells_phases_pace_and_forecast(person: Person, app: Path) -> None:
+    """A plan without tasks, one of two tasks of which one is done, and names that nobody knows."""
+    assert "has no tasks" in person.runs(app, "progress")
+    ids = plan(person, app)
+    person.runs(app, "agent", "add", "otter")
+    claim = person.asks(app, "claim", "--agent", "otter")
+    person.runs(app, "task", "complete", claim["task"]["id"], "--fence", str(claim["fence"]))
+    person.runs(app, "task", "add", "loose")
+    text = person.runs(app, "progress")
+    assert "1 of 3 tasks done, 2 left" in text
+    assert re.search(r"schema .*1 of 2\n", text)
+    assert re.search(r"without a phase .*0 of 1\n", text)
+    assert "completed: 1 in the last hour" in text
+    assert "forecast: unknown" in text
+    told = person.asks(app, "progress", "--initiative", "login")
+    assert (told["now"]["done"], told["now"]["total"]) == (1, 2)
+    assert told["phases"][0]["id"] == ids["schema"]
+    assert "nobody" in person.tries(app, "progress", "--initiative", "nobody").stderr
 
 
 def resize(screen: int, lines: int, columns: int) -> None:
@@ -101,6 +122,8 @@ def test_the_plan_is_drawn_as_a_tree_and_for_documents(person: Person, app: Path
     assert answer["text"] == text.removesuffix("\n")
     assert [task["after"] for task in answer["tasks"]] == [[], [ids["tables"]]]
     assert person.tries(app, "plan", "--dot", "--mermaid").returncode == 2
+    assert person.runs(app, "plan", "--svg").startswith("<svg ")
+    assert person.tries(app, "plan", "--dot", "--svg").returncode == 2
     assert person.tries(app, "plan", "--phase", "nobody").returncode == 3
 
 
@@ -187,7 +210,7 @@ def test_a_watched_board_in_a_pipe_is_a_line_of_json_for_each_change(
         answer = line_of(process)
         while answer["tasks"]["waiting"] != 1:
             answer = line_of(process)
-        person.runs(app, "task", "rm", ids["parser"])
+        person.runs(app, "task", "rm", ids["parser"], "--yes")
         after = line_of(process)
         while after["tasks"]["waiting"]:
             after = line_of(process)
@@ -196,3 +219,77 @@ def test_a_watched_board_in_a_pipe_is_a_line_of_json_for_each_change(
         process.send_signal(signal.SIGINT)
         out, told = process.communicate(timeout=STUCK)
         assert (process.returncode, out, told) == (0, "", "")
+
+
+def test_the_board_is_used_by_keys_on_a_terminal(person: Person, app: Path) -> None:
+    """Choose, look, claim, answer and quit; the terminal is as it was before."""
+    plan(person, app)
+    person.registers(app, "otter")
+    person.runs(app, "message", "add", "which port?", "--agent", "otter")
+    with on_a_terminal(person, app, "board", "--watch", HERDBOOK_AGENT="otter") as (terminal, _):
+        before = terminal.modes()
+        terminal.wait_for("j/k move")
+        terminal.type("j")
+        terminal.wait_for("> ")
+        terminal.type("\r")
+        terminal.wait_for("history:")
+        terminal.type("x")
+        terminal.wait_for("j/k move")
+        terminal.type("c")
+        terminal.wait_for("claimed \\w{6}  tables")
+        terminal.wait_for("held")
+        terminal.type("q")
+        assert terminal.end() == 0
+        assert terminal.shown.rstrip().endswith(BACK)
+        assert terminal.modes() == before
+    assert person.asks(app, "task", "show", "tables")["holder"] == "otter"
+    with on_a_terminal(person, app, "board", "--watch") as (terminal, _):
+        terminal.wait_for("j/k move")
+        terminal.type("a")
+        terminal.wait_for("answer to 'which port\\?'")
+        terminal.type("8080\r")
+        terminal.wait_for("message \\w{6} '8080'")
+        terminal.type("q")
+        assert terminal.end() == 0
+    (reply,) = person.asks(app, "message", "inbox", "--agent", "otter")
+    assert reply["content"] == "8080"
+
+
+def test_a_watched_board_finds_crashed_agents(person: Person, app: Path) -> None:
+    """Nobody has to ask for it: the task of a process that is gone is free again."""
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    plan(person, app)
+    person.runs(app, "agent", "add", "otter", "--pid", str(process.pid))
+    person.runs(app, "claim", "tables", "--agent", "otter", "--ttl", "5h")
+    process.kill()
+    process.wait()
+    with watched(person, app) as watching:
+        assert watching.stdout is not None
+        while json.loads(watching.stdout.readline())["tasks"]["held"]:
+            pass
+        watching.send_signal(signal.SIGINT)
+    assert person.asks(app, "agent", "show", "otter")["status"] == "crashed"
+
+
+@pytest.mark.parametrize("backend", ["lmdb", "duckdb"])
+def test_a_board_of_very_many_tasks_counts_them_for_each_initiative(
+    person: Person, app: Path, backend: str
+) -> None:
+    """Also of tasks without a phase, of which it reads only the first thousand of each state."""
+    person.chooses(backend)
+    sizes = {"One": 1400, "Two": 1200}
+    lines = [
+        line
+        for name, size in sizes.items()
+        for line in (f"# {name}", *(f"- [{'x '[n % 2]}] {name} {n}" for n in range(size)))
+    ]
+    (app / "plan.md").write_text("\n".join(lines))
+    person.runs(app, "import", "plan", "plan.md")
+    text = person.runs(app, "board")
+    assert "tasks: 1300 ready" in text
+    for name, size in sizes.items():
+        part = text[text.index(f"\n{name} ") :]
+        assert f"without a phase  {size // 2} of {size} done" in part
+        assert f"and {size // 2 - 10} more" in part
+    assert "tasks: 600 ready" in person.runs(app, "board", "--initiative", "Two")
+    assert "2 of 1,200" in person.runs(app, "task", "list", "--initiative", "Two", "--limit", "2")

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,27 +9,11 @@ import pytest
 
 from tests.e2e.conftest import PROGRAM, Person
 
-ROOT = Path(__file__).parents[2]
-
-
-def works(person: Person, folder: Path, *words: str) -> Any:
-    """Run the workflow in a folder; what it came to."""
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.e2e.workflow", "run", *words],
-        cwd=folder,
-        env={**person.variables, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (told.returncode, told.stderr) == (0, "")
-    return json.loads(told.stdout)
-
 
 @pytest.fixture
 def done(person: Person, app: Path) -> Path:
     """A repository in which a workflow has run."""
-    works(person, app, "issue-17")
+    person.works(app, "issue-17")
     return app
 
 
@@ -146,7 +129,7 @@ def test_a_workflow_moves_from_sqlite_and_goes_on(
     person.chooses(postgres_url if engine == "postgres" else engine)
     file = tmp_path / "old" / "issue_workflow.db"
     file.parent.mkdir()
-    works(person, tmp_path, "issue-17", "--sqlite", str(file))
+    person.works(tmp_path, "issue-17", "--sqlite", str(file))
     before = {each.name: each.read_bytes() for each in file.parent.iterdir()}
     told = person.asks(app, "import", "langgraph-sqlite", str(file))
     assert (told["threads"], told["added"], told["kept"], told["failed"]) == (1, 6, 0, [])
@@ -156,7 +139,7 @@ def test_a_workflow_moves_from_sqlite_and_goes_on(
     assert {each.name: each.read_bytes() for each in file.parent.iterdir()} == before
     planned = person.asks(app, "checkpoint", "list", "issue-17")[3]
     config = person.asks(app, "checkpoint", "show", "issue-17", planned["checkpoint_id"])["config"]
-    went_on = works(person, app, "issue-17", "--from", json.dumps(config), "--note", "again")
+    went_on = person.works(app, "issue-17", "--from", json.dumps(config), "--note", "again")
     assert sorted(went_on["ran"]) == ["draft", "file", "merge", "review"]
     assert went_on["notes"] == ["again"]
 

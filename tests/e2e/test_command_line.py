@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.entrypoints.operations.registry import OPERATIONS
 from tests.e2e.conftest import PROGRAM, Person
 
 HEAVY = {"duckdb", "psycopg", "cattrs", "asyncio", "rich", "importlib.metadata"}
@@ -32,16 +31,6 @@ def test_a_command_explains_itself_with_an_example(
 ) -> None:
     """With --help, wherever one is."""
     assert "example: herdbook" in person.runs(tmp_path, *words, "--help")
-
-
-def test_without_a_command_all_are_listed(person: Person, tmp_path: Path) -> None:
-    """Also with --help, and the commands of a group by its name."""
-    text = person.runs(tmp_path)
-    assert person.runs(tmp_path, "--help") == text
-    assert all(" ".join(each.words) in text for each in OPERATIONS)
-    group = person.runs(tmp_path, "worktree")
-    assert "worktree add" in group
-    assert "status" not in group
 
 
 def test_the_version_is_that_of_the_package(person: Person, tmp_path: Path) -> None:
@@ -198,6 +187,8 @@ def test_what_is_typed_all_day_waits_for_no_cattrs(person: Person, app: Path) ->
         ["ready"],
         ["claim", "--agent", "otter", "--json"],
         ["status", "--json"],
+        ["prime"],
+        ["prime", "--hook-json", "-"],
         ["done", "--agent", "otter", "--json"],
         ["hook", "PostToolUse"],
     ):

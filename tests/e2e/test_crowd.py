@@ -1,11 +1,11 @@
 """Many workflows at once, over ten repositories with three worktrees each: nothing is lost."""
 
-import json
 import statistics
-import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from fcntl import LOCK_EX, LOCK_UN, flock
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.stores.store_check import check
 from tests.e2e.conftest import Person
 
-ROOT = Path(__file__).parents[2]
+WORKER = "tests.e2e.worker"
 REPOSITORIES, WORKTREES = 10, 3
 ENGINES = ("lmdb", "duckdb", "postgres")
 Told = list[dict[str, list[Any]]]
@@ -41,30 +41,21 @@ def places(person: Person, tmp_path: Path) -> list[Path]:
     return found
 
 
-def at_once(person: Person, module: str, places: list[Path], *words: str) -> Told:
-    """Start a process in each place, let all go at the same moment; what each told."""
-    variables = {**person.variables, "PYTHONPATH": str(ROOT)}
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-m", module, str(place), *words],
-            env=variables,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for place in places
-    ]
-    for each in running:
-        assert each.stdout is not None
-        assert each.stdout.readline() == "ready\n", each.communicate()[1]
-    for each in running:
-        assert each.stdin is not None
-        each.stdin.write("\n")
-        each.stdin.flush()
-    ended = [(each, *each.communicate()) for each in running]
-    assert [(each.returncode, complaint) for each, _, complaint in ended] == [(0, "")] * len(places)
-    return [json.loads(told) for _, told, _ in ended]
+def at_once(person: Person, gate: Path, places: list[Path], rounds: int) -> Told:
+    """Start a worker in each place, let all go at the same moment; what each told."""
+    gate.mkdir()
+    with ThreadPoolExecutor(len(places)) as threads, (gate / "lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        running = [
+            threads.submit(person.runs_module, WORKER, place, str(gate), str(rounds))
+            for place in places
+        ]
+        while len(list(gate.glob("ready-*"))) < len(places):
+            if any(each.done() for each in running):
+                break  # its result says why it was not ready
+            time.sleep(0.01)
+        flock(lock, LOCK_UN)
+        return [each.result() for each in running]
 
 
 def tasks_of(uow: UnitOfWork) -> list[Any]:
@@ -74,7 +65,8 @@ def tasks_of(uow: UnitOfWork) -> list[Any]:
 
 def crowd(person: Person, places: list[Path], processes: int, rounds: int) -> Told:
     """Let that many processes work, and check that every book is right."""
-    told = at_once(person, "tests.e2e.worker", list(islice(cycle(places), processes)), str(rounds))
+    gate = places[0].parent / "gate"
+    told = at_once(person, gate, list(islice(cycle(places), processes)), rounds)
     assert len(told) == processes
     completed = Counter(task for each in told for task in each["completed"])
     added = Counter(task for each in told for task in each["added"])

@@ -1,40 +1,14 @@
 """Who may judge whom, by the installed program: real commits, the installed hooks, every way in."""
 
 import json
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.e2e.conftest import Person
 from tests.e2e.mcp_desk import desk
 from tests.e2e.rpc_process import Pipes
 
 STARTED = {"session_id": "s1", "hook_event_name": "SessionStart", "model": "claude-opus-4"}
-
-
-@pytest.fixture(params=["lmdb", "duckdb", "postgres"])
-def judge(request: pytest.FixtureRequest, person: Person) -> Person:
-    """Somebody who keeps everything on one engine, each in turn."""
-    chosen: str = request.param
-    person.chooses(request.getfixturevalue("postgres_url") if chosen == "postgres" else chosen)
-    return person
-
-
-def commit(person: Person, folder: Path, agent: str, subject: str) -> str:
-    """Let an agent commit where the hook of git is installed; the hash."""
-    git = shutil.which("git")
-    assert git is not None
-    subprocess.run(
-        [git, "commit", "--quiet", "--allow-empty", f"--message={subject}"],
-        cwd=folder,
-        env={**person.variables, "HERDBOOK_AGENT": agent},
-        check=True,
-        capture_output=True,
-    )
-    return person.git(folder, "rev-parse", "HEAD").strip()
 
 
 def tell(person: Person, folder: Path, event: str, agent: str, **told: Any) -> None:
@@ -51,51 +25,54 @@ def standing(person: Person, folder: Path, agent: str) -> dict[str, Any]:
 
 
 def test_parties_that_grade_one_after_the_other_complete_a_retrospective(
-    judge: Person, app: Path
+    keeper: Person, app: Path
 ) -> None:
     """The agent in its own shell, the person in theirs; each once, whatever is tried again."""
-    judge.runs(app, "hooks", "install", "git")
-    tell(judge, app, "SessionStart", "otter")
-    tell(judge, app, "PostToolUse", "otter", tool_name="Bash")
-    made = commit(judge, app, "otter", "fix the clock")
-    own = judge.asks(
+    keeper.runs(app, "hooks", "install", "git")
+    tell(keeper, app, "SessionStart", "otter")
+    tell(keeper, app, "PostToolUse", "otter", tool_name="Bash")
+    made = keeper.commits(app, "otter", "fix the clock")
+    own = keeper.asks(
         app, "grade", "otter", made, "--self", "good", "--self-note", "mine", HERDBOOK_AGENT="otter"
     )
     assert own["retrospective"] is None
-    again = judge.tries(app, "grade", "otter", made, "--self", "excellence", HERDBOOK_AGENT="otter")
+    again = keeper.tries(
+        app, "grade", "otter", made, "--self", "excellence", HERDBOOK_AGENT="otter"
+    )
     assert again.returncode == 4
     assert "the agent's own grade of otter's commit" in again.stderr
     words = ("grade", "otter", made, "--user", "excellence", "--user-note", "yours")
-    assert judge.asks(app, *words)["retrospective"]["task"] == "fix the clock"
+    assert keeper.asks(app, *words)["retrospective"]["task"] == "fix the clock"
     for attempt in (words, ("grade", "otter", made, "--self", "5", "--user", "5")):
-        assert judge.tries(app, *attempt).returncode == 4
-    (retro,) = judge.asks(app, "retro", "list")
+        assert keeper.tries(app, *attempt).returncode == 4
+    (retro,) = keeper.asks(app, "retro", "list")
     assert (retro["agent_note"], retro["user_note"]) == ("mine", "yours")
     assert (retro["score_before"], retro["score_after"]) == (60, 67)
-    now = standing(judge, app, "otter")
+    now = standing(keeper, app, "otter")
     assert (now["communication_score"], now["commits"]) == (67, 1)
     assert now["experience_points"] == sum((1, 5, 1))
-    shown = judge.runs(app, "activity", "list")
+    shown = keeper.runs(app, "activity", "list")
     assert "mine" in shown
     assert "fix the clock" in shown
 
 
-def test_grades_and_bugs_carry_the_setup_of_the_work(judge: Person, app: Path) -> None:
+def test_grades_and_bugs_carry_the_setup_of_the_work(keeper: Person, app: Path) -> None:
     """Of the commit that is graded, else what the agent is registered as, never a default."""
-    judge.runs(app, "hooks", "install", "git")
-    judge.runs(app, "agent", "add", "fox", "--provider", "codex", "--model", "gpt-x")
-    judge.runs(app, "grade", "fox", "HEAD", "--user", "good")
-    judge.runs(app, "bug", "fox")
+    keeper.runs(app, "hooks", "install", "git")
+    keeper.runs(app, "agent", "add", "fox", "--provider", "codex", "--model", "gpt-x")
+    keeper.runs(app, "grade", "fox", "HEAD", "--user", "good")
+    keeper.runs(app, "bug", "fox")
     question = "SELECT kind, provider, model FROM score_events WHERE agent = 'fox'"
-    rows = judge.asks(app, "sql", question, "--area", "record")["rows"]
+    rows = keeper.asks(app, "sql", question, "--area", "record")["rows"]
     assert {(each[1], each[2]) for each in rows} == {("codex", "gpt-x")}
     assert {each[0] for each in rows} == {"communication", "bug"}
-    assert standing(judge, app, "fox")["provider"] == "codex"
+    assert standing(keeper, app, "fox")["provider"] == "codex"
 
 
 def test_no_agent_ends_a_halt_or_grades_as_the_user(person: Person, app: Path) -> None:
     """By its name, its session or its host's session, on the command line and over RPC."""
     person.runs(app, "agent", "add", "otter", HERDBOOK_SESSION="s1")
+    person.registers(app, "heron")
     person.runs(app, "bug", "otter")
     attempts = (
         ("reinstate", "otter"),

@@ -35,14 +35,6 @@ def started(person: Person, folder: Path, *words: str) -> subprocess.Popen[str]:
     )
 
 
-def works(person: Person, folder: Path, *words: str) -> Any:
-    """Run the workflow to its end; what it came to."""
-    running = started(person, folder, "run", *words)
-    told, complaint = running.communicate()
-    assert (running.returncode, complaint) == (0, "")
-    return json.loads(told)
-
-
 def killed_at(person: Person, folder: Path, node: str) -> None:
     """Run the workflow until it comes to a node, and kill it there."""
     running = started(person, folder, "run", "issue", "--pause", node)
@@ -66,7 +58,7 @@ def test_a_killed_workflow_goes_on_in_another_process(
     assert (app / "effects.txt").read_text().split() == ["plan", "draft"]
     killed_at(person, app, "file")
     assert (app / "effects.txt").read_text().split() == ["plan", "draft", "review", "merge"]
-    end = works(person, app, "issue")
+    end = person.works(app, "issue")
     assert end["ran"] == ["file"]
     assert end["done"] == list(NODES)
     assert end["messages"] == ["please", *(f"{node} is done" for node in NODES)]
@@ -75,13 +67,13 @@ def test_a_killed_workflow_goes_on_in_another_process(
 
 def test_a_workflow_is_forked_from_an_earlier_checkpoint(person: Person, app: Path) -> None:
     """The config that `checkpoint show` prints leads there, and what had come of it stays."""
-    first = works(person, app, "issue")
+    first = person.works(app, "issue")
     before = person.asks(app, "checkpoint", "list", "issue")
     planned = next(each for each in before if each["step"] == 1)
     shown = person.asks(app, "checkpoint", "show", "issue", planned["checkpoint_id"])
     assert shown["values"]["done"]["value"] == ["plan"]
     back = json.dumps(shown["config"])
-    fork = works(person, app, "issue", "--from", back, "--note", "another way")
+    fork = person.works(app, "issue", "--from", back, "--note", "another way")
     assert sorted(fork["ran"]) == ["draft", "file", "merge", "review"]
     assert fork["done"] == first["done"]
     assert (first["notes"], fork["notes"]) == ([], ["another way"])

@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from herdbook.adapters.workspace import account_name
+from herdbook.adapters.repository_folder import account_name
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tools import TOOLS
 from tests.e2e.conftest import Person
-from tests.e2e.mcp_desk import Desk, desk, planned, told
+from tests.e2e.mcp_desk import Desk, desk, planned, some_arguments, told
+from tests.e2e.warm_program import WarmProgram
 
 BOTH_ERAS = {"lynx": "auto", "otter": "legacy"}
 """The protocol of 2026, in which a server asks by its answer, and the one before it."""
 
 
 @pytest.fixture(scope="module")
-def person(tmp_path_factory: pytest.TempPathFactory) -> Person:
-    return Person(tmp_path_factory.mktemp("home"))
+def person(tmp_path_factory: pytest.TempPathFactory, warm: WarmProgram | None) -> Person:
+    return Person(tmp_path_factory.mktemp("home"), warm)
 
 
 @pytest.fixture(scope="module")
@@ -210,11 +211,10 @@ def test_nobody_writes_before_they_say_who_they_are(person: Person, app: Path) -
     person.runs(alone, "agent", "add", "resident")
     with desk(person, alone) as sat:
         for tool in (each for each in TOOLS if each.needs_agent and each.name != "introduce"):
-            needed = input_schema(tool).get("required", ())
-            answer = sat.tries(tool.name, **{name: _something(tool.name, name) for name in needed})
+            answer = sat.tries(tool.name, **some_arguments(tool))
             assert answer.is_error
             assert "call introduce" in told(answer)
-        assert sat.does("ready") == {"tasks": []}
+        assert json.loads(told(sat.tries("ready"))) == {"tasks": []}
         made = sat.does("introduce")
         assert re.fullmatch(r"[a-z]+-[a-z]+", made["name"])
         assert sat.does("introduce")["id"] == made["id"], "the session is that agent already"
@@ -223,12 +223,6 @@ def test_nobody_writes_before_they_say_who_they_are(person: Person, app: Path) -
     assert message["sender_id"] == made["id"]
     assert person.asks(alone, "agent", "show", made["name"])["status"] == "stopped"
     assert person.asks(alone, "agent", "show", "resident")["status"] == "idle"
-
-
-def _something(tool: str, parameter: str) -> object:
-    schema = input_schema(next(each for each in TOOLS if each.name == tool))
-    known = schema["properties"][parameter]
-    return known["enum"][0] if "enum" in known else 1 if known["type"] == "integer" else "a1b2"
 
 
 def test_a_halted_agent_may_read_and_write_nothing(person: Person, app: Path) -> None:
@@ -242,8 +236,7 @@ def test_a_halted_agent_may_read_and_write_nothing(person: Person, app: Path) ->
         assert sat.does("introduce")["session_id"] == "s-1"
         person.runs(app, "bug", "newt")
         for tool in TOOLS:
-            needed = input_schema(tool).get("required", ())
-            answer = sat.tries(tool.name, **{name: _something(tool.name, name) for name in needed})
+            answer = sat.tries(tool.name, **some_arguments(tool))
             if not tool.read_only:
                 assert told(answer).startswith("AgentHalted: agent 'newt' is halted"), tool.name
                 assert "`herdbook reinstate newt`" in told(answer)
@@ -304,6 +297,6 @@ def test_what_install_writes_starts_the_server(person: Person, tmp_path: Path, s
     entry = json.loads(file.read_text())["mcpServers"]["herdbook"]
     path = os.pathsep.join([str(Path(sys.executable).parent), person.variables["PATH"]])
     with desk(person, folder, command=[entry["command"], *entry["args"]], PATH=path) as sat:
-        assert sat.does("ready") == {"tasks": []}
+        assert json.loads(told(sat.tries("ready"))) == {"tasks": []}
     person.runs(folder, "mcp", "uninstall", "claude-code", scope)
     assert not file.exists()

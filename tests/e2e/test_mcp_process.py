@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Person
+from herdbook.entrypoints.mcp.tools import SETS
+from tests.e2e.conftest import PROGRAM, Person
 from tests.e2e.mcp_desk import Pipes, desk, planned, told
+from tests.tokens import estimate_tokens
 
 
 def test_a_client_that_leaves_while_it_waits_is_not_waited_for(person: Person, app: Path) -> None:
@@ -101,7 +103,7 @@ def shout(event, arguments):
         if event == "import":
             os.system("echo noise")
 
-if sys.argv[1:] == ["mcp"]:
+if sys.argv[1:2] == ["mcp"]:
     sys.addaudithook(shout)
 """
 
@@ -132,3 +134,43 @@ def test_a_broken_line_ends_nothing(person: Person, app: Path) -> None:
     assert answer["result"]["isError"] is False
     pipes.ends()
     assert pipes.process.returncode == 0
+
+
+def test_answers_are_lean_and_the_list_is_small_unless_asked_otherwise(
+    person: Person, app: Path
+) -> None:
+    """No schema of answers, no structured copy and no empty field."""
+    person.runs(app, "task", "add", "one")
+    sizes = {}
+    for sets in ("all", "core"):
+        command = (str(PROGRAM), "mcp", "--tools", sets)
+        with desk(person, app, command=command) as sat:
+            listed = sat.portal.call(sat.client.list_tools)
+            assert all(each.output_schema is None for each in listed.tools)
+            assert [each.name for each in listed.tools] == list(SETS[sets])
+            sizes[sets] = len(listed.model_dump_json(by_alias=True, exclude_none=True))
+            assert sat.tries("introduce", name=f"{sets}-otter").structured_content is None
+            given = [
+                {"name": each.name, "description": each.description, "input": each.input_schema}
+                for each in listed.tools
+            ]
+            if sets == "core":
+                assert estimate_tokens(json.dumps(given, separators=(",", ":"))) <= 1_700
+                claimed = json.loads(told(sat.tries("claim")))
+                assert claimed["task"]["name"] == "one"
+                assert "version" not in claimed["task"]
+                assert "null" not in json.dumps(claimed)
+    assert sizes["all"] <= 18_000
+    assert sizes["core"] < sizes["all"] / 1.8
+
+
+def test_a_set_of_tools_that_there_is_not_is_refused(person: Person, app: Path) -> None:
+    """With those there are, before anything is served or installed."""
+    for words in (("mcp", "--tools", "corn"), ("mcp", "install", "cursor", "--tools", "corn")):
+        refused = person.tries(app, *words)
+        assert refused.returncode == 2
+        assert "all, core" in refused.stderr
+    person.runs(app, "mcp", "install", "cursor", "--tools", "core")
+    assert '"--tools",' in (app / ".cursor" / "mcp.json").read_text()
+    person.runs(app, "mcp", "uninstall", "cursor")
+    assert not (app / ".cursor").exists()

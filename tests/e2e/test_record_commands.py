@@ -173,6 +173,7 @@ def test_the_user_and_no_repository_says_whether_halts_are_enforced(
 
 def fill(person: Person, record: str) -> None:
     """Write into a record, more and more finely, until not a word fits."""
+    person.registers(person.home, "heron")
     for size in (100_000, 1_000, 1):
         words = ("activity", "add", "x" * size, "--agent", "heron")
         told = person.tries(person.home, *words, HERDBOOK_RECORD=record)
@@ -216,7 +217,7 @@ def test_a_record_in_trouble_never_harms_a_session(person: Person, app: Path, tr
     assert gently.returncode == 0
     assert gently.stderr.count("herdbook:") == 1
     assert "waits in the spool" in gently.stderr
-    doctor = person.tries(app, "doctor", "--json")
+    doctor = person.tries(app, "doctor", "--json", "--full")
     told = json.loads(doctor.stdout)
     assert told["waiting"]["events"] == 1
     assert "1 events wait" in told["last_failure"]
@@ -278,6 +279,7 @@ def test_a_flush_that_is_not_due_waits(person: Person, app: Path) -> None:
 
 def test_activities_are_written_down_for_whoever_acts(person: Person, app: Path) -> None:
     """By name, or as the environment says."""
+    person.registers(app, "otter", "heron")
     words = ("activity", "add", "parse", "--outcome", "it works")
     assert person.tries(app, *words).returncode == 2
     assert person.asks(app, *words, **OTTER)["agent"] == "otter"

@@ -7,21 +7,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from herdbook.adapters.agent_tracker import locate
 from tests.e2e.conftest import Files, Person
 
 TRACKER = Path(__file__).parents[1] / "fixtures" / "agent-tracker" / "tracker.lmdb"
 ENGINES = ("lmdb", "duckdb", "postgres")
-
-
-@pytest.fixture(params=ENGINES)
-def keeper(request: pytest.FixtureRequest, person: Person) -> Person:
-    """Somebody who keeps everything on one engine, each in turn."""
-    chosen: str = request.param
-    person.chooses(request.getfixturevalue("postgres_url") if chosen == "postgres" else chosen)
-    return person
 
 
 def graded(person: Person, folder: Path, agent: str, task: str, *judged: str) -> None:
@@ -106,8 +96,8 @@ def test_what_hooks_left_is_learned_from_at_once(person: Person, app: Path) -> N
 def test_an_agent_tracker_is_imported_once(keeper: Person, app: Path) -> None:
     """What came the first time is kept the second; the file stays as it is."""
     before = TRACKER.read_bytes()
-    first = keeper.tries(app, "import", "agent-tracker", str(TRACKER), "--json")
-    again = keeper.tries(app, "import", "agent-tracker", str(TRACKER), "--json")
+    first = keeper.tries(app, "import", "agent-tracker", str(TRACKER), "--json", "--full")
+    again = keeper.tries(app, "import", "agent-tracker", str(TRACKER), "--json", "--full")
     assert json.loads(first.stdout)["added"] > 400
     assert json.loads(again.stdout)["added"] == 0
     agents = [each["agent"] for each in keeper.asks(app, "standing")]
@@ -123,6 +113,7 @@ def test_what_opencode_left_comes_by_itself_and_once(
     left_by_opencode(keeper)
     before = everything_in(keeper.home / ".config" / "opencode")
     assert keeper.asks(app, "standing") == []
+    keeper.registers(app, "otter")
     first = keeper.tries(app, "activity", "add", "begin", "--agent", "otter")
     assert first.returncode == 0
     (line,) = first.stderr.splitlines()
@@ -188,6 +179,7 @@ def test_who_comes_halted_is_denied_its_tools_at_once(person: Person, app: Path)
     place = left_by_opencode(person)
     records = [{"XDG_STATE_HOME": str(person.home / name)} for name in ("a", "b", "c")]
     other = {"HERDBOOK_RECORD": f"lmdb://{person.home}/other.lmdb"}
+    person.registers(app, "otter")
     person.runs(app, "activity", "add", "begin", "--agent", "otter", **records[0])
     assert "halted" in denied(person, app, "grey-heron", **records[0])
     assert denied(person, app, "brisk-otter", **records[0]) == ""
@@ -216,7 +208,7 @@ def test_a_folder_called_tilde_can_be_named(person: Person, app: Path) -> None:
         ("./~/x.lmdb", app / "~" / "x.lmdb"),
         ("~/x.lmdb", person.home / "x.lmdb"),
     ):
-        told = person.tries(app, "import", "agent-tracker", path, "--json")
+        told = person.tries(app, "import", "agent-tracker", path, "--json", "--full")
         assert json.loads(told.stdout)["source"] == str(source)
 
 
@@ -227,6 +219,7 @@ def test_what_could_not_come_is_told_with_its_reason_and_can_be_brought(
     place = person.home / locate.DATABASE
     place.parent.mkdir(parents=True)
     shutil.copy(TRACKER.with_name("dictionary.lmdb"), place)
+    person.registers(app, "otter")
     first = person.tries(app, "activity", "add", "begin", "--agent", "otter")
     assert "2 could not come: it is compressed with the word list" in first.stderr
     assert f"`herdbook import agent-tracker {place} --words FILE` brings them" in first.stderr
@@ -246,7 +239,9 @@ def test_the_user_can_keep_legacy_databases_out(person: Person, app: Path) -> No
     person.registers(app, "otter")
     person.chooses("lmdb", "merge_legacy = false")
     (app / "herdbook.toml").write_text("merge_legacy = true\n")
-    assert person.tries(app, "bug", "otter").stderr == ""
+    told = person.tries(app, "bug", "otter").stderr
+    (note,) = told.splitlines()
+    assert note.startswith("herdbook: herdbook.toml, line 1 sets merge_legacy, which is ignored")
     assert [each["agent"] for each in person.asks(app, "standing")] == ["otter"]
 
 

@@ -29,7 +29,7 @@ def test_a_row_goes_all_the_way(person: Person, app: Path) -> None:
     assert task["initiative_id"] == initiative["id"]
     assert (task["priority"], task["status"], task["version"]) == ("medium", "pending", 1)
     short = task["id"][:9]
-    assert person.asks(app, "task", "show", short) == task
+    assert person.asks(app, "task", "show", short).items() >= task.items()
     assert person.asks(app, "task", "list", "--initiative", initiative["id"]) == [task]
     assert person.asks(app, "task", "list", "--status", "completed") == []
     changed = person.asks(app, "task", "set", short, "--name", "parse it", "--priority", "high")
@@ -169,14 +169,14 @@ def test_claim_and_done_as_the_agent_that_acts(person: Person, app: Path) -> Non
     me = {"HERDBOOK_AGENT": "otter"}
     held = person.asks(app, "claim", **me)
     assert (held["task"]["id"], held["fence"]) == (task["id"], 1)
-    assert person.tries(app, "claim", **me).returncode == 3
-    assert person.tries(app, "done", task["id"], HERDBOOK_AGENT="lynx").returncode == 2
+    assert person.asks(app, "claim", **me)["task"] is None
+    assert person.tries(app, "done", task["id"], HERDBOOK_AGENT="lynx").returncode == 4
     assert person.tries(app, "done", task["id"], "--fence", "7", **me).returncode == 4
     done = person.asks(app, "done", task["id"][:8], "--summary", "see x", **me)
     assert (done["status"], done["summary"]) == ("completed", "see x")
     assert person.tries(app, "done", task["id"], **me).returncode == 4
     (last,) = person.runs(app, "journal", "list", "--json").splitlines()[-1:]
-    assert '"agent": "otter"' in last
+    assert json.loads(last)["agent"] == "otter"
 
 
 def test_done_without_an_id_is_about_the_task_that_is_held(person: Person, app: Path) -> None:
@@ -277,7 +277,7 @@ def test_agents_ask_and_answer(person: Person, app: Path) -> None:
     assert question["question"] == "which port?"
     person.runs(app, "conversation", "answer", question["id"], "8080")
     told, _ = asking.communicate(timeout=60)
-    assert '"answer": "8080"' in told
+    assert json.loads(told)["answer"] == "8080"
     assert person.asks(app, "conversation", "listen", HERDBOOK_AGENT="lynx") is None
 
 

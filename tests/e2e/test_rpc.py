@@ -22,9 +22,9 @@ def test_the_answer_comes_in_the_framing_of_the_question(
     """And says what the command line says, in any script."""
     with Pipes(person, app, headers=headers) as pipes:
         task = pipes.call("task.add", "a", name="größer 🐄\u2028", description="-")
-        assert pipes.call("task.show", 2, id=task["id"][:9]) == task
+        assert pipes.call("task.show", 2, id=task["id"][:9]).items() >= task.items()
         assert pipes.end() == 0
-    assert person.asks(app, "task", "show", task["id"]) == task
+    assert person.asks(app, "task", "show", task["id"]).items() >= task.items()
     assert (task["name"], task["description"]) == ("größer 🐄\u2028", "-")
 
 
@@ -110,9 +110,8 @@ def test_first_requests_may_come_at_once(person: Person, app: Path, backend: str
     person.chooses(backend)
     with Pipes(person, app) as pipes:
         pipes.send(*(request("task.add", number, name="x") for number in range(30)))
-        pipes.send(
-            *(request("activity.add", number, task="x", agent="otter") for number in range(30, 40))
-        )
+        emails = {number: f"{number}@example.com" for number in range(30, 40)}  # in the record
+        pipes.send(*(request("account.add", n, email=email) for n, email in emails.items()))
         answers = [pipes.receive() for _ in range(40)]
         assert [each for each in answers if "error" in each] == []
         assert len(pipes.call("task.list")) == 30

@@ -310,3 +310,35 @@ def test_a_million_mutated_bytes_leave_no_request_unanswered(
         sending.join()
         assert pipes.end() == 0
         assert pipes.err.read() == b""
+
+
+def test_a_slow_client_whose_entries_were_folded_is_told_where_the_journal_begins(
+    person: Person, app: Path
+) -> None:
+    """Only a person can let that happen: its cursor holds what it has not read until released.
+
+    Then it gets every entry up to some number, and the first one that is still there.
+    """
+    person.runs(app, "task", "add", "first")
+    with Pipes(person, app) as pipes:
+        pipes.call("journal.subscribe", 1, since=0)
+        many_tasks(person, app, 3_000)
+        until(pipes.has_sent)  # the rest of the page does not fit into the pipe
+        last = person.asks(app, "board")["seq"]
+        refused = person.tries(app, "journal", "prune", "--keep", "0")
+        assert (refused.returncode, "a subscription (journal-1)" in refused.stderr) == (4, True)
+        (held,) = person.asks(app, "journal", "cursors")
+        person.runs(app, "journal", "release", held["cursor"])
+        person.runs(app, "journal", "prune", "--keep", "0")
+        seen: list[int] = []
+        while (message := pipes.receive())["method"] == "journal.changed":
+            seen += [each["seq"] for each in message["params"]["entries"]]
+        said = message["params"]
+        assert message["method"] == "journal.behind"
+        assert seen == list(range(1, said["seq"] + 1))
+        assert said["error"]["data"]["type"] == "JournalPruned"
+        assert (said["error"]["data"]["seq"], said["error"]["data"]["first"]) == (
+            seen[-1],
+            last + 1,
+        )
+        assert pipes.call("journal.subscribe", 2, since=last)["seq"] == last

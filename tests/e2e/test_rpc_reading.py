@@ -1,8 +1,6 @@
 """Every method that reads answers as the command line does, and as `rpc.discover` says."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,7 +83,7 @@ def filled(herd: Client) -> dict[str, Any]:
         "change-set": herd.call("proposal.accept", proposal=accepted)["id"],
         "review": added("review", body="why?", **remark),
         "log": added("log", content="all tests pass", agent=agent),
-        "message": added("message", content="may I?", sender=agent, requires_response=True),
+        "message": added("message", content="may I?", agent=agent, requires_response=True),
         "conversation": added("conversation", question="?", to=lynx, agent=agent),
         "chat": chat,
         "chat_session": chat,
@@ -95,13 +93,7 @@ def filled(herd: Client) -> dict[str, Any]:
 
 def worked(person: Person, folder: Path) -> str:
     """Let a workflow run in a folder; the thread of its checkpoints."""
-    subprocess.run(
-        [sys.executable, "-m", "tests.e2e.workflow", "run", "issue-17"],
-        cwd=folder,
-        env={**person.variables, "PYTHONPATH": str(Path(__file__).parents[2])},
-        stdout=subprocess.DEVNULL,
-        check=True,
-    )
+    person.works(folder, "issue-17")
     return "issue-17"
 
 
@@ -109,6 +101,7 @@ def parameters(name: str, ids: dict[str, Any]) -> dict[str, Any]:
     """What a method needs to be given."""
     special = {
         "recall": {"text": "parse"},
+        "search": {"text": "write"},
         "journal.since": {"seq": 3, "limit": 5},
         "journal.row": {"id": ids["task"]},
     }
@@ -126,7 +119,7 @@ def typed(name: str, params: dict[str, Any]) -> list[str]:
         if (value := params.get(json_name(each))) is not None:
             option = [] if each.positional else [f"--{json_name(each).replace('_', '-')}"]
             words += [*option, *map(str, value if each.many else [value])]
-    return [*words, "--json"]
+    return [*words, "--json", "--full"]
 
 
 def lasting(answer: Any) -> Any:
@@ -140,6 +133,7 @@ def lasting(answer: Any) -> Any:
 def at_home(app: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The repository, for commands that this process runs as the person."""
     monkeypatch.setenv("USER", "somebody")
+    monkeypatch.setenv("HERDBOOK_BACKUP", "off")
     monkeypatch.delenv("LOGNAME", raising=False)
     monkeypatch.chdir(app)
     return app

@@ -1,7 +1,10 @@
 """One screen over all worktrees, the same from each of them."""
 
+import re
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.location.areas import Area
@@ -95,3 +98,43 @@ def test_people_get_a_table(person: Person, app: Path) -> None:
         assert word in text
     assert "\x1b" not in text
     assert "brisk\\x1b[31m-otter" in text
+
+
+@pytest.mark.parametrize("backend", ["lmdb", "duckdb", "postgres"])
+def test_repositories_and_changes_are_told_by_name(
+    person: Person, tmp_path: Path, backend: str, request: pytest.FixtureRequest
+) -> None:
+    """Clones of one repository by their folders, worktrees without agents too, rows by names."""
+    origin = "https://example.com/team/app.git"
+    folders = [person.repository(tmp_path / each, origin=origin) for each in ("one", "two")]
+    folders.append(person.repository(tmp_path / "trap"))
+    server = request.getfixturevalue("postgres_url") if backend == "postgres" else None
+    person.chooses(server or backend)
+    for folder in folders[1:] if server else folders:  # clones on one server share their plan
+        person.runs(folder, "agent", "add", f"{folder.name}-agent")
+        assert f"last change: #2 add agent '{folder.name}-agent'" in person.runs(folder, "status")
+        person.runs(folder, "task", "add", f"the task of {folder.name}")
+    branch = tmp_path / "branch"
+    person.git(folders[-1], "worktree", "add", "--quiet", "-b", "branch", str(branch))
+    person.runs(branch, "task", "set", "the task of trap", "--priority", "high")
+    everywhere = person.runs(folders[-1], "status", "--all")
+    for folder in folders[1:] if server else folders:
+        (title,) = [
+            line for line in everywhere.splitlines() if ": tasks " in line and str(folder) in line
+        ]
+        assert title.startswith("work/")
+    assert "last change: #5 save task 'the task of trap'" in everywhere
+    own = person.runs(branch, "status")
+    assert "without agents: branch" in own
+    assert not re.search(r"(add|save) [a-z]{3}_[0-9a-f]{20}|(add|save) [0-9a-f]{12}\b", own)
+
+
+def test_a_store_that_was_switched_from_is_no_repository_of_its_own(
+    person: Person, app: Path
+) -> None:
+    """After `use`, `status --all` shows the store that is used, once."""
+    person.runs(app, "task", "add", "parse")
+    for engine in ("duckdb", "lmdb", "duckdb"):
+        person.runs(app, "use", engine)
+        (space,) = person.asks(app, "status", "--all")["spaces"]
+        assert space["url"].startswith(engine)

@@ -46,7 +46,7 @@ def held(person: Person, app: Path) -> Path:
 def seconds(person: Person, folder: Path, *words: str) -> tuple[float, int, str]:
     """How long a command takes, how it ends, and what it says."""
     begun = time.monotonic()
-    told = person.tries(folder, *words)
+    told = person.starts(folder, *words)
     return time.monotonic() - begun, told.returncode, told.stderr
 
 

@@ -262,7 +262,7 @@ def test_hooks_flush_a_spool_that_has_grown_as_large_as_the_setting_says(
     """They learn the size from the next command that looks after the spool."""
     person.config.parent.mkdir(parents=True)
     person.config.write_text('flush_size = "1 KiB"\n')
-    person.runs(app, "doctor")
+    person.runs(app, "flush")
     otter = host("claude-code", "s1", "otter")
     for _ in range(5):
         otter.uses()

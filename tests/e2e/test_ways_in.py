@@ -211,15 +211,15 @@ def test_an_errand_has_the_id_its_caller_chose(herd: Herd) -> None:
 def test_one_question_tells_what_still_needs_a_response(herd: Herd) -> None:
     """Whether it was read or not."""
     first, second, third = (
-        herd.adds("message", "add", text, "--recipient", "otter", "--requires-response")
+        herd.adds("message", "add", text, "--to", "otter", "--requires-response")
         for text in ("one", "two", "three")
     )
-    herd.adds("message", "add", "just so", "--recipient", "otter")
+    herd.adds("message", "add", "just so", "--to", "otter")
     herd.asks("message", "read", first)
-    herd.asks("message", "reply", second, "done")
+    herd.asks("message", "reply", second, "done", "--agent", "otter")
     assert ids(herd.asks("message", "unanswered")) == [first, third]
-    assert ids(herd.calls("message.unanswered", recipient="otter")) == [first, third]
-    assert herd.calls("message.unanswered", recipient="lynx") == []
+    assert ids(herd.calls("message.unanswered", to="otter")) == [first, third]
+    assert herd.calls("message.unanswered", to="lynx") == []
 
 
 def test_accounts_whose_exhaustion_is_over_are_freed(herd: Herd) -> None:
@@ -259,7 +259,7 @@ def test_set_cannot_walk_round_what_a_use_case_guards(herd: Herd) -> None:
     rows = {
         "proposal": proposal,
         "errand": herd.adds("errand", "add", "fix", "--branch", "b", "--project", "app"),
-        "message": herd.adds("message", "add", "hi", "--recipient", "otter"),
+        "message": herd.adds("message", "add", "hi", "--to", "otter"),
         "conversation": herd.adds("conversation", "add", "?", "--to", "lynx", "--agent", "otter"),
         "chat": herd.adds("chat", "add", "phase", phase),
         "account": herd.adds("account", "add", "me@example.com"),

@@ -169,7 +169,7 @@ def test_a_committed_link_leads_nowhere(person: Person, app: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('wrok = "repo"\n', "'wrok' is not a setting"),
+        ('wrok = "repo"\n', "unknown setting 'wrok'; did you mean work?"),
         ('\nwork = "sqlite:///x"\n', "herdbook.toml, line 2: work: must be"),
         ("work = 5\n", "herdbook.toml, line 1: work: must be"),
         ("[work]\nx = 1\n", "herdbook.toml: work: must be"),
@@ -234,9 +234,9 @@ def test_a_larger_limit_for_work_does_not_touch_the_record(person: Person, app: 
         assert answer["size_limit"]["value"] == 16 * 2**30
         assert answer["record_size_limit"]["value"] == int(value)
     person.config.write_text('size_limit = "1 TiB"\n')
+    person.registers(app, "otter")
     person.runs(app, "activity", "add", "x", "--agent", "otter")
     person.runs(app, "task", "add", "x")
-    person.registers(app, "otter")
     person.runs(app, "bug", "otter")
     claim = person.tries(app, "claim", "--agent", "otter")
     assert "is halted" in claim.stderr

@@ -66,7 +66,8 @@ def test_whoever_claimed_by_its_option_goes_on_by_it(person: Person, app: Path, 
     person.runs(app, "task", "add", "an idea")
     task = person.asks(app, "claim", "--agent", "otter")["task"]
     refused = person.tries(app, "task", verb, task["id"], "--agent", "heron")
-    assert (refused.returncode, "held by otter" in refused.stderr) == (2, True)
+    told = "Stop working on this task; otter holds it since"
+    assert (refused.returncode, told in refused.stderr) == (4, True)
     person.runs(app, "task", verb, "--agent", "otter")
     if verb != "heartbeat":  # which is not in the journal
         assert _last_entry(person, app)["agent"] == "otter"

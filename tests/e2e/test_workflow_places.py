@@ -34,14 +34,6 @@ def started(person: Person, folder: Path, *words: str, **variables: str) -> subp
     )
 
 
-def works(person: Person, folder: Path, *words: str, **variables: str) -> Any:
-    """Run the workflow to its end; what it came to."""
-    running = started(person, folder, *words, **variables)
-    told, complaint = running.communicate()
-    assert (running.returncode, complaint) == (0, "")
-    return json.loads(told)
-
-
 def killed_at(person: Person, folder: Path, node: str, *words: str, **variables: str) -> None:
     """Run the workflow until it comes to a node, and kill it there."""
     running = started(person, folder, *words, "--pause", node, **variables)
@@ -76,14 +68,14 @@ def test_a_thread_of_a_sqlite_file_goes_on_at_its_next_node(
     named = {"AGENTOS_WORKFLOW_DB": str(old)}
     place = person.asks(app, "where", **named)["areas"]["checkpoints"]
     assert any(str(old) in note and "goes on here" in note for note in place["notes"])
-    told = person.tries(app, "checkpoint", "threads", "--json", **named)
+    told = person.tries(app, "checkpoint", "threads", "--json", "--full", **named)
     assert json.loads(told.stdout) == []
     assert "1 threads of" in told.stderr
     assert "'issue-17'" in told.stderr
     shown = person.asks(app, "checkpoint", "show", "issue-17", **named)
     assert sorted(shown["values"]["done"]["value"]) == ["draft", "plan", "review"]
     assert person.asks(app, "checkpoint", "threads") == []
-    end = works(person, app, "issue-17", **named)
+    end = person.works(app, "issue-17", **named)
     assert end["ran"] == ["merge", "file"]
     assert end["done"] == list(NODES)
     assert (app / "effects.txt").read_text().split() == ["merge", "file"]
@@ -110,8 +102,8 @@ def test_threads_of_a_sqlite_file_are_copied_pruned_and_removed_here(
     assert len(asks("list", "issue-17")) == 1
     asks("rm", "issue-17")
     assert person.tries(app, "checkpoint", "show", "issue-17", **named).returncode == 3
-    assert works(person, app, "again", **named)["ran"] == ["merge", "file"]
-    assert works(person, app, "issue-17", **named)["done"] == list(NODES)
+    assert person.works(app, "again", **named)["ran"] == ["merge", "file"]
+    assert person.works(app, "issue-17", **named)["done"] == list(NODES)
     assert everything_in(old.parent) == before
     told = person.tries(app, "checkpoint", "rm", "nothing", **named)
     assert (told.returncode, "there is no thread 'nothing'" in told.stderr) == (3, True)
@@ -128,13 +120,13 @@ def test_a_file_that_is_in_use_is_read_and_holds_up_nobody(
     before = {each.name: each.read_bytes() for each in old.parent.iterdir()}
     shown = person.asks(app, "checkpoint", "show", "other", **named)
     assert sorted(shown["values"]["done"]["value"]) == ["draft", "plan", "review"]
-    assert works(person, app, "issue-17", **named)["ran"] == ["merge", "file"]
+    assert person.works(app, "issue-17", **named)["ran"] == ["merge", "file"]
     assert {each.name: each.read_bytes() for each in old.parent.iterdir()} == before
     assert running.communicate()[1] == ""
     assert running.returncode == 0
     shown = person.asks(app, "checkpoint", "show", "other", **named)
     assert shown["values"]["done"]["value"] == list(NODES)
-    assert works(person, app, "other", **named)["done"].count("plan") == 2
+    assert person.works(app, "other", **named)["done"].count("plan") == 2
 
 
 def test_an_empty_file_is_left_as_it_is(person: Person, app: Path, tmp_path: Path) -> None:
@@ -145,7 +137,7 @@ def test_an_empty_file_is_left_as_it_is(person: Person, app: Path, tmp_path: Pat
     place = person.asks(app, "where", **named)["areas"]["checkpoints"]
     assert (place["scope"], place["exists"]) == ("worktree", False)
     assert any(str(empty) in note for note in place["notes"])
-    assert works(person, app, "issue-17", **named)["done"] == list(NODES)
+    assert person.works(app, "issue-17", **named)["done"] == list(NODES)
     assert threads(person, app) == ["issue-17"]
     assert (empty.stat().st_size, list(tmp_path.glob("workflow.db*"))) == (0, [empty])
 
@@ -165,8 +157,8 @@ def test_repositories_that_name_one_space_share_their_threads(
     killed_at(person, app, "merge", "issue-17", **shared)
     assert threads(person, other, **named) == threads(person, app, **named) == []
     assert threads(person, other, **shared) == ["issue-17"]
-    assert works(person, other, "issue-17", **shared)["ran"] == ["merge", "file"]
-    assert works(person, other, "issue-17", **named)["ran"] != ["merge", "file"]
+    assert person.works(other, "issue-17", **shared)["ran"] == ["merge", "file"]
+    assert person.works(other, "issue-17", **named)["ran"] != ["merge", "file"]
     spaces = {
         person.asks(each, "where", **shared)["areas"]["checkpoints"]["space"]
         for each in (app, other)
@@ -180,9 +172,9 @@ def test_a_repository_cannot_name_the_threads_of_another(
     """Neither a shared name nor another worktree's; trusted, it may, as the user who says so."""
     person.config.parent.mkdir(parents=True)
     person.config.write_text('checkpoints = "global"\n')
-    works(person, app, "issue-17")
+    person.works(app, "issue-17")
     person.config.write_text('checkpoints = "global"\ncheckpoints_space = "mine"\n')
-    works(person, app, "issue-18")
+    person.works(app, "issue-18")
     own = person.asks(app, "where")["worktree_id"]
     other = person.repository(tmp_path / "other")
     person.config.write_text('checkpoints = "global"\n')
@@ -225,9 +217,9 @@ def test_a_thread_is_brought_to_another_worktree_and_resumed_there(
     person.chooses(postgres_url if engine == "postgres" else engine)
     assert person.asks(login, command, source, "checkpoints")["target"] != source
     assert threads(person, login) == ["issue-17"]
-    assert works(person, login, "issue-17")["ran"] == ["merge", "file"]
+    assert person.works(login, "issue-17")["ran"] == ["merge", "file"]
     person.config.unlink()
-    assert works(person, app, "issue-17")["ran"] == ["merge", "file"]
+    assert person.works(app, "issue-17")["ran"] == ["merge", "file"]
 
 
 def test_the_threads_of_several_worktrees_are_merged_and_not_copied(
@@ -245,7 +237,7 @@ def test_the_threads_of_several_worktrees_are_merged_and_not_copied(
     assert "`merge` brings their threads" in told.stderr
     assert person.asks(third, "merge", source, "checkpoints")["ok"]
     assert sorted(threads(person, third)) == ["issue-17", "issue-18"]
-    assert works(person, third, "issue-18")["ran"] == ["merge", "file"]
+    assert person.works(third, "issue-18")["ran"] == ["merge", "file"]
     killed_at(person, other, "merge", "issue-17", **home)
     told = person.tries(third, "merge", source, "checkpoints")
     assert told.returncode == 1
@@ -326,7 +318,7 @@ def test_the_settings_for_a_global_database_mean_what_is_written(
     person.config.parent.mkdir(parents=True)
     person.config.write_text(settings)
     assert threads(person, app) == ["issue-17"]
-    assert works(person, app, "issue-17")["ran"] == ["merge", "file"]
+    assert person.works(app, "issue-17")["ran"] == ["merge", "file"]
 
 
 @pytest.mark.parametrize("way", [0, 1])

@@ -1,10 +1,11 @@
 """The program `herdbook` without its start: forked from a process that has imported it already.
 
-A command takes 0.1 s of a processor, of which Python and its imports take nine tenths, and the
-tests of `tests/e2e` take thousands of commands to get to what they are about. A forked one is a
+A command takes 0.1 s of a processor, with DuckDB 0.3 s, of which Python and its imports take most,
+and the tests of `tests/e2e` and `tests/attacks` take thousands of commands. A forked one is a
 process with its own folder, variables, input and output, and it runs the same `main`. What it does
-not show is how the installed program starts; `Person.tries` shows that, and so does CI's second
-run of these tests, for which HERDBOOK_TEST_COLD is set.
+not show is how the installed program starts; `Person.starts` shows that. With
+HERDBOOK_TEST_COLD the installed program takes commands from its start on: with `first`, as in CI,
+the first of each kind in a run (`first_starts`), and with `1`, as in `make soak`, all of them.
 
 `python -m tests.e2e.warm_program SOCKET PARENT` listens on the socket until its parent ends.
 """
@@ -20,40 +21,53 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 PROGRAM = Path(sys.executable).with_name("herdbook")
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("adapters", "domain", "entrypoints", "ports", "services")
+HERDBOOK = "herdbook.entrypoints.main"
 AT_START = ("PYTHON", "LC_", "LANG", "TZ", "MALLOC_")
 """The beginnings of variables that decide how a process starts: with these it cannot be forked."""
 LONGEST = 1 << 20
 """More bytes than a request has."""
+LONGEST_RUN = 300.0
+"""How many seconds a command may take."""
 
 Ended = subprocess.CompletedProcess[str]
 
 
 class WarmProgram:
-    """Runs commands in processes that are forked from a warm one."""
+    """Runs commands in processes that are forked from a warm one.
+
+    `is_first` tells, for words and an engine, which of them the installed program is to run.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
+        self.is_first: Callable[[Sequence[str], str], bool] = lambda _words, _engine: False
 
     def run(
-        self, folder: Path, words: Sequence[str], variables: Mapping[str, str], given: str
+        self,
+        folder: Path,
+        words: Sequence[str],
+        variables: Mapping[str, str],
+        given: str = "",
+        module: str = HERDBOOK,
     ) -> Ended:
-        """Run a command in a folder to its end, as subprocess.run does."""
-        request = json.dumps([str(folder), list(words), dict(variables)]).encode()
+        """Run a command, the `main` of a module, in a folder to its end, as subprocess.run does."""
+        request = json.dumps([module, str(folder), list(words), dict(variables)]).encode()
         with (
             tempfile.TemporaryFile() as into,
-            tempfile.TemporaryFile() as out,
-            tempfile.TemporaryFile() as errors,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+            tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
             closing(socket.socket(socket.AF_UNIX)) as line,
         ):
             into.write(given.encode())
             into.seek(0)
+            line.settimeout(LONGEST_RUN)
             line.connect(self._address)
             files = [each.fileno() for each in (into, out, errors)]
             socket.send_fds(line, [len(request).to_bytes(8), request], files)
@@ -61,7 +75,7 @@ class WarmProgram:
             texts = []
             for file in (out, errors):
                 file.seek(0)
-                texts.append(file.read().decode())
+                texts.append(file.read())
         return Ended([PROGRAM, *words], code, *texts)
 
 
@@ -126,6 +140,8 @@ def _fork(asker: socket.socket, ours: Sequence[socket.socket]) -> int:
     request = b""
     while len(request) < int.from_bytes(head):
         request += asker.recv(LONGEST)
+    module, *rest = json.loads(request)
+    main = importlib.import_module(module).main  # here, so that the next child need not
     pid = os.fork()
     if pid:
         for file in files:
@@ -139,13 +155,15 @@ def _fork(asker: socket.socket, ours: Sequence[socket.socket]) -> int:
             os.close(file)
         for each in ours:
             each.close()
-        _become(*json.loads(request))
+        _become(main, *rest)
     finally:
         os._exit(70)  # where even the end of the program failed
 
 
-def _become(folder: str, words: list[str], variables: dict[str, str]) -> None:
-    """Do what the installed program does, and end as an interpreter does."""
+def _become(
+    main: Callable[[], object], folder: str, words: list[str], variables: dict[str, str]
+) -> None:
+    """Do what the program does, and end as an interpreter does."""
     import atexit  # noqa: PLC0415
     import threading  # noqa: PLC0415
 
@@ -153,8 +171,6 @@ def _become(folder: str, words: list[str], variables: dict[str, str]) -> None:
     os.environ.clear()
     os.environ.update(variables)
     sys.argv = [str(PROGRAM), *words]
-    from herdbook.entrypoints.main import main  # noqa: PLC0415
-
     code: object = 1
     try:
         code = main()

@@ -1,13 +1,15 @@
-"""One workflow of many at once: `python -m tests.e2e.worker FOLDER ROUNDS`, a process of its own.
+"""One workflow of many at once: `python -m tests.e2e.worker GATE ROUNDS`, a process of its own.
 
-It says `ready`, waits for a line, and then adds a task, claims one, completes it and follows the
-journal until it has seen that, round by round. What it did comes out as one line of JSON.
+It leaves a file in the folder GATE, waits until nobody holds the lock there, and then adds a task,
+claims one, completes it and follows the journal until it has seen that, round by round. What it did
+comes out as one line of JSON.
 """
 
 import json
 import os
 import sys
 import time
+from fcntl import LOCK_SH, flock
 from pathlib import Path
 
 from herdbook.domain.agents.model import Agent
@@ -34,14 +36,15 @@ def follow(store: Store, space: str, seen: int, task_id: str) -> int:
             time.sleep(0.01)
 
 
-def main(folder: str, rounds: int) -> None:
+def main() -> None:
     """Work, and tell."""
-    here = AppContext.at(Path(folder), os.environ)
+    gate, rounds = Path(sys.argv[1]), int(sys.argv[2])
+    here = AppContext.at(Path.cwd(), os.environ)
     told: dict[str, list[object]] = {"added": [], "completed": [], "seconds": []}
     name = f"agent-{os.getpid()}"
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
-    sys.stdin.readline()
+    (gate / f"ready-{os.getpid()}").touch()
+    with (gate / "lock").open() as lock:
+        flock(lock, LOCK_SH)
     with here.open(Area.WORK, create=True) as store:
         space, actor = here.workspace.space(Area.WORK), here.actor
         run(store, space, here.record_worktree, actor=actor)
@@ -62,4 +65,4 @@ def main(folder: str, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main()

@@ -6,7 +6,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -33,6 +34,30 @@ def imported(source: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield "." * node.level + (node.module or "")
+
+
+def imported_at_import(source: Path, ours: Container[str]) -> Iterator[str]:
+    """The modules that a module imports while it is imported itself."""
+    steps: list[ast.AST] = [ast.parse((REPOSITORY / source).read_text())]
+    while steps:
+        match steps.pop():
+            case ast.Import(names=names):
+                yield from (each.name for each in names)
+            case ast.ImportFrom(module=str(module), names=names):
+                parts = [f"{module}.{each.name}" for each in names]
+                yield from (part if part in ours else module for part in parts)
+            case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=otherwise):
+                steps += otherwise
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                pass
+            case node:
+                steps += ast.iter_child_nodes(node)
+
+
+def module_name(source: Path) -> str:
+    """The name under which a module of ours is imported."""
+    parts = ("herdbook", *source.with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +88,20 @@ def test_every_folder_of_ours_says_what_lives_there() -> None:
         assert ast.get_docstring(ast.parse((REPOSITORY / folder / "__init__.py").read_text()))
 
 
+def test_every_module_can_be_the_first_that_is_imported() -> None:
+    """No module needs, while it is imported, one that needs it: the order never matters.
+
+    So a command that finds its modules imported finds the same as one that imports them.
+    """
+    ours = {module_name(source): source for source in sources()}
+    needs = {
+        name: {each for each in imported_at_import(source, ours) if each in ours}
+        for name, source in ours.items()
+    }
+    order = list(TopologicalSorter(needs).static_order())  # raises CycleError
+    assert set(order) == set(ours)
+
+
 def test_the_wheel_holds_only_herdbook(wheel: Path) -> None:
     """Nothing called `domain` or `ports` lands in anybody's site-packages."""
     version = DISTRIBUTION["project"]["version"]
@@ -71,10 +110,14 @@ def test_the_wheel_holds_only_herdbook(wheel: Path) -> None:
 
 
 def test_the_wheel_holds_all_of_herdbook(wheel: Path) -> None:
-    """Every module is in it, and in every folder the mark that says: typed."""
+    """Every module is in it, the files of the page, and in every folder the mark: typed."""
     names = {name for name in ZipFile(wheel).namelist() if name.startswith("herdbook/")}
     marks = {f"herdbook/{folder}/py.typed" for folder in FOLDERS}
-    assert names == {f"herdbook/{source.as_posix()}" for source in sources()} | marks
+    page = REPOSITORY / "entrypoints" / "http" / "static"
+    files = {path.relative_to(REPOSITORY) for path in page.rglob("*") if path.is_file()}
+    assert files
+    wanted = {f"herdbook/{source.as_posix()}" for source in (*sources(), *files)}
+    assert names == wanted | marks
 
 
 def test_the_domain_names_only_attrs_and_the_standard_library() -> None:

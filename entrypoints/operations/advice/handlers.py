@@ -13,6 +13,7 @@ from herdbook.services.record import prior_art as recalling
 from herdbook.services.record import setup_advice as advising
 
 if TYPE_CHECKING:
+    from herdbook.domain.record.advice_reasons import AdviceReasons
     from herdbook.domain.record.intervals import Interval
     from herdbook.domain.record.observations import Observation
     from herdbook.domain.record.setup_advice import Advice, TrackRecord
@@ -87,6 +88,30 @@ class SetupAnswer(TypedDict):
     evidence_against: QuotedObservation | None
 
 
+class NeededAnswer(TypedDict):
+    """So many more commits of a setup; its fields are null for one that has none yet."""
+
+    provider: str | None
+    model: str | None
+    mode: str | None
+    commits: int
+
+
+class ReasonsAnswer(TypedDict):
+    """Why the first is first, how certain that is, and what would change it.
+
+    `lead` is how far it is ahead of the next, in merit; `effect` is what the commits that are
+    `needed` would do: compare, separate or catch_up.
+    """
+
+    why: str
+    certainty: str
+    change: str
+    lead: IntervalAnswer | None
+    effect: str
+    needed: list[NeededAnswer]
+
+
 AdviceAnswer = TypedDict(
     "AdviceAnswer",
     {
@@ -96,6 +121,7 @@ AdviceAnswer = TypedDict(
         "passed_over": list[str],
         "verdict": str,
         "words": str,
+        "reasons": ReasonsAnswer,
         "explanation": str,
         "setups": list[SetupAnswer],
     },
@@ -122,6 +148,7 @@ def advise(app: AppContext, *, goal: str | None) -> AdviceAnswer:
         "passed_over": list(found.passed_over),
         "verdict": found.advice.verdict.value,
         "words": found.advice.words,
+        "reasons": _reasons(found.reasons),
         "explanation": found.explanation,
         "setups": _setups(found.advice),
     }
@@ -190,6 +217,25 @@ def _language(app: AppContext) -> str | None:
     if status:
         raise_complaint("for", status, complaint)
     return main_language(listed.decode("utf-8", "backslashreplace").split("\0"))
+
+
+def _reasons(reasons: "AdviceReasons") -> ReasonsAnswer:
+    return {
+        "why": reasons.why,
+        "certainty": reasons.certainty,
+        "change": reasons.change,
+        "lead": _interval(reasons.lead),
+        "effect": reasons.effect.value,
+        "needed": [
+            {
+                "provider": None if each.setup is None else each.setup.provider,
+                "model": None if each.setup is None else each.setup.model,
+                "mode": None if each.setup is None else each.setup.mode,
+                "commits": each.commits,
+            }
+            for each in reasons.needed
+        ],
+    }
 
 
 def _setups(advice: "Advice") -> list[SetupAnswer]:

@@ -18,12 +18,13 @@ _TERMS = 8
 
 
 def advise(answer: dict[str, Any]) -> str:
-    """The verdict in words, the setups with their numbers, and the strongest evidence on each."""
+    """The verdict and its reasons, the setups with their numbers, and the evidence on each."""
     if not answer["setups"]:
         lines = [_about(answer), "not enough data: the record holds no work of any setup yet"]
-        return "\n".join(lines + _skipped_sources(answer))
+        return "\n".join([*lines, *_reasons(answer)[-1:], *_skipped_sources(answer)])
     rows = [_setup(each) for each in answer["setups"]]
-    lines = [f"{_about(answer)}: {plain(answer['words'])}", *_skipped_sources(answer)]
+    lines = [f"{_about(answer)}: {plain(answer['words'])}", *_reasons(answer)]
+    lines += _skipped_sources(answer)
     lines += ["", table(HEADER, rows), ""]
     for each in answer["setups"]:
         lines += _evidence(each)
@@ -32,6 +33,12 @@ def advise(answer: dict[str, Any]) -> str:
 
 def _about(answer: dict[str, Any]) -> str:
     return f"by {plain(answer['scope'])}"
+
+
+def _reasons(answer: dict[str, Any]) -> list[str]:
+    reasons = answer["reasons"]
+    titles = (("why", "why"), ("certainty", "how sure"), ("change", "what would change it"))
+    return [f"{title}: {plain(reasons[name])}" for name, title in titles]
 
 
 def _skipped_sources(answer: dict[str, Any]) -> list[str]:

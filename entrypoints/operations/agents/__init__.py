@@ -1,1 +1,1 @@
-"""Commands of agents, accounts, logs and the journal."""
+"""Commands of agents, accounts and logs."""

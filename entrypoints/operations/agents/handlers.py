@@ -1,4 +1,4 @@
-"""Agents of this host, their logs, and the journal: operations that are more than a use case."""
+"""Agents of this host and their logs: operations that are more than a use case."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -8,22 +8,18 @@ from herdbook.adapters.system.processes import process_start
 from herdbook.domain.agents.model import Agent, AgentMode, WaitingAgent
 from herdbook.domain.conversation import LogChunk
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.journal import JournalEntry
+from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.model import Account
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import agent_id
-from herdbook.ports.engine.dictionary import ACCOUNTS, AGENTS, DICTIONARY, INITIATIVES, TASKS
+from herdbook.ports.engine.dictionary import ACCOUNTS, AGENTS, INITIATIVES, TASKS
 from herdbook.ports.repositories.base import PAGE
-from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 from herdbook.services.agents import accounts, agent_lifecycle, introduction, logs
 from herdbook.services.agents.halts import note_if_unknown
 from herdbook.services.journal import watch
-
-SHOWN = 100
-"""How many of the last entries are shown by default."""
 
 
 def register(
@@ -42,7 +38,9 @@ def register(
     output_file_path: str | None,
 ) -> Agent:
     """Register an agent in this worktree; with its pid, `find_crashed` can tell when it crashed."""
+    app.identity.registers = name
     account_id = find_account(app, account)
+    provider = provider or (None if session else app.identity.provider)
 
     def inside(uow: UnitOfWork) -> Agent:
         return agent_lifecycle.register(
@@ -92,6 +90,7 @@ def introduce(
     prompt: str | None,
 ) -> Agent:
     """Register an agent unless it is halted; one whose process is gone may register again."""
+    app.identity.registers = name
     halts = app.halts()
     # Asked before the transaction, so that nobody waits for it while another store is read.
     note_if_unknown(halts, name)
@@ -113,11 +112,11 @@ def introduce(
     return agent
 
 
-def resume(app: AppContext, *, agent: str | None, session: str | None, pid: int | None) -> Agent:
+def resume(app: AppContext, *, name: str | None, session: str | None, pid: int | None) -> Agent:
     """Let an agent go on, in another process or session if that is given."""
 
     def inside(uow: UnitOfWork) -> Agent:
-        chosen = agent_id(app, uow, agent)
+        chosen = crud.key_of(uow, AGENTS, name) if name else agent_id(app, uow, None)
         return agent_lifecycle.resume(uow, chosen, session_id=session, **_process(app, pid))
 
     return app.run(Area.WORK, inside)
@@ -151,9 +150,9 @@ def find_crashed(app: AppContext) -> list[Agent]:
     return app.run(Area.WORK, agent_lifecycle.find_crashed, app.workspace.host, process_start)
 
 
-def waiting(app: AppContext) -> list[WaitingAgent]:
+def waiting(app: AppContext, *, at: Position | None = None) -> list[WaitingAgent]:
     """The agents that wait for a person, each with its questions and what it is at."""
-    found = app.read(Area.WORK, lambda uow: uow.agents.waiting_with_context())
+    found = app.read(Area.WORK, lambda uow: uow.agents.waiting_with_context(), at=at)
     return [WaitingAgent(**vars(each.agent), **each.names) for each in found]
 
 
@@ -176,12 +175,17 @@ def log(
         raise InvalidValue(name, "is for one agent's log; name one agent")
     if not named:
         named = app.read(Area.WORK, lambda uow: list(uow.log_chunks.agent_ids()))
+    left = limit
     for each in named:
-        for chunk in _read_log(app, each, follow=follow, after=after, limit=limit):
+        for chunk in _read_log(app, each, follow=follow, after=after, limit=left):
             yield chunk
-            limit = None if limit is None else limit - 1
-        if limit == 0:
-            return
+            left = None if left is None else left - 1
+        if left == 0:
+            break
+    if left == 0 and limit is not None and not follow:
+        total = app.read(Area.WORK, logs.count, named)
+        if total > limit:
+            app.warn(f"{limit} of {total} pieces; --limit sets how many are shown")
 
 
 def _read_log(
@@ -200,52 +204,3 @@ def _read_log(
         if len(page) < size:
             return
         after, limit = page[-1].id, None if limit is None else limit - size
-
-
-def journal(
-    app: AppContext, *, since: int | None, follow: bool, limit: int | None
-) -> Iterator[JournalEntry]:
-    """The journal after a number, or its last page: up to its end or `limit`, or followed."""
-    place = app.workspace.locate(Area.WORK)
-    if not follow and not app.workspace.store_exists(place):
-        return
-    if not follow and limit is None:
-        limit = SHOWN
-    with app.open(Area.WORK, create=follow) as store:
-        space = app.workspace.space(Area.WORK)
-        if since is None:
-            last = read(store, space, lambda uow: uow.journal.last())
-            since = max(0, last - (SHOWN if limit is None else limit))
-        entries = watch.follow_journal(
-            store, space, since, stop=watch.never if follow else lambda: True
-        )
-        yield from islice(entries, limit)
-
-
-def since(app: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
-    """A page of the journal, after a number."""
-    if limit < 1:
-        raise InvalidValue("limit", f"must be 1 or more, is {limit}")
-    found: list[JournalEntry] = app.read(Area.WORK, lambda uow: uow.journal.since(seq, limit=limit))
-    return found
-
-
-def row_history(app: AppContext, *, id: str) -> list[JournalEntry]:  # noqa: A002 - the parameter's name
-    """The journal of one row, in order; NotFound if there never was one."""
-    prefix = id.partition("_")[0]
-    kind = next((each for each in DICTIONARY if each.prefix and each.prefix == prefix), None)
-    if kind is None or kind.area is None or not kind.journalled:
-        known = ", ".join(each.prefix for each in DICTIONARY if each.prefix and each.journalled)
-        raise InvalidValue("id", f"must begin with the prefix of a kind of rows: {known}")
-
-    def find_entries(uow: UnitOfWork) -> list[JournalEntry]:
-        return uow.journal.of_row(kind, id) or uow.journal.of_row(kind, crud.key_of(uow, kind, id))
-
-    return app.read(kind.area, find_entries)
-
-
-def follow(app: AppContext, *, since: int | None) -> Iterator[JournalEntry]:
-    """Follow the journal from now on, or from a number on."""
-    if since is None:
-        since = app.read(Area.WORK, lambda uow: uow.journal.last())
-    return journal(app, since=since, follow=True, limit=None)

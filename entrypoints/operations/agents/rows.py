@@ -1,6 +1,7 @@
-"""Agents, their accounts and logs, and the journal."""
+"""Agents, their accounts and logs."""
 
 from herdbook.entrypoints.operations.model import (
+    AT,
     Operation,
     Parameter,
     argument,
@@ -12,13 +13,15 @@ from herdbook.entrypoints.operations.model import (
 
 _ACTING = "acting agent"
 _AGENT = id_option("agent_id", _ACTING, "its name or id; default: the acting agent")
+_NAME = id_option("agent_id", "agents or acting agent", "its name or id; default: the acting agent")
+_NAME = _NAME._replace(positional=True, option="name")
 
 ROWS: tuple[Operation, ...] = (
     Operation(
         "agent.add",
         "register an agent, or resume one by name",
         "agents.handlers:register",
-        "crud.views:one",
+        "crud.views:saved_row",
         "herdbook agent add brisk-otter --provider claude --model opus",
         (
             Parameter("name", "its name; default: a generated one", positional=True),
@@ -43,18 +46,26 @@ ROWS: tuple[Operation, ...] = (
         "agent.wait",
         "pause an agent until a person answers",
         "agents.agent_lifecycle:wait",
-        "agent wait --questions '[\"which port?\"]'",
-        _AGENT,
-        Parameter("questions", "its questions, as JSON", kind="json"),
+        "agent wait --questions 'which port?'",
+        _NAME,
+        Parameter("questions", "its question, or several as a JSON array", kind="texts"),
+    ),
+    use_case_operation(
+        "agent.answer",
+        "answer an agent that waits for a person; it gets a message and goes on",
+        "agents.agent_lifecycle:answer",
+        "agent answer brisk-otter 'take port 8080'",
+        id_argument("agent_id", "agents"),
+        argument("content", "the answer; - reads it from standard input"),
     ),
     Operation(
         "agent.resume",
         "resume an agent; it begins the next session of its log",
         "agents.handlers:resume",
-        "crud.views:one",
-        "herdbook agent resume --agent brisk-otter",
+        "crud.views:result",
+        "herdbook agent resume brisk-otter",
         (
-            Parameter("agent", "its name or id; default: the acting agent"),
+            Parameter("name", "its name or id; default: the acting agent", positional=True),
             Parameter("session", "its session from now on; default: as before"),
             Parameter("pid", "its process id on this host from now on", kind="number"),
         ),
@@ -63,8 +74,8 @@ ROWS: tuple[Operation, ...] = (
         "agent.stop",
         "record that an agent has ended",
         "agents.agent_lifecycle:stop",
-        "agent stop --exit-code 0",
-        _AGENT,
+        "agent stop brisk-otter --exit-code 0",
+        _NAME,
         Parameter("exit_code", "the exit code of its process", kind="number"),
         Parameter("result", "its result, as JSON", kind="json"),
     ),
@@ -81,6 +92,7 @@ ROWS: tuple[Operation, ...] = (
         "agents.handlers:waiting",
         "agents.views:waiting",
         "herdbook agent waiting",
+        (AT,),
     ),
     Operation(
         "agent.crashed",
@@ -170,65 +182,6 @@ ROWS: tuple[Operation, ...] = (
         "log sessions brisk-otter",
         argument("agents", "their names or ids; default: all")._replace(required=False, many=True),
         reads=True,
+        past=False,
     )._replace(view="agents.views:log_summaries"),
-    Operation(
-        "journal.list",
-        "print the journal, or follow it",
-        "agents.handlers:journal",
-        "agents.views:entry",
-        "herdbook journal list --since 100 --follow",
-        (
-            Parameter(
-                "since",
-                "print the entries after this number; default: the last ones",
-                kind="number",
-            ),
-            Parameter("follow", "keep running and print new entries", kind="flag"),
-            Parameter(
-                "limit",
-                "the maximum number of entries; default: 100, or no limit with --follow",
-                kind="number",
-            ),
-        ),
-        alias="journal",
-        follows=True,
-    ),
-    Operation(
-        "journal.since",
-        "list the journal entries after a number, a page at a time",
-        "agents.handlers:since",
-        "agents.views:entries",
-        "herdbook journal since 100 --limit 50",
-        (
-            Parameter(
-                "seq",
-                "the number; 0 starts at the first entry",
-                kind="number",
-                positional=True,
-                required=True,
-            ),
-            Parameter("limit", "the maximum number of rows", kind="number", default=100),
-        ),
-    ),
-    Operation(
-        "journal.row",
-        "list what happened to one row, also to one that was removed",
-        "agents.handlers:row_history",
-        "agents.views:entries",
-        "herdbook journal row tsk_a1b2",
-        (argument("id", "its id with its prefix, whole unless the row still exists"),),
-    ),
-    Operation(
-        "journal.follow",
-        "print journal entries as they are written",
-        "agents.handlers:follow",
-        "agents.views:entry",
-        "herdbook journal follow --json",
-        (
-            Parameter(
-                "since", "print the entries after this number; default: from now on", kind="number"
-            ),
-        ),
-        follows=True,
-    ),
 )

@@ -1,13 +1,10 @@
-"""Text for people from waiting agents, logs and the journal."""
+"""Text for people from waiting agents and logs."""
 
 import json
 from typing import Any
 
 from herdbook.entrypoints.cli.terminal import table
 from herdbook.entrypoints.cli.text import plain
-
-LEFT_OUT = ("id", "created_at", "updated_at", "version", "worktree_id")
-"""The fields of a change that are left out."""
 
 
 def waiting(answer: list[dict[str, Any]]) -> str:
@@ -47,26 +44,3 @@ def log_summaries(answer: list[dict[str, Any]]) -> str:
         for each in answer
     ]
     return table(("AGENT", "ID", "SESSIONS", ""), rows)
-
-
-def entries(answer: list[dict[str, Any]]) -> str:
-    """Entries of the journal, a line each."""
-    return "\n".join(map(entry, answer))
-
-
-def entry(answer: dict[str, Any]) -> str:
-    """One entry of the journal: when, who, what, and the fields that changed."""
-    who = answer["agent"] or answer["person"] or "somebody"
-    changed = {
-        name: value
-        for name, value in (answer["after"] or {}).items()
-        if name not in LEFT_OUT and answer["op"] != "remove"
-    }
-    fields = "" if not changed else "  " + json.dumps(changed, ensure_ascii=False)
-    when = (answer["recorded_at"] or answer["at"])[:19]
-    note = f"  [{answer['note']}]" if answer["note"] else ""
-    line = (
-        f"#{answer['seq']} {when}Z {who}: {answer['op']} "
-        f"{answer['entity']} {answer['key']}{fields}{note}"
-    )
-    return plain(line)

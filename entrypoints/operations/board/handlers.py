@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Any, NotRequired, TypedDict, cast
 
 from herdbook.domain.errors import InvalidValue
+from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.graph_layout import GraphLayout
 from herdbook.domain.plan.model import (
     ExecutionMode,
     InitiativeStatus,
@@ -14,17 +16,22 @@ from herdbook.domain.plan.model import (
     TaskStatus,
 )
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.past_answer import PastAnswer, past_note
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 from herdbook.services.plan import board as boards
 from herdbook.services.plan import diagram
-from herdbook.services.plan.board import Board, BoardInitiative, BoardPhase
+from herdbook.services.plan.board import BoardInitiative, BoardPhase
 from herdbook.services.plan.board_model import BoardState, Card
 from herdbook.services.plan.diagram import Diagram
 
-POLL_INTERVAL = 0.5
-"""Seconds between two checks of a watched plan for changes."""
+CRASH_INTERVAL = 10.0
+"""Seconds between two looks whether the processes of agents on this host are still there."""
+
+
+MOST_SHOWN = 1_000
+"""How many tasks of one phase and state may be asked for."""
 
 
 class NamedRow(TypedDict):
@@ -87,7 +94,7 @@ class InitiativeAnswer(TypedDict):
 
 
 class BoardAnswer(TypedDict):
-    """The plan by state as of one entry of the journal; `tasks` counts them by state."""
+    """The plan by state as of one entry of the journal; `tasks` counts all of them by state."""
 
     seq: int
     now: str
@@ -96,6 +103,7 @@ class BoardAnswer(TypedDict):
     more_initiatives: int
     closed_initiatives: int
     unseen_tasks: int
+    as_of: NotRequired[PastAnswer]
 
 
 class GraphPhase(NamedPhase):
@@ -115,69 +123,107 @@ class GraphTask(NamedRow):
     after: list[str]
 
 
+class BandAnswer(TypedDict):
+    """The rows of a phase in a drawing, or of the tasks without one."""
+
+    id: str | None
+    first_row: int
+    rows: int
+
+
+class LayoutAnswer(TypedDict):
+    """A drawing of the plan: the column and the row of each task by its id, both from 0 on."""
+
+    columns: int
+    rows: int
+    bands: list[BandAnswer]
+    spots: dict[str, list[int]]
+
+
 class PlanAnswer(TypedDict):
-    """The unfinished tasks in waves; `text` is a document of Mermaid or DOT."""
+    """The unfinished tasks in waves; `text` is a document of Mermaid, DOT or SVG."""
 
     waves: int
     critical_path: list[str]
     phases: list[GraphPhase]
     tasks: list[GraphTask]
     text: NotRequired[str]
+    layout: NotRequired[LayoutAnswer]
 
 
 def board(
-    app: AppContext, *, initiative: str | None, watch: bool
+    app: AppContext,
+    *,
+    initiative: str | None,
+    label: str | None = None,
+    limit: int = boards.LIMIT,
+    watch: bool,
+    at: Position | None = None,
 ) -> BoardAnswer | Iterator[BoardAnswer]:
     """The plan by state; with `watch`, now and again after every change."""
+    if not 0 < limit <= MOST_SHOWN:
+        raise InvalidValue("limit", f"must be from 1 to {MOST_SHOWN}")
+    if at is not None:
+        if watch:
+            raise InvalidValue("watch", "cannot be combined with at")
+        return app.read(Area.WORK, _board, initiative, label, limit, at=at)
+    from herdbook.entrypoints.liveness import update_if_outdated  # noqa: PLC0415 - `plan` needs none
+
+    update_if_outdated(app)
     if watch:
-        return _watch(app, initiative)
-    answer: BoardAnswer = app.read(Area.WORK, _board, initiative)
+        return _watch(app, initiative, label, limit)
+    answer: BoardAnswer = app.read(Area.WORK, _board, initiative, label, limit)
     return answer
 
 
-def _watch(app: AppContext, initiative: str | None) -> Iterator[BoardAnswer]:
+def _watch(
+    app: AppContext, initiative: str | None, label: str | None, limit: int
+) -> Iterator[BoardAnswer]:
     import gc  # noqa: PLC0415
     import time  # noqa: PLC0415
 
+    from herdbook.entrypoints.operations.agents.handlers import find_crashed  # noqa: PLC0415
+    from herdbook.ports.engine.wakeups import LOOK  # noqa: PLC0415
     from herdbook.ports.unit_of_work.run import read  # noqa: PLC0415
+    from herdbook.services.journal.feed import Waiter  # noqa: PLC0415
 
     gc.enable()  # unlike other commands, this one keeps running
     place, space = app.workspace.locate(Area.WORK), app.workspace.space(Area.WORK)
     if not app.workspace.store_exists(place):
-        yield app.read(Area.WORK, _board, initiative)
+        yield app.read(Area.WORK, _board, initiative, label, limit)
         while not app.workspace.store_exists(place):
-            time.sleep(POLL_INTERVAL)
-    seen = None
-    with app.open(Area.WORK) as store:
+            time.sleep(LOOK)  # nobody can ring for a store that is not there yet
+    seen, looked = None, 0.0
+    with app.open(Area.WORK) as store, Waiter(store, space) as waiter:
         while True:
+            if time.monotonic() - looked >= CRASH_INTERVAL:
+                find_crashed(app)
+                looked = time.monotonic()
             if seen != read(store, space, boards.last_change):
-                answer = read(store, space, _board, initiative)
+                answer = read(store, space, _board, initiative, label, limit)
                 seen = answer["seq"]
                 yield answer
-            time.sleep(POLL_INTERVAL)
+            waiter.wait()
 
 
-def _board(uow: UnitOfWork, initiative: str | None) -> BoardAnswer:
+def _board(uow: UnitOfWork, initiative: str | None, label: str | None, limit: int) -> BoardAnswer:
     key = crud.key_of(uow, INITIATIVES, initiative) if initiative else None
-    found = boards.board(uow, initiative_id=key)
+    if label is None:
+        found = boards.board(uow, initiative_id=key, limit=limit)
+    else:
+        from herdbook.services.plan.board_filter import board_with_label  # noqa: PLC0415 - rare
+
+        found = board_with_label(uow, label, initiative_id=key, limit=limit)
     return {
         "seq": found.seq,
         "now": found.now.isoformat(),
-        "tasks": _totals(found),
+        "tasks": {str(state): count for state, count in found.totals.items()},
         "initiatives": [_initiative_data(each, found.now) for each in found.goals],
         "more_initiatives": found.more_goals,
         "closed_initiatives": found.closed,
         "unseen_tasks": found.unseen,
+        **past_note(uow),
     }
-
-
-def _totals(found: Board) -> dict[str, int]:
-    totals = dict.fromkeys(map(str, BoardState), 0)
-    for goal in found.goals:
-        for stage in goal.stages:
-            for state, lane in stage.lanes.items():
-                totals[state] += lane.total
-    return totals
 
 
 def _initiative_data(goal: BoardInitiative, now: datetime) -> InitiativeAnswer:
@@ -235,23 +281,52 @@ def _card_data(card: Card, marked: frozenset[str], now: datetime) -> CardAnswer:
 
 
 def plan(
-    app: AppContext, *, initiative: str | None, phase: str | None, mermaid: bool, dot: bool
+    app: AppContext,
+    *,
+    initiative: str | None,
+    phase: str | None,
+    mermaid: bool,
+    dot: bool,
+    svg: bool = False,
+    layout: bool = False,
+    at: Position | None = None,
 ) -> PlanAnswer:
-    """The unfinished tasks in waves, with their dependencies; also as Mermaid or DOT on request."""
-    if mermaid and dot:
-        raise InvalidValue("dot", "cannot be combined with mermaid")
-    answer: PlanAnswer = app.read(Area.WORK, _plan, initiative, phase)
-    if mermaid or dot:
+    """The unfinished tasks in waves, with their dependencies; also as a document on request."""
+    wanted = [name for name, asked in (("mermaid", mermaid), ("dot", dot), ("svg", svg)) if asked]
+    if len(wanted) > 1:
+        raise InvalidValue(wanted[1], f"cannot be combined with {wanted[0]}")
+    answer: PlanAnswer = app.read(Area.WORK, _plan, initiative, phase, at=at)
+    data = cast("dict[str, Any]", answer)
+    if layout:
+        from herdbook.entrypoints.operations.board import graph_picture  # noqa: PLC0415
+
+        answer["layout"] = _layout_data(graph_picture.place_tasks(data))
+    if svg:
+        from herdbook.entrypoints.operations.board import graph_picture  # noqa: PLC0415
+
+        answer["text"] = graph_picture.svg(data)
+    elif wanted:
         from herdbook.entrypoints.operations.board import graph_documents  # noqa: PLC0415
 
         write = graph_documents.mermaid if mermaid else graph_documents.dot
-        answer["text"] = write(cast("dict[str, Any]", answer))
+        answer["text"] = write(data)
         if mermaid and not graph_documents.fits_mermaid(answer["text"]):
             app.warn(
                 "this chart has more arrows or text than Mermaid draws by default; "
-                "name one initiative or one phase, or use --dot"
+                "name one initiative or one phase, or use --dot or --svg"
             )
     return answer
+
+
+def _layout_data(found: GraphLayout) -> LayoutAnswer:
+    return {
+        "columns": found.columns,
+        "rows": found.rows,
+        "bands": [
+            {"id": each.id, "first_row": each.first_row, "rows": each.rows} for each in found.bands
+        ],
+        "spots": {key: [spot.column, spot.row] for key, spot in found.spots.items()},
+    }
 
 
 def _plan(uow: UnitOfWork, initiative: str | None, phase: str | None) -> PlanAnswer:

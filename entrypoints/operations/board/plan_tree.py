@@ -23,6 +23,8 @@ STYLES = {
     "completed": "dim",
 }
 CRITICAL = "bold magenta"
+CLOSED = ("pending", "pending_review", "blocked")
+"""The states of a phase in which its tasks wait for a person."""
 
 Row = dict[str, Any]
 
@@ -108,6 +110,11 @@ def _others(answer: dict[str, Any], parents: dict[str, str]) -> dict[str, str]:
     names |= {phase["id"]: f"phase {plain(phase['name'])}" for phase in answer["phases"]}
     after = {phase["id"]: phase["after"] for phase in answer["phases"]}
     phase_of = {task["id"]: task["phase_id"] for task in answer["tasks"]}
+    closed = {
+        phase["id"]: f"phase {plain(phase['name'])} is {phase['status']}"
+        for phase in answer["phases"]
+        if phase.get("status") in CLOSED
+    }
     found = {}
     for task in answer["tasks"]:
         parent, phase = parents.get(task["id"]), task["phase_id"]
@@ -117,5 +124,8 @@ def _others(answer: dict[str, Any], parents: dict[str, str]) -> dict[str, str]:
         rest = [names[key] for key in depends_on if key != parent]
         more = f", +{len(rest) - MAX_NAMES}" if len(rest) > MAX_NAMES else ""
         word = "also after" if parent in depends_on else "after"
-        found[task["id"]] = f"{word} {', '.join(rest[:MAX_NAMES])}{more}" if rest else ""
+        reasons = [f"{word} {', '.join(rest[:MAX_NAMES])}{more}"] if rest else []
+        if task["state"] == "waiting" and phase in closed and not listed:
+            reasons.append(closed[phase])
+        found[task["id"]] = "; ".join(reasons)
     return found

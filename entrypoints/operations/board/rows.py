@@ -1,6 +1,6 @@
 """The plan as a board and as a graph."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, flag
+from herdbook.entrypoints.operations.model import AT, Operation, Parameter, flag
 
 ROWS: tuple[Operation, ...] = (
     Operation(
@@ -10,8 +10,15 @@ ROWS: tuple[Operation, ...] = (
         "board.views:board",
         "herdbook board --watch",
         (
-            Parameter("initiative", "only this one: its id or a unique prefix of it"),
-            flag("watch", "keep running and show every change; Ctrl-C ends it"),
+            Parameter("initiative", "only this one: its id or a unique prefix of it, or its name"),
+            Parameter("label", "only tasks with this label"),
+            Parameter(
+                "limit", "how many tasks to show of one phase and state", kind="number", default=10
+            ),
+            flag(
+                "watch", "keep running and show every change; on a terminal, with keys: q ends it"
+            ),
+            AT,
         ),
         live="board.views:live",
     ),
@@ -26,6 +33,20 @@ ROWS: tuple[Operation, ...] = (
             Parameter("phase", "only this one: its id or a unique prefix of it"),
             flag("mermaid", "as a Mermaid flowchart, for documents"),
             flag("dot", "as a DOT graph, for Graphviz"),
+            flag("svg", "as a picture: an SVG file that loads nothing"),
+            flag("layout", "with the places of the tasks in a drawing, for programs that draw it"),
+            AT,
+        ),
+    ),
+    Operation(
+        "progress",
+        "show how far each phase is, how fast tasks get done, and when the rest may be",
+        "board.progress:progress",
+        "board.progress_view:progress",
+        "herdbook progress --initiative a1b2",
+        (
+            Parameter("initiative", "only this one: its id or a unique prefix of it, or its name"),
+            AT,
         ),
     ),
 )

@@ -1,6 +1,6 @@
 """Text for people from `board`: every initiative with its phases, and their tasks by state."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -26,8 +26,18 @@ def board(answer: Data) -> str:
 
 
 def live(answers: Iterator[Data]) -> None:
-    """The board as it changes, on the whole terminal; remaining lease times are updated too."""
-    terminal.show_live(answers, lambda answer: lines(answer, datetime.now(UTC)))
+    """The board as it changes, on the whole terminal, with keys; lease times are updated too."""
+    from herdbook.entrypoints.operations.board import interactive  # noqa: PLC0415 - starts programs
+
+    interactive.show(answers, lambda answer: lines(answer, datetime.now(UTC)))
+
+
+class CardLine(list[Span]):
+    """The line of a task on the board, and the id of that task."""
+
+    def __init__(self, spans: Sequence[Span], key: str) -> None:
+        super().__init__(spans)
+        self.key = key
 
 
 def lines(answer: Data, now: datetime) -> list[Line]:
@@ -76,7 +86,7 @@ def _phase(phase: Data, now: datetime, *, alone: bool) -> Iterator[Line]:
         return
     shown = [card for lane in tasks.values() for card in lane["shown"]]
     broadest = max((width(_name(card)) for card in shown), default=0)
-    for state, lane in tasks.items():
+    for state, lane in sorted(tasks.items(), key=lambda each: each[0] != "held"):
         if state == "completed":
             yield _completed_lane(lane)
             continue
@@ -104,7 +114,7 @@ def _name(card: Data) -> str:
 
 def _card(card: Data, word: str, state: str, broadest: int, detail: Line) -> Line:
     critical = card["critical"]
-    return [
+    spans = [
         _lane(word, state),
         (f"{MARK if critical else ' '} ", CRITICAL),
         (f"{_short(card['id'])}  ", "dim"),
@@ -112,6 +122,7 @@ def _card(card: Data, word: str, state: str, broadest: int, detail: Line) -> Lin
         (" " * (broadest - width(_name(card))), ""),
         *detail,
     ]
+    return CardLine(spans, card["id"])
 
 
 def _short(key: str) -> str:
@@ -129,6 +140,8 @@ def _detail(card: Data, state: str, phase_id: str | None, now: datetime) -> Iter
                 yield f", {duration(left)} left", "dim"
             else:
                 yield f", lease over for {duration(-left)}", STYLES["blocked"]
+        else:
+            yield ", lease not known", "dim"
     elif card["waits_for"] or card["waits_for_more"]:
         named = list(_blocker_names(card["waits_for"], phase_id))
         yield f"  for {_list(named, card['waits_for_more'])}", "dim"
@@ -168,7 +181,7 @@ def _rest(answer: Data) -> Iterator[Line]:
     """How much there is that is not shown."""
     counts = [
         (answer["more_initiatives"], "more initiatives: name one with --initiative"),
-        (answer["unseen_tasks"], "more tasks without a phase, not counted here"),
+        (answer["unseen_tasks"], "more tasks without a phase, not shown"),
         (answer["closed_initiatives"], "initiatives completed or archived"),
     ]
     rest = [f"{count} {what}" for count, what in counts if count]

@@ -26,6 +26,7 @@ from herdbook.ports.repositories.checkpoints import CheckpointBundle
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.checkpoints import threads as checkpoints_threads
+from herdbook.services.listing import Listing
 
 AREA = Area.CHECKPOINTS
 MAX_NAMES = 5
@@ -155,7 +156,7 @@ def threads(app: AppContext, *, limit: int, after: str | None) -> list[ThreadAns
     """A page of the threads of this worktree, newest first."""
     found = app.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
     _warn_of_others(app)
-    return [
+    rows: list[ThreadAnswer] = [
         {
             "thread_id": thread.thread_id,
             "namespaces": thread.namespaces,
@@ -168,6 +169,7 @@ def threads(app: AppContext, *, limit: int, after: str | None) -> list[ThreadAns
         }
         for thread, newest in found
     ]
+    return Listing(rows, found.total, more=found.more)
 
 
 def _warn_of_others(app: AppContext) -> None:
@@ -223,7 +225,8 @@ def list_(
         limit=limit,
         after=after,
     )
-    return [_summary(each.namespace, each.row, each.writes) for each in found]
+    rows = [_summary(each.namespace, each.row, each.writes) for each in found]
+    return Listing(rows, found.total)
 
 
 def _summary(namespace: str, row: Checkpoint, writes: int) -> CheckpointAnswer:

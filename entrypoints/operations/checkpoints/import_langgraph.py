@@ -13,6 +13,7 @@ def read(app: AppContext, *, file: str) -> dict[str, Any]:
     """Add the missing checkpoints of a database to this worktree's; the database is only read."""
     database = app.workspace.folder / Path(file).expanduser()
     area = Area.CHECKPOINTS
+    app.require_registered()
     with open_database(database) as source, app.open(area, create=True) as store:
         taken = import_checkpoints(
             source, store, app.workspace.space(area), actor=app.actor, progress=app.progress

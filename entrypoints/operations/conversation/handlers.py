@@ -10,9 +10,11 @@ from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import agent_id
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
+from herdbook.ports.engine.wakeups import StopEvent
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud, messaging
 from herdbook.services.journal import watch
+from herdbook.services.journal.feed import Waiter
 
 R = TypeVar("R")
 
@@ -42,10 +44,15 @@ def ask(
         )
 
     conversation = app.run(Area.WORK, inside)
-    if wait is not None:
-        answered = _wait_for(app, wait, messaging.find_answer, conversation.id)
-        return answered or conversation
-    return conversation
+    if wait is None:
+        return conversation
+    answered = _wait_for(app, wait, messaging.find_answer, conversation.id)
+    if answered is None:
+        app.miss(
+            f"there is no answer yet; `herdbook conversation show {conversation.id}` shows it "
+            "when it comes"
+        )
+    return answered or conversation
 
 
 def listen(app: AppContext, *, agent: str | None, wait: timedelta | None) -> Conversation | None:
@@ -58,12 +65,19 @@ def _wait_for(
     app: AppContext, wait: timedelta, question: Callable[..., R | None], key: str
 ) -> R | None:
     end = time.monotonic() + wait.total_seconds()
-    with app.open(Area.WORK) as store:
+    if not wait:
+        return app.read(Area.WORK, question, key)
+    from herdbook.entrypoints.liveness import renewed_leases  # noqa: PLC0415 - only to wait
+
+    space = app.workspace.space(Area.WORK)
+    with renewed_leases(app), app.open(Area.WORK) as store, Waiter(store, space) as waiter:
+        stop = app.stop or StopEvent()
+        stop.waiter = waiter
         return watch.wait_until(
             store,
-            app.workspace.space(Area.WORK),
+            space,
             question,
             key,
-            stop=lambda: app.should_stop() or time.monotonic() >= end,
-            sleep=app.pause,
+            stop=lambda: stop.is_set() or time.monotonic() >= end,
+            wait=lambda: waiter.wait(end - time.monotonic()),
         )

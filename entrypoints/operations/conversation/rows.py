@@ -10,8 +10,11 @@ from herdbook.entrypoints.operations.model import (
 )
 
 _ACTING = "acting agent"
-_FROM = id_option("from_agent_id", _ACTING, "the agent that asks; default: the acting agent")
-_LISTENER = id_option("agent_id", _ACTING, "its name or id; default: the acting agent")
+_ACTING_OR_PERSON = "acting agent or person"
+_SENDER = id_option(
+    "sender_id", _ACTING_OR_PERSON, "the sending agent; default: the acting agent, or the person"
+)._replace(option="agent")
+_TO = "recipient_id", "agents"
 _TEXT = "the text; - reads it from standard input"
 
 ROWS: tuple[Operation, ...] = (
@@ -19,10 +22,10 @@ ROWS: tuple[Operation, ...] = (
         "message.add",
         "send a message to an agent or to the person",
         "messaging:send",
-        "message add 'may I merge?' --sender brisk-otter --requires-response",
+        "message add 'may I merge?' --to brisk-otter --requires-response",
         Parameter("content", _TEXT, positional=True, required=True),
-        id_option("sender_id", "agents", "the sending agent; default: the person"),
-        id_option("recipient_id", "agents", "the receiving agent; default: the person"),
+        _SENDER,
+        id_option(*_TO, "the receiving agent; default: the person")._replace(option="to"),
         id_option("parent_message_id", "messages", "the message that it replies to"),
         Parameter("requires_response", "a reply is required", kind="flag"),
     ),
@@ -34,6 +37,7 @@ ROWS: tuple[Operation, ...] = (
         "message reply a1b2 yes",
         id_argument("message_id", "messages"),
         Parameter("content", _TEXT, positional=True, required=True),
+        _SENDER,
         Parameter("requires_response", "a reply is required", kind="flag"),
     ),
     use_case_operation(
@@ -48,7 +52,9 @@ ROWS: tuple[Operation, ...] = (
         "list the unread messages of an agent or of the person",
         "messaging:inbox",
         "message inbox --agent brisk-otter",
-        id_option("agent_id", "agents", "the agent; default: the person"),
+        id_option(
+            "agent_id", _ACTING_OR_PERSON, "the agent; default: the acting agent, or the person"
+        ),
         Parameter("limit", "the maximum number of rows", kind="number", default=100),
         id_option("after", "messages", "start after this message"),
         reads=True,
@@ -57,8 +63,8 @@ ROWS: tuple[Operation, ...] = (
         "message.unanswered",
         "list the messages that still need a response, read or not",
         "messaging:unanswered_messages",
-        "message unanswered --recipient brisk-otter",
-        id_option("recipient_id", "agents", "only those to this agent"),
+        "message unanswered --to brisk-otter",
+        id_option(*_TO, "only those to this agent")._replace(option="to"),
         Parameter("limit", "the maximum number of rows", kind="number", default=100),
         id_option("after", "messages", "start after this message"),
         reads=True,
@@ -164,4 +170,11 @@ ROWS: tuple[Operation, ...] = (
         "chat close a1b2",
         id_argument("chat_session_id", "chat_sessions"),
     ),
+)
+
+ROWS = tuple(
+    each._replace(code="conversation.inbox:inbox", view="conversation.inbox:view")
+    if each.name == "message.inbox"
+    else each
+    for each in ROWS
 )

@@ -1,40 +1,75 @@
 """Handlers for rows of any kind: `add`, `list`, `show`, `set`, `rm`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from herdbook.domain.errors import InvalidValue
+from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.call_use_case import agent_id
 from herdbook.entrypoints.operations.parameters import ELSEWHERE
-from herdbook.ports.engine.dictionary import ACCOUNTS, AGENTS, DICTIONARY
+from herdbook.ports.engine.dictionary import (
+    ACCOUNTS,
+    AGENTS,
+    DICTIONARY,
+    PROPOSALS,
+    REVIEW_COMMENTS,
+)
 from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 from herdbook.services.agents import accounts
+
+if TYPE_CHECKING:
+    from herdbook.services.removal import Removal
 
 _SETUP = {"provider", "model", "mode"}
 """What the record has to know of an agent, too."""
 
 
 def add(app: AppContext, *, entity: str, values: Mapping[str, Any]) -> Any:
-    """Add a row."""
+    """Add a row; a field that tells who acts is filled in."""
     kind = DICTIONARY.kinds[entity]
-    return app.run(kind.area, crud.add, kind, _resolve_elsewhere(app, kind, values))
+    known = _resolve_elsewhere(app, kind, values)
+    return app.run(kind.area, lambda uow: crud.add(uow, kind, _name_acting(app, uow, kind, known)))
+
+
+def _name_acting(
+    app: AppContext, uow: UnitOfWork, kind: Kind[Any], values: dict[str, Any]
+) -> dict[str, Any]:
+    if kind is PROPOSALS:
+        values["agent_id"] = agent_id(app, uow, values.get("agent_id"))
+    elif kind is REVIEW_COMMENTS and "author" not in values and uow.actor.agent is not None:
+        values["author"] = uow.actor.agent
+    return values
 
 
 def list_(
-    app: AppContext, *, limit: int, after: str | None, entity: str, values: Mapping[str, Any]
+    app: AppContext,
+    *,
+    limit: int,
+    after: str | None,
+    at: Position | None = None,
+    entity: str,
+    values: Mapping[str, Any],
 ) -> list[Any]:
     """List rows, a page at a time."""
     kind = DICTIONARY.kinds[entity]
     where = _resolve_elsewhere(app, kind, values)
-    return app.read(kind.area, crud.list_rows, kind, where, limit=limit, after=after)
+    return app.read(kind.area, crud.list_rows, kind, where, limit=limit, after=after, at=at)
 
 
-def show(app: AppContext, *, id: str, entity: str) -> Any:  # noqa: A002 - the parameter's name
+def show(
+    app: AppContext,
+    *,
+    id: str,  # noqa: A002 - the parameter's name
+    at: Position | None = None,
+    entity: str,
+) -> Any:
     """Show one row."""
     kind = DICTIONARY.kinds[entity]
-    return app.read(kind.area, crud.find_row, kind, id)
+    return app.read(kind.area, crud.find_row, kind, id, at=at)
 
 
 def set_(
@@ -59,15 +94,28 @@ def set_(
     return row
 
 
-def rm(app: AppContext, *, ids: Sequence[str], entity: str) -> list[Any]:
-    """Remove rows and what goes with them; returns the removed rows."""
+def rm(app: AppContext, *, ids: Sequence[str], yes: bool, entity: str) -> list[Any]:
+    """Remove rows and what goes with them, which a warning counts; returns the removed rows.
+
+    Raises ConfirmationNeeded, with what would go, if `yes` is needed and not given.
+    """
     kind = DICTIONARY.kinds[entity]
-    removed = app.run(kind.area, crud.remove, kind, ids)
+    removed, removal = app.run(kind.area, _remove, kind, ids, yes=yes)
+    if words := removal.describe():
+        app.warn(f"with it went {words}")
     if entity == ACCOUNTS.name:
         known = {kind.key_of(row) for row in removed}
         if app.read(Area.WORK, accounts.agents_on, known):
             app.run(Area.WORK, accounts.clear_from_agents, known)
     return removed
+
+
+def _remove(
+    uow: UnitOfWork, kind: Kind[Any], ids: Sequence[str], *, yes: bool
+) -> "tuple[list[Any], Removal]":
+    from herdbook.services import removal  # noqa: PLC0415 - readers need none
+
+    return removal.remove(uow, kind, ids, yes=yes)
 
 
 def _resolve_elsewhere(

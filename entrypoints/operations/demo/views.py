@@ -8,8 +8,8 @@ from typing import Any
 from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.terminal import Line
 from herdbook.entrypoints.cli.text import plain
-from herdbook.entrypoints.operations.agents.views import entry
 from herdbook.entrypoints.operations.board import views as board_views
+from herdbook.entrypoints.operations.journal.views import entry
 
 Data = dict[str, Any]
 

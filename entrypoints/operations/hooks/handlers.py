@@ -71,15 +71,28 @@ def _plan(app: AppContext, target: str, *, user: bool, uninstall: bool) -> Chang
         change = git_hooks.uninstall if uninstall else git_hooks.install
         return change(Path(app.workspace.folder), app.workspace.variables)
     root = app.workspace.facts.top_level if app.workspace.facts else None
+    if target == "claude-code" and not user:
+        # What is there, Claude Code reads in all worktrees.
+        root = main_checkout(app) or root
     there = hosts.settings_file(
         target, Path(root or app.workspace.folder), app.workspace.variables, user=user
     )
     if uninstall:
         return hosts.uninstall(target, there)
     plan = hosts.install(target, there)
+    if not user and target != "claude-code":
+        plan.notes.append(
+            f"this is for this worktree alone; `herdbook setup {target}` reaches all of them"
+        )
     if there.private and not user and root and _is_seen_by_git(app, root, there.path):
         plan.notes.append("git does not ignore this file; it names paths of this machine only")
     return plan
+
+
+def main_checkout(app: AppContext) -> str | None:
+    """The root of the main worktree; None without a repository, and for a bare one."""
+    root = app.workspace.paths.repository if app.workspace.facts else None
+    return root if root is not None and (Path(root) / ".git").exists() else None
 
 
 def _is_seen_by_git(app: AppContext, root: str, path: Path) -> bool:

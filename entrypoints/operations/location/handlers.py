@@ -103,7 +103,7 @@ def config(app: AppContext) -> dict[str, SettingAnswer]:
             "origin": str(DEFAULT if found is None else found.origin),
             "trusted": True if found is None else found.trusted,
         }
-    for key, note in _unused_limits(app, *Area):
+    for key, note in (*_unused_limits(app, *Area), *app.workspace.ignored_settings.items()):
         answer[key].setdefault("notes", []).append(note)
     return answer
 
@@ -121,21 +121,19 @@ def _unused_limits(app: AppContext, *areas: Area) -> Iterator[tuple[str, str]]:
 
 
 def trust(app: AppContext, *, store: str | None, new: bool, revoke: bool) -> dict[str, Any]:
-    """Trust the repository's settings file with its present content, or a store.
+    """Trust the repository's settings file and its briefing with their present content, or a store.
 
     `new` accepts that a store is gone on purpose: an empty one may take its place. Raises
     InvalidValue for an agent, because only a person may trust.
     """
-    for name in ("HERDBOOK_AGENT", "HERDBOOK_SESSION"):
-        if app.workspace.variables.get(name):
-            reason = f"is for a person to give, and {name} is set: ask the person who runs you"
-            raise InvalidValue("trust", reason)
+    app.require_person("trust", "give")
     if store is not None:
         return _trust_store(app, app.workspace.locate_named(store), new=new, revoke=revoke)
     if new:
         raise InvalidValue("new", "name the store that is gone")
-    file, facts = app.workspace.settings_file, app.workspace.facts
-    if file is None or facts is None:
+    files, facts = app.workspace.settings_files, app.workspace.facts
+    files += [each for each in (app.workspace.prime_file,) if each]
+    if not files or facts is None:
         raise NotFound("settings file", "herdbook.toml or [tool.herdbook] of a repository")
     settings = {
         key: shown_url(each.value) if is_url(str(each.value)) else each.value
@@ -143,8 +141,12 @@ def trust(app: AppContext, *, store: str | None, new: bool, revoke: bool) -> dic
         for key, each in layer.items()
         if each.of_repository
     }
-    (trusting.revoke if revoke else trusting.trust)(file, facts.common_dir)
-    return {"file": str(file), "trusted": not revoke, "settings": settings}
+    for file in files:
+        (trusting.revoke if revoke else trusting.trust)(file, facts.common_dir)
+    answer = {"file": str(files[0]), "trusted": not revoke, "settings": settings}
+    if files[1:]:
+        answer["also"] = [str(each) for each in files[1:]]
+    return answer
 
 
 def _trust_store(

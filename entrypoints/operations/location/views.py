@@ -55,4 +55,5 @@ def trust(answer: dict[str, Any]) -> str:
     if not answer["trusted"]:
         return f"{plain(answer['file'])} is no longer trusted"
     settings = [f"  {key} = {plain(str(value))}" for key, value in answer["settings"].items()]
-    return "\n".join([f"{plain(answer['file'])} is trusted as it is now:", *settings])
+    also = [f"{plain(each)} is trusted as it is now" for each in answer.get("also", ())]
+    return "\n".join([f"{plain(answer['file'])} is trusted as it is now:", *settings, *also])

@@ -1,5 +1,7 @@
 """The plan: initiatives, phases, tasks, dependencies, errands, proposals and reviews."""
 
+from typing import Any
+
 from herdbook.entrypoints.operations.model import (
     Operation,
     Parameter,
@@ -13,17 +15,21 @@ from herdbook.entrypoints.operations.model import (
 
 _TASK = Parameter(
     "task",
-    "its id or a unique prefix; default: the task that the acting agent holds",
+    "its id, a unique prefix or its name; default: the task that the acting agent holds",
     positional=True,
 )
 _FENCE = Parameter(
     "fence",
-    "the fence that `claim` printed; not needed by the agent that holds the task",
-    kind="number",
+    "the fence that `claim` printed, or the task's claim_stamp, which is the same in no other "
+    "store; not needed by the agent that holds the task",
+    kind="fence",
 )
 _AGENT = Parameter("agent", "its name or id; default: the acting agent")
 _TTL = Parameter(
-    "ttl", "how long the lease lasts, such as 90s, 5m or 2h", kind="duration", default="5m"
+    "ttl",
+    "how long the lease lasts without a sign of life, such as 90s, 5m or 2h",
+    kind="duration",
+    default="30m",
 )
 _INITIATIVE = id_option("initiative_id", "initiatives")
 _PHASE = id_option("phase_id", "phases")
@@ -33,19 +39,49 @@ _PROPOSALS = (
 )
 _LIMIT = Parameter("limit", "the maximum number of rows", kind="number", default=20)
 
+_TASK_CODE: dict[str, dict[str, Any]] = {
+    "task.add": {
+        "code": "plan.handlers:add_task",
+        "parameters": (Parameter("after", "tasks it depends on: their ids or names", many=True),),
+    },
+    "task.show": {
+        "help": "show a task: its place, holder, dependencies and history",
+        "code": "plan.task_show:show",
+        "view": "plan.views:task",
+    },
+}
+"""What tasks have instead of the operations that every kind of rows has."""
+_REVIEW_CODE: dict[str, dict[str, Any]] = {
+    "review.list": {"view": "plan.views:comments"},
+    "review.add": {
+        "code": "plan.handlers:add_comment",
+        "parameters": (
+            Parameter("at", "where: a file from the root on and a line, such as src/a.py:7"),
+        ),
+    },
+}
+
 ROWS: tuple[Operation, ...] = (
     use_case_operation(
         "initiative.add",
         "add an initiative",
         "plan.initiatives:begin_initiative",
         "initiative add 'ship the login'",
-        argument("name", "name; - reads it from standard input"),
+        argument("name", "its name; - reads it from standard input"),
         Parameter("branch", "its branch; default: one that is named after it"),
         Parameter(
-            "status", "status", choices=("active", "pending_review", "completed", "archived")
+            "status", "its status", choices=("active", "pending_review", "completed", "archived")
         ),
-        Parameter("execution_mode", "execution mode", choices=("yolo", "review_per_phase")),
-        Parameter("quality_review", "quality review", kind="yesno"),
+        Parameter(
+            "execution_mode",
+            "yolo: phases complete by themselves; review_per_phase: a person reviews",
+            choices=("yolo", "review_per_phase"),
+        ),
+        Parameter(
+            "quality_review",
+            "whether another agent reviews each task before it is completed",
+            kind="yesno",
+        ),
     ),
     *crud_operations("initiative", "initiatives", "name", "", add=False),
     use_case_operation(
@@ -70,6 +106,13 @@ ROWS: tuple[Operation, ...] = (
     *(
         each._replace(code="plan.handlers:set_phase") if each.name == "phase.set" else each
         for each in crud_operations("phase", "phases", "name", "schema --initiative a1b2")
+    ),
+    use_case_operation(
+        "phase.approve",
+        "approve phases, so that their tasks can be claimed",
+        "plan.phases:approve",
+        "phase approve Schema",
+        id_argument("phase_ids", "phases", "their ids or names", many=True),
     ),
     use_case_operation(
         "phase.after",
@@ -103,7 +146,12 @@ ROWS: tuple[Operation, ...] = (
         id_argument("phase_id", "phases"),
         reads=True,
     ),
-    *crud_operations("task", "tasks", "name", "'write the parser' --priority high"),
+    *(
+        each._replace(**_TASK_CODE.get(each.name, {}))
+        for each in crud_operations(
+            "task", "tasks", "name", "'write the parser' --phase Schema --after 'agree on it'"
+        )
+    ),
     use_case_operation(
         "task.ready",
         "list the tasks that can be claimed now, most urgent first",
@@ -117,11 +165,12 @@ ROWS: tuple[Operation, ...] = (
     ),
     Operation(
         "task.claim",
-        "claim the most urgent ready task for an agent",
+        "claim the named task, or the most urgent ready one",
         "plan.handlers:claim",
         "plan.views:claim",
-        "herdbook claim --agent brisk-otter",
+        "herdbook claim 'write the parser' --agent brisk-otter",
         (
+            _TASK._replace(help="its id, a unique prefix or its name; default: the most urgent"),
             _AGENT,
             Parameter("initiative", "only tasks of this initiative"),
             Parameter("phase", "only tasks of this phase"),
@@ -133,15 +182,16 @@ ROWS: tuple[Operation, ...] = (
         "task.heartbeat",
         "extend the lease of a claimed task",
         "plan.handlers:heartbeat",
-        "crud.views:anything",
-        "herdbook task heartbeat a1b2",
+        "crud.views:result",
+        "herdbook heartbeat a1b2",
         (_TASK, _FENCE, _TTL, _AGENT),
+        alias="heartbeat",
     ),
     Operation(
         "task.done",
         "complete a claimed task, or approve one under review",
         "plan.handlers:complete",
-        "crud.views:anything",
+        "crud.views:result",
         "herdbook done a1b2 --summary 'see parser.py'",
         (
             _TASK,
@@ -155,17 +205,33 @@ ROWS: tuple[Operation, ...] = (
         "task.fail",
         "return a claimed task as failed (counts as an attempt)",
         "plan.handlers:fail",
-        "crud.views:anything",
-        "herdbook task fail a1b2",
+        "crud.views:result",
+        "herdbook fail a1b2",
         (_TASK, _FENCE, _AGENT),
+        alias="fail",
     ),
     Operation(
         "task.release",
         "return a claimed task without an attempt",
         "plan.handlers:release",
-        "crud.views:anything",
-        "herdbook task release a1b2",
+        "crud.views:result",
+        "herdbook release a1b2",
         (_TASK, _FENCE, _AGENT),
+        alias="release",
+    ),
+    use_case_operation(
+        "task.move",
+        "move a task to another state of the board, as a person does by hand",
+        "plan.move_task:move_task",
+        "task move a1b2 ready",
+        id_argument("task_id", "tasks"),
+        Parameter(
+            "state",
+            "the state to bring it to",
+            positional=True,
+            required=True,
+            choices=("ready", "held", "waiting", "blocked", "review", "completed"),
+        ),
     ),
     use_case_operation(
         "task.retry",
@@ -233,6 +299,15 @@ ROWS: tuple[Operation, ...] = (
         _PHASE,
         reads=True,
     ),
+    use_case_operation(
+        "search",
+        "find tasks, phases, pages and talk in which all these words occur",
+        "search:search",
+        "search 'login form'",
+        argument("text", "the words, in any case; each may be a part of a word"),
+        _LIMIT,
+        reads=True,
+    )._replace(view="plan.views:search"),
     *crud_operations("page", "pages", "title", "notes --initiative a1b2"),
     use_case_operation(
         "page.root",
@@ -331,11 +406,11 @@ ROWS: tuple[Operation, ...] = (
         "change-set revert a1b2",
         id_argument("change_set_id", "change_sets"),
     ),
-    *crud_operations(
-        "review",
-        "review_comments",
-        "body",
-        "'why?' --phase a1b2 --file-path a.py --line-number 7 --line-type added",
+    *(
+        each._replace(**_REVIEW_CODE.get(each.name, {}))
+        for each in crud_operations(
+            "review", "review_comments", "body", "'why?' --phase Schema --at src/a.py:7"
+        )
     ),
     use_case_operation(
         "review.reply",
@@ -344,7 +419,7 @@ ROWS: tuple[Operation, ...] = (
         "review reply a1b2 'because'",
         id_argument("comment_id", "review_comments"),
         argument("body", "the text; - reads it from standard input"),
-        Parameter("author", "the author", default="you"),
+        Parameter("author", "the author; default: the acting agent, or you"),
     ),
     use_case_operation(
         "review.resolve",
@@ -368,5 +443,12 @@ ROWS: tuple[Operation, ...] = (
         id_argument("phase_id", "phases"),
         Parameter("resolved", "only resolved threads, or only unresolved ones", kind="yesno"),
         reads=True,
-    ),
+    )._replace(view="plan.views:threads"),
+)
+
+ROWS = tuple(
+    each._replace(code="plan.acceptance:accept", view="plan.acceptance:view")
+    if each.name in ("proposal.accept", "proposal.accept-all")
+    else each
+    for each in ROWS
 )

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
+from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan_text.json_lines import read_json_lines, write_json_lines
 from herdbook.domain.plan_text.markdown import read_markdown, write_markdown
@@ -34,13 +35,19 @@ def read(app: AppContext, *, file: str, format: str | None) -> ImportReport:  # 
     return app.run(Area.WORK, import_plan, plan)
 
 
-def write(app: AppContext, *, initiative: str | None, format: str) -> PlanDocument:  # noqa: A002 - the option's name
+def write(
+    app: AppContext,
+    *,
+    initiative: str | None,
+    format: str,  # noqa: A002 - the option's name
+    at: Position | None = None,
+) -> PlanDocument:
     """The whole plan, or one initiative of it, as text that can be edited and imported again."""
 
     def export(uow: UnitOfWork) -> Any:
         return export_plan(uow, crud.key_of(uow, INITIATIVES, initiative) if initiative else None)
 
-    return {"format": format, "text": WRITERS[format](app.read(Area.WORK, export))}
+    return {"format": format, "text": WRITERS[format](app.read(Area.WORK, export, at=at))}
 
 
 def _content(path: Path) -> bytes:

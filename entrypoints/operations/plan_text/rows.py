@@ -1,6 +1,6 @@
 """The plan as text: import and export."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import AT, Operation, Parameter
 
 _FORMATS = ("markdown", "lines")
 
@@ -32,6 +32,7 @@ ROWS: tuple[Operation, ...] = (
         (
             Parameter("initiative", "only this initiative"),
             Parameter("format", "the format", choices=_FORMATS, default="markdown"),
+            AT,
         ),
     ),
 )

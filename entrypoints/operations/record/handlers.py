@@ -2,26 +2,27 @@
 
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar
 
 from herdbook.adapters.git import folder_for_git, history
 from herdbook.adapters.git.event_folders import FAILURES
 from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.hosts import parse_event
-from herdbook.adapters.stores.urls import shown_url
-from herdbook.adapters.user_state import dirs, flush_notes, spool
-from herdbook.domain.clock import is_ahead
+from herdbook.adapters.user_state import backup_schedule, spool
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.events import SessionSetup, name_after_session, name_of_agent
 from herdbook.domain.record.model import Activity, Retrospective, Standing
-from herdbook.entrypoints import tracker_automerge
-from herdbook.entrypoints.context import HOST_SESSION, AppContext, text_of
+from herdbook.entrypoints.cli.text import plain
+from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.hooks.spool_flush import FlushAnswer
+from herdbook.entrypoints.operations.advice.handlers import IntervalAnswer
 from herdbook.entrypoints.operations.record import export_files
+from herdbook.entrypoints.operations.serialize import row_to_data, to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.engine.paging import PAGE
 from herdbook.ports.engine.query import find
@@ -31,29 +32,31 @@ from herdbook.services.record import grading, record_ingest
 
 R = TypeVar("R")
 
-LAST_LINES = 5
-"""How many lines of the hooks' log are shown."""
-
 
 def grade(
     app: AppContext,
     *,
-    agent: str,
-    commit: str,
+    agent: str | None,
+    commit: str | None,
     self: str | None,
     user: str | None,
     task: str | None,
     self_note: str | None,
     user_note: str | None,
-) -> grading.GradeResult:
-    """Grade an agent's commit; on a terminal, missing grades and notes are asked for.
+    limit: int,
+) -> grading.GradeResult | list[grading.UngradedCommit]:
+    """Grade an agent's commit; without a commit, list those that wait for the caller's grade.
 
-    An agent is not asked for the user's grade, which is not its to give.
+    On a terminal, missing grades and notes are asked for. An agent is not asked for the user's
+    grade, which is not its to give.
     """
+    if agent is None or commit is None:
+        if self is not None or user is not None:
+            raise InvalidValue("commit", "is needed with a grade; `herdbook grade` lists commits")
+        return _grade_listed(app, agent, limit)
     revision = _revision(app, commit)
     crew = _read_crew(app)
-    asks = sys.stdin.isatty() and sys.stderr.isatty()
-    if asks and (self is None or user is None):
+    if _asks() and (self is None or user is None):
         self = _prompt("the agent's own grade", self, grade=True)
         user = _prompt("your grade", user, grade=True) if crew.acting is None else user
         if self is not None and user is not None:
@@ -76,6 +79,35 @@ def grade(
     )
 
 
+def _asks() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _grade_listed(app: AppContext, agent: str | None, limit: int) -> list[grading.UngradedCommit]:
+    """The commits that wait for the caller's grade; a person at a terminal is asked for each.
+
+    Those that are graded then are not listed any more.
+    """
+    project, crew = _project(app), _read_crew(app)
+    spool_flush.flush_if_any(app)
+
+    def question(uow: UnitOfWork) -> list[grading.UngradedCommit]:
+        if crew.acting is not None:
+            uow.act_as(crew.acting)
+        return grading.ungraded_commits(uow, project, agent=agent, limit=limit, crew=crew.setups)
+
+    waiting = app.read(Area.RECORD, question)
+    if crew.acting is not None or not (_asks() and sys.stdout.isatty()):
+        return waiting
+    for each in waiting:
+        title = plain(f"{each.agent} {each.commit_hash[:12]} {each.task}")
+        given = _prompt(f"{title}\nyour grade", None, grade=True)
+        if given is not None:
+            work = (each.agent, project, each.commit_hash)
+            _judge(app, crew, grading.grade, *work, user_grade=Grade.parse(given))
+    return app.read(Area.RECORD, question) if waiting else []
+
+
 def bug(app: AppContext, *, agent: str, note: str | None) -> Standing:
     """Record a bug against an agent at once, and mark it as halted if that halts it."""
     crew = _read_crew(app)
@@ -95,11 +127,43 @@ def reinstate(app: AppContext, *, agent: str, skill_points: int) -> Standing:
     return standing
 
 
-def standing(app: AppContext, *, agent: str | None) -> list[Standing]:
-    """The standings of agents, including spooled events."""
+class StandingAnswer(TypedDict):
+    """A standing with its fields, and what explains it, as `StandingReasons` has it."""
+
+    id: str
+    agent: str
+    provider: str
+    model: str | None
+    mode: str | None
+    skill_points: int
+    experience_points: int
+    communication_score: int
+    commits: int
+    bugs: int
+    active: bool
+    last_event_at: datetime | None
+    last_event_id: str | None
+    experience_missing: int | None
+    bugs_until_halt: int
+    graded: int
+    mean_grade: IntervalAnswer | None
+
+
+def standing(
+    app: AppContext, *, agent: str | None
+) -> Annotated[list[dict[str, Any]], list[StandingAnswer]]:
+    """The standings of agents, including spooled events, and what explains them."""
     events = spool_flush.read_waiting(app)
     crew = grading.NO_CREW if agent is None else _read_crew(app).setups
-    return app.read(Area.RECORD, grading.standings, events, agent, crew=crew)
+
+    def question(uow: UnitOfWork) -> list[dict[str, Any]]:
+        found = grading.standings(uow, events, agent, crew=crew)
+        reasons = grading.standing_reasons(uow, found, agent)
+        return [
+            {**row_to_data(each), **to_data(why)} for each, why in zip(found, reasons, strict=True)
+        ]
+
+    return app.read(Area.RECORD, question)
 
 
 class _CrewHere(NamedTuple):
@@ -116,7 +180,7 @@ def _read_crew(app: AppContext) -> _CrewHere:
     that no agent is registered for has the agent to whom its hooks count what it does.
     """
     name = app.identity.agent_name
-    session = app.identity.session or app.workspace.variables.get(HOST_SESSION) or None
+    session = app.identity.session
 
     def question(uow: UnitOfWork) -> _CrewHere:
         acting = agent_lifecycle.find_acting_agent(uow, name, session)
@@ -161,6 +225,8 @@ def add_activity(
     decisions: str | None,
 ) -> Activity:
     """Record an activity of an agent, by default of the acting agent."""
+    if agent is not None:
+        app.act_as(agent)
     spool_flush.flush_if_due(app)
     return app.run(
         Area.RECORD,
@@ -193,7 +259,7 @@ def flush(app: AppContext, *, if_due: bool, gently: bool) -> FlushAnswer:
 
     With `gently`, a store that cannot be written is a warning: the events stay in the spool.
     """
-    _ignore_broken_repository(app)
+    app.workspace.disregard_broken_repository()
     if if_due and not spool_flush.is_due(app):
         return spool_flush.as_answer(spool_flush.EMPTY)
     try:
@@ -206,84 +272,9 @@ def flush(app: AppContext, *, if_due: bool, gently: bool) -> FlushAnswer:
             raise
         app.warn(f"{error}. What the hooks left is safe and waits in the spool")
         return {**spool_flush.as_answer(spool_flush.EMPTY), "failed": str(error)}
+    for area in backup_schedule.areas_in_use(app.workspace):
+        app.after_write(area)  # this process is awake: what was written last may be backed up
     return spool_flush.as_answer(report, written)
-
-
-def doctor(app: AppContext) -> dict[str, Any]:
-    """The state of the installation: spool, rejected events, record, halted agents, clocks."""
-    _ignore_broken_repository(app)
-    spool.set_flush_size(app.workspace.setting("flush_size"))
-    waiting = spool.backlog()
-    place = app.workspace.locate(Area.RECORD)
-    reason = None
-    halted: list[str] = []
-    try:
-        halted = app.read(Area.RECORD, _halted_agents)
-    except HerdbookError as error:
-        reason = str(error)
-    failure = flush_notes.last_failure()
-    ahead = _clocks_ahead(app)
-    unplaced = flush_notes.list_unlocated()
-    merged = tracker_automerge.outcomes()
-    unmerged = any(each.is_open for each in merged)
-    return {
-        "ok": not (reason or failure or ahead or unplaced or unmerged),
-        "spool": str(spool.folder()),
-        "waiting": {
-            "events": len(spool.read_buffered().events),
-            "bytes": waiting.size,
-            "since": waiting.since,
-        },
-        "last_failure": failure,
-        "store": {"url": shown_url(place.url), "trouble": reason},
-        "aside": [each._asdict() for each in spool.read_rejected()],
-        "without_project": [
-            {**each._asdict(), "folder": text_of(each.folder)} for each in unplaced
-        ],
-        "dropped": [
-            {**each._asdict(), "folder": text_of(each.folder)}
-            for each in flush_notes.list_dropped()
-        ],
-        "halted": halted,
-        "enforce_halt": app.workspace.setting("enforce_halt"),
-        "merged": [{**each._asdict(), "told": str(each)} for each in merged],
-        "log": _log(),
-        "clocks_ahead": ahead,
-    }
-
-
-def _clocks_ahead(app: AppContext) -> list[dict[str, Any]]:
-    """The spaces whose journal has a time that this machine's clock has not reached."""
-    found = []
-    for area in (Area.WORK, Area.RECORD):
-        try:
-            head, now = app.read(area, lambda uow: (uow.session.head, uow.now))
-        except HerdbookError:
-            continue  # reported elsewhere
-        if head is not None and is_ahead(head.clock, now):
-            seconds = (head.clock.wall - now).total_seconds()
-            found.append({"space": app.workspace.space(area), "seconds": seconds})
-    return found
-
-
-def _ignore_broken_repository(app: AppContext) -> None:
-    """Disregard a repository that git cannot read: the spool does not depend on it."""
-    try:
-        _ = app.workspace.facts
-    except HerdbookError as error:
-        app.workspace.disregard_repository(str(error))
-
-
-def _halted_agents(uow: UnitOfWork) -> list[str]:
-    return [each.agent for each in record_ingest.standings_with(uow) if not each.active]
-
-
-def _log() -> list[str]:
-    try:
-        text = (dirs.state_folder() / "hook.log").read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
-    return text.splitlines()[-LAST_LINES:]
 
 
 def _export(app: AppContext, there: AppContext) -> list[Path]:
@@ -317,19 +308,18 @@ def _sessions_waiting(app: AppContext) -> list[tuple[str, str]]:
 
 
 def _acting_agent_name(app: AppContext) -> str:
-    agent = app.read(Area.WORK, app.identity.agent)
+    agent = app.read(Area.WORK, app.identity.find_agent)
     if agent is None:
         named = app.identity.agent_name
         if not named:
-            reason = "is not known here; name it with --agent, or set HERDBOOK_AGENT"
-            raise InvalidValue("agent", reason)
+            raise app.identity.describe_nobody()
         return named
     return agent.name
 
 
 def _project(app: AppContext) -> str:
     if app.workspace.repository_id is None:
-        raise InvalidValue("commit", "is to be graded inside its repository, and this is none")
+        raise InvalidValue("commit", "is graded inside its repository, and this folder is in none")
     return app.workspace.repository_id
 
 

@@ -25,7 +25,7 @@ def read(app: AppContext, *, file: str, words: str | None = None) -> dict[str, A
     named = None if words is None else app.workspace.folder / dirs.expand_home(words)
     tracker, projects = read_database(app, database, named)
     report, record = app.run(
-        Area.RECORD, lambda uow: (import_tracker(uow, tracker, projects), uow.node)
+        Area.RECORD, lambda uow: (import_tracker(uow, tracker, projects), uow.store_uuid)
     )
     tracker_automerge.note_import(app, record, database, report)
     spool_flush.mark_halted(app)

@@ -12,18 +12,23 @@ _PAGE = (
 ROWS: tuple[Operation, ...] = (
     Operation(
         "grade",
-        "grade an agent's commit, as the agent, as the user, or both",
+        "grade an agent's commit; without a commit, list those that wait for your grade",
         "record.handlers:grade",
         "record.views:grade",
         "herdbook grade brisk-otter HEAD --self good --user excellent",
         (
-            _AGENT,
-            argument("commit", "the commit: a hash or any name that git accepts"),
+            Parameter("agent", "its name; without it, all agents are listed", positional=True),
+            Parameter(
+                "commit",
+                "the commit: a hash or any name that git accepts; without it, list what to grade",
+                positional=True,
+            ),
             Parameter("self", "the agent's own grade: bad, neutral, good, excellent"),
             Parameter("user", "your grade: bad, neutral, good, excellent"),
             Parameter("task", "what the commit was about; default: its first line"),
             Parameter("self_note", "the agent's comment"),
             Parameter("user_note", "your comment"),
+            Parameter("limit", "the maximum number of commits to list", kind="number", default=20),
         ),
     ),
     Operation(
@@ -93,14 +98,6 @@ ROWS: tuple[Operation, ...] = (
             flag("if_due", "only if the spool is older or larger than the settings allow"),
             flag("gently", "exit with 0 even if the record cannot be written; for hooks"),
         ),
-    ),
-    Operation(
-        "doctor",
-        "diagnose the installation: spool, stores, halted agents",
-        "record.handlers:doctor",
-        "record.views:doctor",
-        "herdbook doctor",
-        local=True,
     ),
 )
 

@@ -1,38 +1,106 @@
 """Text for people from the commands of the record."""
 
+import shlex
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
-from herdbook.domain.grading import Grade
+from herdbook.domain.grading import FIRST_COMMUNICATION_SCORE, Grade
+from herdbook.domain.record.intervals import Interval
+from herdbook.domain.record.standing import Grader
+from herdbook.domain.record.standing_reasons import compare_graders, describe_score
 from herdbook.entrypoints.cli.terminal import table
-from herdbook.entrypoints.cli.text import duration, plain, size
+from herdbook.entrypoints.cli.text import plain, plural
 
 WIDEST = 60
+_LEGEND = (
+    f"SCORE starts at {FIRST_COMMUNICATION_SCORE} and moves by each grade; GRADE is the mean of "
+    "the commits that both of you graded (low..high with 95 % confidence); a bug costs a SKILL "
+    "point, and at 0 the agent is halted"
+)
 
 
-def grade(answer: dict[str, Any]) -> str:
-    """How the grades changed the score."""
-    retro, now = answer["retrospective"], answer["standing"]
+def grade(answer: dict[str, Any] | list[dict[str, Any]]) -> str:
+    """How the grades changed the score and what is missing, or the commits that are not graded."""
+    if isinstance(answer, list):
+        return _list_ungraded(answer)
+    retro, now, entry = answer["retrospective"], answer["standing"], answer["entry"]
     agent, score = plain(now["agent"]), now["communication_score"]
     if retro is None:
+        given = _label(entry["points"])
         rest = "the other party's grade completes the retrospective"
-        return f"{agent} stands at communication score {score}; {rest}"
+        return f"{agent} stands at communication score {score} after this {given}; {rest}"
     both = f"{_label(retro['agent_grade'])} by itself, {_label(retro['user_grade'])} by you"
     return f"{agent} {retro['commit_hash'][:12]}: {both}; score {retro['score_before']} to {score}"
 
 
+def _list_ungraded(answer: list[dict[str, Any]]) -> str:
+    """Each commit with the command that grades it."""
+    if not answer:
+        known = "commits are recorded where `herdbook hooks install git` was run"
+        return f"no commit of this repository waits for your grade; {known}"
+    lines = [f"{plural(len(answer), 'commit')} without your grade, newest first:"]
+    for each in answer:
+        mine = each["missing"] == Grader.AGENT
+        other = each["user_grade" if mine else "agent_grade"]
+        by = "the user" if mine else "itself"
+        graded = "" if other is None else f" (graded {_label(other)} by {by})"
+        option = "--self" if mine else "--user"
+        agent = shlex.quote(plain(each["agent"]))
+        lines += [
+            "",
+            f"{_time(each['at'])}  {plain(each['agent'])}: {_short(plain(each['task']))}{graded}",
+            f"  herdbook grade {agent} {plain(each['commit_hash'])[:12]} {option} good",
+        ]
+    grades = ", ".join(each.label for each in Grade)
+    return "\n".join([*lines, "", f"grades: {grades}; `--limit` lists more commits"])
+
+
 def standings(answer: Sequence[dict[str, Any]]) -> str:
-    """A line for each agent."""
+    """A line for each agent, what the columns mean, and who is halted and why."""
     if not answer:
         return "the record knows of no agent yet"
-    header = ("AGENT", "SETUP", "SKILL", "EXPERIENCE", "SCORE", "COMMITS", "BUGS", "STATE")
-    return table(header, [_row(each) for each in answer])
+    header = (
+        "AGENT",
+        "SETUP",
+        "SKILL",
+        "EXPERIENCE",
+        "SCORE",
+        "GRADE",
+        "COMMITS",
+        "BUGS",
+        "STATE",
+    )
+    alone = len(answer) == 1
+    lines = [table(header, [_row(each) for each in answer]), ""]
+    lines += [line for each in answer for line in _reasons(each, alone=alone)]
+    return "\n".join(lines if alone else [*lines, _LEGEND])
 
 
 def standing(answer: dict[str, Any]) -> str:
-    """One agent, as in the list of all agents."""
-    return standings([answer])
+    """What a bug or a reinstatement has made of one agent."""
+    points = plural(answer["skill_points"], "skill point")
+    return "\n".join([f"{plain(answer['agent'])} has {points} now", *_state(answer)])
+
+
+def _reasons(each: dict[str, Any], *, alone: bool) -> list[str]:
+    """The sentences on one agent; of several, only on those that are halted."""
+    if not alone:
+        return [] if each["active"] else _state(each)
+    lines = _state(each)
+    if each["experience_missing"] is not None:
+        missing = plural(each["experience_missing"], "more experience point")
+        lines.append(f"{missing} will raise it to {each['skill_points'] + 1} skill points")
+    grade = each["mean_grade"] and Interval(**each["mean_grade"])
+    return [*lines, describe_score(each["communication_score"], each["graded"], grade)]
+
+
+def _state(each: dict[str, Any]) -> list[str]:
+    agent = plain(each["agent"])
+    if each["active"]:
+        bugs = plural(each["skill_points"], "more bug")
+        return [f"{agent} may work; {bugs} would halt it"]
+    command = f"`herdbook reinstate {shlex.quote(agent)}`"
+    return [f"{agent} is halted: its bugs have cost its last skill point; {command} ends that"]
 
 
 def activities(answer: Sequence[dict[str, Any]]) -> str:
@@ -62,7 +130,16 @@ def retrospectives(answer: Sequence[dict[str, Any]]) -> str:
         )
         for each in answer
     ]
-    return table(("AT", "AGENT", "COMMIT", "SELF", "USER", "SCORE", "NOTE"), rows)
+    header = ("AT", "AGENT", "COMMIT", "SELF", "USER", "SCORE", "NOTE")
+    return "\n".join([table(header, rows), "", *_compare_graders(answer)])
+
+
+def _compare_graders(answer: Sequence[dict[str, Any]]) -> list[str]:
+    """How each agent's own grades differ from the person's, in what is listed."""
+    pairs: dict[str, list[tuple[int, int]]] = {}
+    for each in answer:
+        pairs.setdefault(each["agent"], []).append((each["agent_grade"], each["user_grade"]))
+    return [f"{plain(agent)}: {compare_graders(its)}" for agent, its in sorted(pairs.items())]
 
 
 def flush(answer: dict[str, Any]) -> str:
@@ -79,49 +156,6 @@ def flush(answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def doctor(answer: dict[str, Any]) -> str:
-    """The state of the spool and the record, and every problem."""
-    waiting, store = answer["waiting"], answer["store"]
-    since = waiting["since"]
-    age = "" if since is None else f" since {datetime.fromtimestamp(since, UTC):%Y-%m-%d %H:%M}Z"
-    lines = [
-        f"spool   {plain(answer['spool'])}",
-        f"waiting {waiting['events']} events, {size(waiting['bytes'])}{age}",
-        f"record  {plain(store['url'])}",
-    ]
-    if answer["last_failure"]:
-        lines.append(f"the last flush did not work: {plain(answer['last_failure'])}")
-    if store["trouble"]:
-        lines.append(f"the record cannot be read: {plain(store['trouble'])}")
-    lines += [
-        f"set aside {plain(each['place'])}: {plain(each['reason'])}" for each in answer["aside"]
-    ]
-    lines += [
-        f"{each['events']} events in {plain(each['folder'])} are recorded without their project: "
-        f"{plain(each['reason'])}"
-        for each in answer["without_project"]
-    ]
-    lines += [
-        f"{each['commits']} commits in {plain(each['folder'])} are counted for nobody: "
-        f"{plain(each['reason'])}"
-        for each in answer["dropped"]
-    ]
-    if answer["halted"]:
-        kept = "kept from tools" if answer["enforce_halt"] else "not kept from tools"
-        lines.append(f"halted, {kept}: {plain(', '.join(answer['halted']))}")
-    lines += [plain(each["told"]) for each in answer["merged"]]
-    lines += [
-        f"the journal of {plain(each['space'])} is {duration(each['seconds'])} ahead of this "
-        "machine's clock: one of its writers had a wrong time. Order holds, and new entries tell "
-        "the right time"
-        for each in answer["clocks_ahead"]
-    ]
-    lines += [f"hook.log: {plain(line)}" for line in answer["log"]]
-    if answer["ok"]:
-        lines.append("OK")
-    return "\n".join(lines)
-
-
 def _row(each: dict[str, Any]) -> tuple[str, ...]:
     setup = " ".join(filter(None, (each["provider"], each["model"], each["mode"])))
     return (
@@ -130,10 +164,17 @@ def _row(each: dict[str, Any]) -> tuple[str, ...]:
         str(each["skill_points"]),
         str(each["experience_points"]),
         str(each["communication_score"]),
+        _mean(each["mean_grade"], each["graded"]),
         str(each["commits"]),
         str(each["bugs"]),
         "active" if each["active"] else "halted",
     )
+
+
+def _mean(grade: dict[str, float] | None, graded: int) -> str:
+    if grade is None:
+        return "-"
+    return f"{grade['estimate']:.1f} ({grade['low']:.1f}..{grade['high']:.1f}) of {graded}"
 
 
 def _label(grade: int) -> str:

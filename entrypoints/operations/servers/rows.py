@@ -1,4 +1,4 @@
-"""Servers for editors, coding agents and other programs."""
+"""Servers for editors, coding agents, browsers and other programs."""
 
 from herdbook.entrypoints.operations.model import Operation, Parameter, flag
 
@@ -9,6 +9,14 @@ ROWS: tuple[Operation, ...] = (
         "servers.rpc:serve",
         "hooks.views:no_output",
         "herdbook rpc",
+        local=True,
+    ),
+    Operation(
+        "broker",
+        "keep the DuckDB stores of this repository open and serve them to all other processes",
+        "servers.broker:serve_files",
+        "hooks.views:no_output",
+        "herdbook broker",
         local=True,
     ),
     Operation(
@@ -28,11 +36,43 @@ ROWS: tuple[Operation, ...] = (
                 "target",
                 "the coding agent",
                 positional=True,
-                choices=("claude-code", "codex", "cursor"),
+                choices=("claude-code", "codex", "cursor", "opencode", "agy"),
             ),
             flag("project", "for this project (default)"),
             flag("user", "for all projects of this user"),
             flag("preview", "show the changes without making them"),
+            Parameter(
+                "tools",
+                "the sets of tools to serve, separated by commas: all or core",
+                default="all",
+            ),
+            flag("structured", "answer with every field, as structured content with a schema"),
+        ),
+        local=True,
+    ),
+    Operation(
+        "serve",
+        "serve browsers, programs and agents over HTTP on this machine",
+        "servers.serve:serve",
+        "servers.views:serve",
+        "herdbook serve --no-open",
+        (
+            Parameter(
+                "folders",
+                "further folders to serve, besides this one",
+                kind="path",
+                positional=True,
+                many=True,
+            ),
+            Parameter("host", "the address to listen at", default="127.0.0.1"),
+            Parameter("port", "the port; default: the first free one from 8420 on", "number"),
+            Parameter("allow_host", "a name by which others call this server", many=True),
+            Parameter("tls_cert", "the file with the certificate for TLS", "path"),
+            Parameter("tls_key", "the file with its key", "path"),
+            flag("behind_proxy", "a proxy in front of it does TLS"),
+            flag("new_token", "make a new token; the old one and all cookies end"),
+            flag("no_open", "do not open the page in a browser"),
+            flag("stop", "end the server that runs"),
         ),
         local=True,
     ),

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
+from herdbook.domain.agents.host_sessions import SESSION_VARIABLES
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import MIB
-from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.context import AGENT, SESSION, AppContext
 from herdbook.entrypoints.rpc.dispatcher import Dispatcher
 from herdbook.entrypoints.rpc.server import Server
 from herdbook.entrypoints.rpc.writer import MessageWriter
@@ -46,8 +47,19 @@ def server_at(
 ) -> Server:
     """A server for a folder, with its client at two file descriptors."""
     context = ServerContext(folder.absolute(), dict(variables), arguments)
+    _renew_leases(context, variables)
     writer = MessageWriter(outgoing, context.call)
     return Server(Dispatcher(context, writer), writer, incoming, limit=_limit(context))
+
+
+def _renew_leases(context: ServerContext, variables: Mapping[str, str]) -> None:
+    """Renew what the agent of this server holds, if one is named; a person holds nothing."""
+    if any(variables.get(each) for each in (AGENT, SESSION, *SESSION_VARIABLES)):
+        from herdbook.entrypoints.liveness import LeaseRenewal  # noqa: PLC0415 - only for agents
+
+        renewal = LeaseRenewal(context.call)
+        context.on_lease = renewal.expect
+        renewal.start()
 
 
 def _limit(context: ServerContext) -> int:

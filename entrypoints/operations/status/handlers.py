@@ -2,20 +2,22 @@
 
 import os
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from herdbook.adapters.stores.registry import is_in_files
 from herdbook.adapters.stores.urls import path_of, shown_url
 from herdbook.adapters.user_state import known_stores
 from herdbook.domain.agents.model import Worktree
-from herdbook.domain.errors import HerdbookError, NotFound
-from herdbook.domain.journal import JournalEntry
+from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound
+from herdbook.domain.journal import JournalEntry, Position
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
 from herdbook.entrypoints.context import AppContext, text_of
+from herdbook.entrypoints.operations.past_answer import PastAnswer, PastNote, past_note
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
-from herdbook.services.plan.status import Status, StatusRow
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan.status import Status, StatusRow, entry_names, status_line
 from herdbook.services.plan.status import status as status_of
 
 
@@ -56,17 +58,33 @@ class SpaceAnswer(TypedDict):
     tasks: TaskCounts
     last_entry: dict[str, Any] | None
     noted: list[dict[str, Any]]
+    as_of: NotRequired[PastAnswer]
 
 
 class StatusAnswer(TypedDict):
-    """The status of the spaces, and the settings that override the user's own."""
+    """The status of the spaces, and the settings that override the user's own.
+
+    A `line`, if asked for, is all of it in a few words; then there are no spaces.
+    """
 
     spaces: list[SpaceAnswer]
     notes: list[str]
+    line: NotRequired[str]
 
 
-def status(app: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:  # noqa: A002 - the option's name
+def status(
+    app: AppContext,
+    *,
+    worktree: str | None,
+    all: bool,  # noqa: A002 - the option's name
+    line: bool = False,
+    at: Position | None = None,
+) -> StatusAnswer:
     """Which agent works on what in every worktree, since when, and what it waits for."""
+    if all and isinstance(at, int):
+        raise InvalidValue("all", "needs a time: each repository counts its own changes")
+    if line:
+        return {"spaces": [], "notes": [], "line": app.read(Area.WORK, status_line, at=at)}
     place, space = app.workspace.locate(Area.WORK), app.workspace.space(Area.WORK)
     for note in place.notes:
         app.warn(note)
@@ -74,16 +92,33 @@ def status(app: AppContext, *, worktree: str | None, all: bool) -> StatusAnswer:
     if not app.workspace.store_exists(place):
         if worktree is not None:
             _matching_ids(app, worktree, ())
+        if at is not None:
+            app.read(Area.WORK, _read_status, at=at)
         spaces.append(_empty_space(place, space))
     else:
         with app.stores.open_at(place) as store:
-            spaces.append(_space(app, store, space, worktree))
+            spaces.append(_space(app, store, space, worktree, at))
             if all:
                 others = [each for each in store.spaces() if each.startswith("work/")]
-                spaces += [_space(app, store, each, None) for each in others if each != space]
+                spaces += [_space(app, store, each, None, at) for each in others if each != space]
     if all:
-        spaces += _other_spaces(app, {(each["url"], each["space"]) for each in spaces})
+        spaces += _other_spaces(app, {(each["url"], each["space"]) for each in spaces}, at)
     return {"spaces": spaces, "notes": list(app.workspace.overrides)}
+
+
+def _is_outdated(app: AppContext, found: Status) -> bool:
+    """Whether an agent of this host may have crashed, or a lease is over that may be renewed."""
+    if any(row.lease_until is not None and row.lease_until <= found.now for row in found.rows):
+        return True
+    agents = [
+        row.agent for row in found.rows if row.agent is not None and row.agent.pid is not None
+    ]
+    if not agents:
+        return False
+    from herdbook.adapters.system.processes import process_start  # noqa: PLC0415 - seldom needed
+    from herdbook.services.agents.liveness import any_crashed  # noqa: PLC0415
+
+    return any_crashed(agents, app.workspace.host, process_start)
 
 
 def _empty_space(place: StoreLocation, space: str) -> SpaceAnswer:
@@ -98,7 +133,9 @@ def _empty_space(place: StoreLocation, space: str) -> SpaceAnswer:
     }
 
 
-def _other_spaces(app: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnswer]:
+def _other_spaces(
+    app: AppContext, seen: set[tuple[str, str]], at: Position | None
+) -> list[SpaceAnswer]:
     """The other spaces this user has written to; one that cannot be read is a warning."""
     found = []
     for url, space in known_stores.list_uses():
@@ -109,7 +146,7 @@ def _other_spaces(app: AppContext, seen: set[tuple[str, str]]) -> list[SpaceAnsw
             if not _is_own(place):
                 continue
             with app.stores.open_at(place) as store:
-                found.append(_space(app, store, space, None))
+                found.append(_space(app, store, space, None, at))
         except HerdbookError as error:
             app.warn(str(error))
     return found
@@ -125,8 +162,15 @@ def _is_own(place: StoreLocation) -> bool:
     )
 
 
-def _space(app: AppContext, store: Store, space: str, worktree: str | None) -> SpaceAnswer:
-    found: Status = read(store, space, status_of)
+def _space(
+    app: AppContext, store: Store, space: str, worktree: str | None, at: Position | None
+) -> SpaceAnswer:
+    found, names, note = read(store, space, app.note_past(_read_status), at=at)
+    if at is None and space == app.workspace.space(Area.WORK) and _is_outdated(app, found):
+        from herdbook.entrypoints import liveness  # noqa: PLC0415 - seldom needed
+
+        liveness.update(app)
+        found, names, note = read(store, space, _read_status)
     worktrees = {each.id: each for each in found.worktrees}
     rows: tuple[StatusRow, ...] = found.rows
     if worktree is not None:
@@ -145,11 +189,17 @@ def _space(app: AppContext, store: Store, space: str, worktree: str | None) -> S
             }
             for each in found.worktrees
         ],
-        "rows": [_row(row, found, worktrees) for row in rows],
+        "rows": [_row(row, found, worktrees, names) for row in rows],
         "tasks": {"ready": found.ready, "held": found.held, "waiting": found.waiting},
-        "last_entry": _entry(found.last_entry) if found.last_entry is not None else None,
-        "noted": [_entry(each) for each in found.noted],
+        "last_entry": _entry(found.last_entry, names) if found.last_entry is not None else None,
+        "noted": [_entry(each, names) for each in found.noted],
+        **note,
     }
+
+
+def _read_status(uow: UnitOfWork) -> tuple[Status, dict[int, str], PastNote]:
+    found = status_of(uow)
+    return found, entry_names(uow, found), past_note(uow)
 
 
 def _matching_ids(app: AppContext, asked: str, worktrees: tuple[Worktree, ...]) -> set[str]:
@@ -178,7 +228,9 @@ def _real_path(app: AppContext, asked: str) -> str | None:
         return None
 
 
-def _row(row: StatusRow, found: Status, worktrees: dict[str, Worktree]) -> RowAnswer:
+def _row(
+    row: StatusRow, found: Status, worktrees: dict[str, Worktree], names: dict[int, str]
+) -> RowAnswer:
     worktree = worktrees.get(row.worktree_id or "")
     agent, task = row.agent, row.task
     left = row.lease_until - found.now if row.lease_until is not None else None
@@ -196,17 +248,18 @@ def _row(row: StatusRow, found: Status, worktrees: dict[str, Worktree]) -> RowAn
         "lease_until": row.lease_until,
         "lease_seconds": left.total_seconds() if left is not None else None,
         "waiting_for": list(row.waiting_for),
-        "last_entry": _entry(row.last_entry) if row.last_entry is not None else None,
+        "last_entry": _entry(row.last_entry, names) if row.last_entry is not None else None,
     }
 
 
-def _entry(entry: JournalEntry) -> dict[str, Any]:
+def _entry(entry: JournalEntry, names: dict[int, str]) -> dict[str, Any]:
     return {
         "seq": entry.seq,
         "at": entry.time,
         "op": entry.op,
         "entity": entry.entity,
         "key": entry.key,
+        "name": names.get(entry.seq),
         "agent": entry.agent,
         "person": entry.person,
         "worktree_id": entry.worktree,

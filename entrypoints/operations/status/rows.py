@@ -1,6 +1,6 @@
-"""`status`: who works on what."""
+"""`status`: who works on what; `waiting`: what waits for a person."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, flag
+from herdbook.entrypoints.operations.model import AT, Operation, Parameter, flag
 
 ROWS: tuple[Operation, ...] = (
     Operation(
@@ -12,6 +12,15 @@ ROWS: tuple[Operation, ...] = (
         (
             Parameter("worktree", "only this worktree: its id, path or branch"),
             flag("all", "include your other repositories"),
+            flag("line", "one short line, for a prompt or the status line of tmux"),
+            AT,
         ),
+    ),
+    Operation(
+        "waiting",
+        "list what waits for you: questions, approvals, reviews, proposals, failures and halts",
+        "status.waiting:waiting",
+        "status.views:waiting",
+        "herdbook waiting",
     ),
 )

@@ -1,27 +1,42 @@
-"""Text for people from `status`: one table over all worktrees."""
+"""Text for people from `status`, one table over all worktrees, and from `waiting`."""
 
+from shlex import quote
 from typing import Any
 
 from herdbook.entrypoints.cli.terminal import table
 from herdbook.entrypoints.cli.text import duration, plain
 
+MOST_IDLE = 10
+"""How many worktrees without agents are named."""
 HEADER = ("WORKTREE", "AGENT", "STATUS", "TASK", "SINCE", "LEASE LEFT", "WAITS FOR", "LAST CHANGE")
 
 
 def status(answer: dict[str, Any]) -> str:
-    """A table for each space, and the settings that override the user's own."""
+    """A table for each space, and the settings that override the user's own; or one line."""
+    if "line" in answer:
+        return str(answer["line"])
     notes = [f"note: {plain(each)}" for each in answer["notes"]]
-    return "\n\n".join([*map(_space, answer["spaces"]), *notes])
+    several = len(answer["spaces"]) > 1
+    spaces = [_space(each, _place(each) if several else "") for each in answer["spaces"]]
+    return "\n\n".join([*spaces, *notes])
 
 
-def _space(space: dict[str, Any]) -> str:
+def _place(space: dict[str, Any]) -> str:
+    """Which repository a space is of: its store, and its folder if the store is not below it."""
+    main = next((each["path"] for each in space["worktrees"] if each["is_main"]), None)
+    folder = f", of {main}" if main is not None and main not in space["url"] else ""
+    return plain(f" in {space['url']}{folder}")
+
+
+def _space(space: dict[str, Any], place: str) -> str:
     tasks, last = space["tasks"], space["last_entry"]
     counts = ", ".join(f"{tasks[state]} {state}" for state in ("ready", "held", "waiting"))
-    lines = [f"{space['space']}: tasks {counts}"]
+    lines = [f"{space['space']}{place}: tasks {counts}"]
     if space["rows"]:
         lines += ["", table(HEADER, [_row(row) for row in space["rows"]])]
     else:
         lines.append("nobody is at work here")
+    lines += _idle_worktrees(space)
     if last is not None:
         who = last["agent"] or last["person"] or "somebody"
         place = _in_worktree(space, last["worktree_id"])
@@ -33,9 +48,24 @@ def _space(space: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _idle_worktrees(space: dict[str, Any]) -> list[str]:
+    """The worktrees in which nobody is at work, in a line."""
+    busy = {row["worktree_id"] for row in space["rows"]}
+    idle = [
+        plain(each["branch"] or each["path"])
+        for each in space["worktrees"]
+        if each["worktree_id"] not in busy
+    ]
+    more = f" and {len(idle) - MOST_IDLE} more" if len(idle) > MOST_IDLE else ""
+    return [f"without agents: {', '.join(idle[:MOST_IDLE])}{more}"] if idle and busy else []
+
+
 def _row(row: dict[str, Any]) -> tuple[str, ...]:
     left, last = row["lease_seconds"], row["last_entry"]
-    lease = "" if left is None else duration(left) if left > 0 else f"over for {duration(-left)}"
+    unknown = "not known" if row["task"] else ""
+    lease = (
+        unknown if left is None else duration(left) if left > 0 else f"over for {duration(-left)}"
+    )
     return (
         plain(row["branch"] or row["path"] or row["worktree_id"] or "-"),
         plain(row["agent"] or "nobody"),
@@ -49,7 +79,7 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _change(entry: dict[str, Any]) -> str:
-    return f"{entry['op']} {plain(entry['key'])}"
+    return f"{entry['op']} {plain(entry['name'] or entry['key'])}"
 
 
 def _in_worktree(space: dict[str, Any], worktree_id: str | None) -> str:
@@ -57,3 +87,27 @@ def _in_worktree(space: dict[str, Any], worktree_id: str | None) -> str:
         return ""
     names = {each["worktree_id"]: each["branch"] or each["path"] for each in space["worktrees"]}
     return f", in {plain(names.get(worktree_id) or worktree_id)}"
+
+
+def waiting(answer: list[dict[str, Any]]) -> str:
+    """What waits for a person, with the commands that answer it."""
+    if not answer:
+        return "nothing waits for you"
+    return "\n\n".join(_queue_entry(each) for each in answer)
+
+
+def _queue_entry(entry: dict[str, Any]) -> str:
+    lines = [f"! {plain(entry['title'])}"]
+    lines += [f"  {plain(each)}" for each in entry["text"].splitlines()]
+    commands = dict.fromkeys(_command(each) for each in entry["actions"])
+    return "\n".join([*lines, *(f"    {each}" for each in commands)])
+
+
+def _command(action: dict[str, Any]) -> str:
+    """The command of an action; what a person writes stands for itself."""
+    words = ["herdbook", *action["method"].split(".")]
+    for name, value in action["params"].items():
+        shown = plain(" ".join(value) if isinstance(value, list) else str(value))
+        is_option = name == "status" and action["method"] != "errand.move"
+        words.append(f"--{name} {shown}" if is_option else quote(shown) if " " in shown else shown)
+    return " ".join([*words, *(["TEXT"] if action["text"] else [])])

@@ -5,7 +5,8 @@ from typing import Any, TypedDict, cast
 from attrs import asdict
 
 from herdbook.adapters.stores.urls import shown_url
-from herdbook.domain.errors import InvalidValue
+from herdbook.adapters.user_state import known_stores
+from herdbook.domain.errors import InvalidValue, SettingUntrusted
 from herdbook.domain.location.areas import Area, area_of
 from herdbook.domain.location.resolve import StoreLocation
 from herdbook.entrypoints.context import AppContext
@@ -74,7 +75,7 @@ def copy(app: AppContext, *, source: str, target: str) -> CopyAnswer:
     """
     to = _writable_location(app, target)
     with (
-        app.stores.open_at(app.workspace.locate_named(source)) as one,
+        app.stores.open_at(app.workspace.locate_named(source, "source")) as one,
         app.stores.open_at(to, create=True) as other,
     ):
         into = _checkpoint_spaces(app, one, target)
@@ -87,6 +88,9 @@ def copy(app: AppContext, *, source: str, target: str) -> CopyAnswer:
         report = copy_spaces.copy(
             one, other, into=into if len(into) == 1 else None, progress=app.progress
         )
+        if to.url == app.workspace.locate(to.area).url:  # else it is a copy that nobody works on
+            for each in report.spaces:
+                known_stores.note_use(shown_url(to.url), each.space)
         spaces = [asdict(each) for each in report.spaces]
         return {"source": one.url, "target": other.url, "spaces": spaces}
 
@@ -98,7 +102,7 @@ def merge(app: AppContext, *, source: str, target: str) -> MergeAnswer:
     """
     to = _writable_location(app, target)
     with (
-        app.stores.open_at(app.workspace.locate_named(source)) as one,
+        app.stores.open_at(app.workspace.locate_named(source, "source")) as one,
         app.stores.open_at(to, create=True) as other,
     ):
         report = merge_spaces.merge(
@@ -191,7 +195,9 @@ def _check_store(app: AppContext, place: StoreLocation, *, repair: bool) -> Stor
 
 
 def _writable_location(app: AppContext, value: str) -> StoreLocation:
-    place = app.workspace.locate_named(value)
+    place = app.workspace.locate_named(value, "target")
     if place.scheme == "memory":
         raise InvalidValue("target", "a store in memory would be gone with this command")
+    if place.untrusted is not None:
+        raise SettingUntrusted(*place.untrusted)
     return place

@@ -15,6 +15,15 @@ ROWS: tuple[Operation, ...] = (
         local=True,
     ),
     Operation(
+        "use",
+        "switch this repository to another engine or server, and move its stores there",
+        "stores.switch:use",
+        "stores.views:use",
+        "herdbook use duckdb",
+        (argument("backend", "lmdb, duckdb, or the URL of a server"),),
+        local=True,
+    ),
+    Operation(
         "merge",
         "copy missing rows from one store into another",
         "stores.handlers:merge",

@@ -20,6 +20,20 @@ def copy(answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def use(answer: dict[str, Any]) -> str:
+    """What was moved and verified, and what was left as it is."""
+    backend = plain(answer["backend"])
+    if not answer["changed"]:
+        return f"this repository uses {backend} already"
+    lines = [copy(each) for each in answer["stores"]]
+    lines.append(f"this repository uses {backend} now, by {plain(answer['file'])}")
+    lines += [
+        f"{plain(each['source'])} was left as it is, and is no longer used"
+        for each in answer["stores"]
+    ]
+    return "\n".join(lines)
+
+
 def merge(answer: dict[str, Any]) -> str:
     """How many rows were added, kept and failed, with each failure."""
     failed = answer["failed"]

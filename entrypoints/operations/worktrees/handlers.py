@@ -49,6 +49,7 @@ def add(
 ) -> dict[str, Any]:
     """Create a git worktree, link the repository's stores into it and record it."""
     facts = _facts(app)
+    app.require_registered()
     if not _NAME.fullmatch(name):
         raise InvalidValue("name", "must be one word that can be a folder's name")
     folder = app.workspace.folder / path if path else _parent_folder(app) / name
@@ -100,6 +101,7 @@ def list_(app: AppContext, *, all: bool) -> WorktreesAnswer:  # noqa: A002 - the
 def remove(app: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
     """Remove a worktree; its history is kept, and its own stores are archived first."""
     facts = _facts(app)
+    app.require_registered()
     asked = str((app.workspace.folder / worktree).resolve())
     chosen = worktree_changes.choose(git_worktrees.list_worktrees(facts), worktree, asked)
     within = _occupants(app, chosen.worktree_id)
@@ -123,6 +125,7 @@ def remove(app: AppContext, *, worktree: str, force: bool) -> dict[str, Any]:
 def prune(app: AppContext) -> dict[str, Any]:
     """Remove git's entries of worktrees whose folders are gone; returns who was in them."""
     facts = _facts(app)
+    app.require_registered()
     before = {each.path: each for each in git_worktrees.list_worktrees(facts)}
     pruned = []
     for path in git_worktrees.prune(facts):

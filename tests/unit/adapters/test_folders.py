@@ -1,5 +1,6 @@
 """The user's own folders are where their platform says."""
 
+import os
 import stat
 from pathlib import Path
 
@@ -44,3 +45,15 @@ def test_a_folder_hides_itself_from_git_once(tmp_path: Path) -> None:
     dirs.add_gitignore(tmp_path)
     assert (tmp_path / ".gitignore").read_text() == "mine\n"
     assert [each.name for each in tmp_path.iterdir()] == [".gitignore"]
+
+
+def test_of_too_many_marks_those_go_that_were_not_touched_for_longest(tmp_path: Path) -> None:
+    """Temporary files of other writers do not count."""
+    for number in (3, 1, 2, 4):
+        (tmp_path / f"{number}").touch()
+        os.utime(tmp_path / f"{number}", (number, number))
+    (tmp_path / ".5").touch()
+    dirs.keep_newest(tmp_path, 4)
+    assert len(list(tmp_path.iterdir())) == 5
+    dirs.keep_newest(tmp_path, 2)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".5", "3", "4"]

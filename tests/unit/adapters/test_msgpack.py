@@ -125,7 +125,7 @@ def test_a_missing_library_is_named_with_what_brings_it(monkeypatch: pytest.Monk
     """Only MessagePack needs it; JSON is cut without."""
     monkeypatch.setitem(sys.modules, "msgpack", None)
     with pytest.raises(
-        StoreUnavailable, match=r"msgpack is not installed; .*herdbook\[langgraph\]"
+        StoreUnavailable, match=r"msgpack is not installed; .*pip install '\.\[langgraph\]'"
     ):
         split("msgpack", b"\x80")
     assert split("json", b'{"channel_values": {}}')[1] == {}

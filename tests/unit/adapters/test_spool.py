@@ -12,6 +12,7 @@ from herdbook.adapters.user_state import spool
 from herdbook.adapters.user_state.halt_markers import folder as halted_folder
 from herdbook.adapters.user_state.halt_markers import marker_name, set_halts
 from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.retention import HOOK_LOG_BYTES
 from herdbook.entrypoints.hooks import hook
 
 
@@ -298,3 +299,23 @@ def test_only_the_record_that_set_a_marker_lifts_it() -> None:
     assert {each.name for each in halted_folder().iterdir()} == {"one", "agent=otter"}
     set_halts("mine", {}, {"otter": "b"})
     assert {each.name for each in halted_folder().iterdir()} == {"agent=otter"}
+
+
+def test_lines_set_aside_are_kept_in_files_of_a_bounded_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A full file is kept as an earlier one; what the oldest held is counted when it goes."""
+    monkeypatch.setattr(spool, "ASIDE_FILE_BYTES", 1)
+    monkeypatch.setattr(spool, "ASIDE_FILES", 2)
+    for number in range(5):
+        write("events.jsonl", f"line {number}\n".encode())
+        spool.take_batch().confirm()
+    assert [each.line for each in spool.read_rejected()] == ["line 2", "line 3", "line 4"]
+    assert spool.dropped_lines() == 2
+    assert spool.aside_size() > 0
+    assert len(list(spool.folder().glob("aside*.jsonl"))) == 3
+
+
+def test_the_log_of_the_hooks_has_the_bound_that_is_told() -> None:
+    """The hook imports nothing of ours."""
+    assert hook._LOG_LIMIT == HOOK_LOG_BYTES

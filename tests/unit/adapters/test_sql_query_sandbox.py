@@ -94,11 +94,10 @@ def test_an_idle_process_ends(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_process_that_somebody_killed_is_replaced(store: Store) -> None:
-    """It had nothing to lose."""
+    """It had nothing to lose, whether or not it has ended by the time of the next query."""
     ask(store, "SELECT 1")
     (process,) = running()
     process.kill()
-    until(lambda: process.status() == psutil.STATUS_ZOMBIE)
     assert ask(store, "SELECT 3").rows == [(3,)]
 
 

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from herdbook.domain.clock import Stamp
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, StaleFence
 from herdbook.domain.plan import claims
@@ -45,6 +46,7 @@ from herdbook.domain.plan.readiness import (
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+STAMP = Stamp(NOW, 0, "node")
 AGENTS = ("agt_a", "agt_b", "agt_c")
 
 minutes = st.integers(1, 60).map(lambda each: timedelta(minutes=each))
@@ -146,8 +148,9 @@ def test_every_claim_moves_the_fence(
 ) -> None:
     """A claim has the next fence, and taking over an expired lease counts a retry."""
     opening = an_opening(kind, NOW if expired else None)
-    claimed = claims.claim(task, opening, agent)
+    claimed = claims.claim(task, opening, agent, stamp=STAMP, lease_until=NOW)
     assert claimed.fence == task.fence + 1
+    assert (claimed.claim_stamp, claimed.lease_until) == (STAMP, NOW)
     assert claimed.retry_count == task.retry_count + expired
     assert Claim(claimed, opening, {}).fence == claimed.fence
 
@@ -155,14 +158,15 @@ def test_every_claim_moves_the_fence(
 @given(tasks, agents)
 def test_a_claim_for_work_gives_the_task_to_the_agent(task: Task, agent: str) -> None:
     """Who claims work is the assignee, and the task is in progress."""
-    claimed = claims.claim(task, an_opening(), agent)
+    claimed = claims.claim(task, an_opening(), agent, stamp=STAMP, lease_until=NOW)
     assert (claimed.status, claimed.assignee_id) == (TaskStatus.IN_PROGRESS, agent)
 
 
 @given(tasks, agents)
 def test_a_claim_for_review_leaves_the_task_with_its_assignee(task: Task, agent: str) -> None:
     """A reviewer does not become the one who did the work."""
-    claimed = claims.claim(task, an_opening(OpeningKind.REVIEW), agent)
+    review = an_opening(OpeningKind.REVIEW)
+    claimed = claims.claim(task, review, agent, stamp=STAMP, lease_until=NOW)
     assert (claimed.status, claimed.assignee_id) == (task.status, task.assignee_id)
 
 
@@ -199,7 +203,7 @@ def test_work_is_reviewed_where_the_initiative_asks_for_it(
 @given(tasks, initiatives)
 def test_who_completed_a_task_has_let_go_of_it(task: Task, initiative: Initiative | None) -> None:
     """The fence that completed a task, or passed it on to review, is not valid again."""
-    task = claims.claim(task, an_opening(), AGENTS[0])
+    task = claims.claim(task, an_opening(), AGENTS[0], stamp=STAMP, lease_until=NOW)
     assert not is_valid(claims.complete(task, None, initiative), task.fence)
 
 
@@ -294,9 +298,11 @@ class HandToHand(RuleBasedStateMachine):
             return
         if row.state is OpeningState.HELD and not lease_is_over(row, self.now):
             return
-        claimed = claims.claim(self.task, row, agent)
-        assert claimed.fence not in self.given
         self.row = extend_lease(row, self.now, ttl)
+        stamp = Stamp(self.now, len(self.given), "node")
+        until = self.row.lease_until
+        claimed = claims.claim(self.task, row, agent, stamp=stamp, lease_until=until)
+        assert claimed.fence not in self.given
         self.keep(claimed)
         self.given[claimed.fence] = agent
 

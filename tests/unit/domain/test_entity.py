@@ -69,6 +69,8 @@ def samples_of(rule: Rule) -> tuple[object, object]:
     if rule.type_name.endswith("choice"):
         choices = list(rule.python_type)  # type: ignore[call-overload] # an enum
         return choices[0], choices[-1]
+    if rule.python_type is list:
+        return ["a"], ["b"]
     return SAMPLES[rule.type_name]
 
 

@@ -12,6 +12,8 @@ from herdbook.domain.errors import HerdbookError
 from tests.cases import for_each
 
 EXAMPLES: list[HerdbookError] = [
+    errors.ConfirmationNeeded("task", ("tsk_1", "tsk_2"), "3 tasks, 1 task held by otter"),
+    errors.TaskNotClaimable("tsk_1", "parse", "otter holds it until 2026-05-01 12:00 UTC"),
     errors.NotFound("task", "tsk_1"),
     errors.NotFound("thread", "issue-1", "issue-17 begins like it"),
     errors.NotFound("task", "", "brave-otter holds no task; `herdbook claim` takes one"),
@@ -28,15 +30,20 @@ EXAMPLES: list[HerdbookError] = [
     errors.DecodingRefused("pickle", ()),
     errors.DecodingRefused("msgpack", ("os.system",)),
     errors.StoreDamaged("/a/b", "its header is cut off"),
+    errors.BackupDamaged("/a/b", "its end is missing"),
     errors.StoreBusy("/a/b", 2.5),
     errors.StoreBusy("/a/b", 2.5, "process 7", datetime(2026, 1, 1, tzinfo=UTC)),
     errors.StoreUnavailable("/a/b", "no such folder"),
     errors.StoreUntrusted("/a/b", "git tracks its files"),
+    errors.SettingUntrusted("herdbook.toml, line 1", "sets backend to the URL of a server"),
     errors.StoreGone("/a/b", "2026-01-01"),
     errors.StoreFull("/a/b", "the disk has no room"),
     errors.StoreTooNew("/a/b", 3, 2),
     errors.SpaceRefused("/a/b", "work/app", "has a history of its own"),
     errors.CopyDiffers("/a/b", "work/app", ("tasks", "journal")),
+    errors.JournalPruned("work/app", 7, 101),
+    errors.JournalPruned("work/app", 0, 101, datetime(2026, 1, 1, tzinfo=UTC), "it was folded"),
+    errors.CursorHolds("work/app", "memory", "the memory index", 7, 100),
 ]
 BUILTINS: list[tuple[type[HerdbookError], type[Exception]]] = [
     (errors.NotFound, LookupError),

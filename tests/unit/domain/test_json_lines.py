@@ -24,7 +24,7 @@ def problems_of(text: str | bytes) -> list[str]:
 
 def test_the_example_of_the_documentation_is_the_plan_it_shows() -> None:
     """What docs/plans.md shows can be copied, and is written the same."""
-    example = DOCUMENTATION.split("```json\n")[1].split("```")[0]
+    example = DOCUMENTATION.split("```jsonl\n")[1].split("```")[0]
     plan = read_json_lines(example)
     assert plan == PlanText(
         initiatives=(

@@ -38,7 +38,7 @@ def problems_of(text: str | bytes) -> list[str]:
 
 def test_the_example_of_the_documentation_is_the_plan_it_shows() -> None:
     """What docs/plans.md shows can be copied."""
-    example = DOCUMENTATION.split("```markdown\n")[1].split("\n```\n\n- `#` is")[0]
+    example = DOCUMENTATION.split("````markdown\n")[1].split("\n````\n\n- `#` is")[0]
     plan = read_markdown(example)
     assert plan == PlanText(
         initiatives=(

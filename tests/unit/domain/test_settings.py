@@ -138,6 +138,9 @@ def test_an_unknown_key_names_the_file_and_the_keys_there_are() -> None:
         check_setting("backnd", "lmdb", FILE)
     assert "herdbook.toml, line 3" in str(caught.value)
     assert "'backnd'" in str(caught.value)
+    assert "did you mean backend?" in str(caught.value)
+    with pytest.raises(InvalidValue) as caught:
+        check_setting("colour", "red", FILE)
     assert all(key in str(caught.value) for key in KEYS)
 
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from herdbook.domain.agents.model import AgentMode
 from herdbook.domain.grading import Grade
 from herdbook.domain.record.intervals import mean_interval, rate_interval, trend_interval
+from herdbook.domain.record.merit import BUG_COST
 from herdbook.domain.record.model import Commit, Retrospective, ScoreEvent
 from herdbook.domain.record.observations import Observation, Setup, observe
-from herdbook.domain.record.setup_advice import BUG_COST, ENOUGH, Advice, Verdict, advise
+from herdbook.domain.record.setup_advice import ENOUGH, Advice, Verdict, advise
 from herdbook.domain.record.standing import EntryContext, bug_entry, commit_entry, tool_entry
 from tests.cases import for_each
 
@@ -217,17 +218,11 @@ def test_a_lucky_few_do_not_come_first() -> None:
     [
         (
             [],
-            (
-                "not enough data: 0 of 0 setups have the 10 observations that a comparison of at "
-                "least two needs"
-            ),
+            "not enough data: a comparison needs 2 setups with 10 commits each; you have 0",
         ),
         (
             work(SETUPS[0], 50) + work(SETUPS[1], 9),
-            (
-                "not enough data: 1 of 2 setups have the 10 observations that a comparison of at "
-                "least two needs"
-            ),
+            "not enough data: a comparison needs 2 setups with 10 commits each; you have 1",
         ),
         (
             work(SETUPS[0], 20) + work(SETUPS[1], 20, bugs=1) + work(SETUPS[2], 1),

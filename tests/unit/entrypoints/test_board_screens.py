@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from rich.cells import cell_len
 
 from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.text import pad, plain, shorten, width
-from herdbook.entrypoints.operations.board import graph_documents, plan_tree
+from herdbook.entrypoints.operations.board import graph_documents, graph_picture, plan_tree
 from herdbook.entrypoints.operations.board import views as board_views
 from tests.cases import for_each
 
@@ -160,10 +161,10 @@ def test_a_board_names_states_holders_leases_and_what_is_waited_for() -> None:
         "",
         "login  active, yolo",
         "  schema  in_progress, 1 of 10 done",
-        "    ready        a1b2c3  one",
-        "                 and 4 more",
         "    held         a1b2c3  two    otter, 4m 5s left",
         "                 a1b2c3  three  lynx reviews it, lease over for 3s",
+        "    ready        a1b2c3  one",
+        "                 and 4 more",
         "    waiting      a1b2c3  four   for w0, w1, w2, +3",
         "                 a1b2c3  five   for its phase (pending)",
         "    completed    1; last: six",
@@ -459,3 +460,27 @@ def test_any_name_is_one_dot_string(text: str) -> None:
     quoted = graph_documents.dot_text(text)
     assert list(tokens(quoted)) == [quoted]
     assert undone(quoted) == plain(text)
+
+
+@given(st.lists(st.text() | st.sampled_from(NASTY), min_size=1, max_size=4))
+def test_a_picture_shows_any_name_as_text(names: list[str]) -> None:
+    """It is XML with the names as they are, and nothing that is loaded, run or linked."""
+    answer = a_plan(names, {at: [at - 1] for at in range(1, len(names))})
+    root = ET.fromstring(graph_picture.svg(answer))  # noqa: S314 - our own
+    used = {each.tag.removeprefix(f"{{{graph_picture.NAMESPACE}}}") for each in root.iter()}
+    assert used <= {"svg", "title", "style", "rect", "text", "g", "line", "path"}
+    titles = [each.text or "" for each in root.iter(f"{{{graph_picture.NAMESPACE}}}title")]
+    assert titles[1:] == [plain(task["name"]) for task in answer["tasks"]]
+    attributes = {name for each in root.iter() for name in each.attrib}
+    assert not {name for name in attributes if "href" in name or name.startswith("on")}
+
+
+def test_a_picture_has_a_band_for_each_phase_and_thick_lines_for_the_critical_path() -> None:
+    answer = in_phases()
+    for phase in answer["phases"]:
+        phase["status"] = "approved"
+    text = graph_picture.svg(answer)
+    assert "schema (approved)" in text
+    assert "the &quot;page&quot; (approved, after schema)".replace("&quot;", '"') in text
+    assert text.count('class="arrow critical"') == 2
+    assert "nothing is left to do" in graph_picture.svg(a_plan([], {}))

@@ -62,12 +62,9 @@ def _required(operation: Operation) -> list[str]:
     return words
 
 
-def test_a_word_that_no_command_knows_is_still_refused_as_unknown(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """With exit code 2, by argparse."""
+def test_a_word_that_no_command_knows_is_still_refused_as_unknown() -> None:
+    """As a value that does not fit, which is exit code 2."""
     operation, rest = find_operation(["proposal", "set", "x", "--colour", "red"])
     assert operation is not None
-    with pytest.raises(SystemExit):
+    with pytest.raises(InvalidValue, match="unrecognized arguments: --colour red"):
         parse(operation, rest)
-    assert "unrecognized arguments: --colour red" in capsys.readouterr().err

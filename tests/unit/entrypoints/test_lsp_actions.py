@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from herdbook.domain.agents.model import Agent
-from herdbook.domain.errors import HerdbookError, InvalidValue, NotFound
+from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Proposal, ProposalStatus, Task, TaskStatus
 from herdbook.entrypoints.context import AppContext
@@ -44,6 +44,7 @@ def _run(editor: Editor, action: dict[str, Any], *more: Any) -> Any:
 
 def _agent(app: AppContext, name: str = "brisk-otter") -> Agent:
     agent = Agent(name=name, status="running", worktree_id=app.workspace.worktree_id)
+    app.identity.registers = name
     return app.run(Area.WORK, lambda uow: uow.agents.add(agent))
 
 
@@ -148,10 +149,10 @@ def test_a_task_is_claimed_and_completed(editor: Editor) -> None:
     done = editor.run("herdbook.complete", {"task": held["task"]["id"], "summary": "see parser.py"})
     assert (done["status"], done["summary"]) == (TaskStatus.COMPLETED, "see parser.py")
     assert editor.run("herdbook.claim", {"agent": agent.name})["task"]["name"] != done["name"]
-    with pytest.raises(NotFound):
-        editor.run("herdbook.claim")
+    assert editor.run("herdbook.claim")["task"] is None
     said = [params["message"] for name, params in editor.told if name == "window/showMessage"]
-    assert [sentence.partition(":")[0] for sentence in said] == ["claimed", "completed", "claimed"]
+    firsts = [sentence.partition(":")[0] for sentence in said]
+    assert firsts == ["claimed", "completed", "claimed", "no task is ready"]
 
 
 def test_a_commit_is_graded(editor: Editor) -> None:
@@ -163,6 +164,9 @@ def test_a_commit_is_graded(editor: Editor) -> None:
     app = editor.get_context()
     (retrospective,) = app.read(Area.RECORD, lambda uow: uow.retrospectives.page())
     assert (retrospective.agent, retrospective.user_grade) == ("brisk-otter", 5)
+    assert editor.run("herdbook.grade") == []
+    said = [params["message"] for name, params in editor.told if name == "window/showMessage"]
+    assert said == ["the grade is written down", "0 commits wait for your grade"]
 
 
 def test_proposals_and_agents_are_dismissed(editor: Editor) -> None:

@@ -111,8 +111,8 @@ def test_without_the_sdk_one_sentence_says_what_to_install(
     for name in [name for name in sys.modules if name == "mcp" or name.startswith("mcp.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
-    with pytest.raises(StoreUnavailable, match=r"`pip install 'herdbook\[mcp\]'`"):
-        servers_mcp._server(caller(), "1")
+    with pytest.raises(StoreUnavailable, match=r"`pip install '\.\[mcp\]'`"):
+        servers_mcp._server(caller(), "1", "all")
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,14 @@ def test_words_that_make_no_sense_together_are_refused(
     tmp_path: Path, action: str | None, target: str | None, scope: dict[str, bool], field: str
 ) -> None:
     """Before anything is served or changed."""
-    flags = {"project": False, "user": False, "preview": False, **scope}
+    flags = {"project": False, "user": False, "preview": False, "structured": False, **scope}
     with pytest.raises(InvalidValue) as refused:
         servers_mcp.mcp(
-            AppContext.at(tmp_path, {"HOME": str(tmp_path)}), action=action, target=target, **flags
+            AppContext.at(tmp_path, {"HOME": str(tmp_path)}),
+            action=action,
+            target=target,
+            tools="all",
+            **flags,
         )
     assert refused.value.field == field
     assert list(tmp_path.iterdir()) == []

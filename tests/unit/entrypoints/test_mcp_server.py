@@ -26,7 +26,8 @@ def test_a_defect_is_told_in_a_sentence_and_the_session_goes_on(
         raise RuntimeError(PLACE)
 
     async def twice() -> list[Any]:
-        made = served.create_server(ClientSession(AppContext.at(tmp_path, {}), print), "1")
+        caller = ClientSession(AppContext.at(tmp_path, {}), print)
+        made = served.create_server(lambda: caller, "1")
         async with Client(made, mode=mode) as client:
             return [await client.call_tool("status", {}) for _ in range(2)]
 
@@ -49,7 +50,8 @@ def test_a_document_that_cannot_be_read_says_why(
         raise StoreBusy("lmdb:///src/app/work.lmdb", 30.0)
 
     async def read() -> None:
-        made = served.create_server(ClientSession(AppContext.at(tmp_path, {}), print), "1")
+        caller = ClientSession(AppContext.at(tmp_path, {}), print)
+        made = served.create_server(lambda: caller, "1")
         async with Client(made) as client:
             with pytest.raises(MCPError, match="StoreBusy: .* Nothing was written; try again"):
                 await client.read_resource("herdbook://board")

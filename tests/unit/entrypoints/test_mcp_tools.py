@@ -15,7 +15,7 @@ from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.server import describe_defect
 from herdbook.entrypoints.mcp.tool import Tool, operation_of
 from herdbook.entrypoints.mcp.tools import INSTRUCTIONS, TOOLS
-from herdbook.entrypoints.operations.call_use_case import ACTING
+from herdbook.entrypoints.operations.call_use_case import ACTING, ACTING_OR_PERSON
 from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
 from herdbook.entrypoints.operations.model import parameters_of
 from tests.cases import for_each
@@ -55,7 +55,9 @@ def test_all_that_an_operation_needs_is_given_by_the_model_or_known(tool: Tool) 
     assert not shown & known
     needed = {name for name, each in parameters.items() if each.required}
     assert needed <= shown | known
-    agents = {name for name, each in parameters.items() if each.refers == ACTING}
+    agents = {
+        name for name, each in parameters.items() if each.refers in (ACTING, ACTING_OR_PERSON)
+    }
     assert agents <= known
 
 
@@ -74,13 +76,14 @@ def test_what_a_tool_takes_and_gives_is_a_schema_of_an_object(tool: Tool) -> Non
 
 @each_tool
 def test_a_choice_of_the_table_is_a_choice_of_the_model(tool: Tool) -> None:
-    """With the same default."""
+    """With the same default, unless the tool has one of its own: its server renews leases."""
     parameters = {each.name: each for each in parameters_of(operation_of(tool))}
     for shown in tool.parameters:
         schema = input_schema(tool)["properties"][shown.name]
         row = parameters[shown.parameter]
         assert tuple(schema.get("enum", ())) == row.choices
-        assert schema.get("default") == row.default
+        assert schema.get("default") == (shown.default or row.default)
+        assert bool(shown.default) == (shown.parameter == "ttl")
 
 
 @each_tool
@@ -97,8 +100,11 @@ def some(error: type[HerdbookError]) -> HerdbookError:
     """An error of this type about something."""
     values: dict[str, Any] = {"cycle": ("a", "b"), "kinds": ("tasks",), "fields": ("name",)}
     numbers = {"fence", "current", "version", "skill_points", "waited", "schema_version", "known"}
+    numbers |= {"seq", "first", "wanted"}
     names = [name for name in inspect.signature(error).parameters if name != "since"]
-    return error(*(values.get(name, 1 if name in numbers else "brisk-otter") for name in names))
+    return error(
+        **{name: values.get(name, 1 if name in numbers else "brisk-otter") for name in names}
+    )
 
 
 @for_each(
@@ -144,7 +150,8 @@ def test_a_text_is_taken_as_it_is() -> None:
 def test_what_is_not_given_is_as_the_table_has_it() -> None:
     """Lengths of time too; and null counts as not given."""
     values = values_of(the("claim"), {"initiative": None})
-    assert values == {"agent": None, "initiative": None, "phase": None, "ttl": timedelta(minutes=5)}
+    named = dict.fromkeys(("task", "agent", "initiative", "phase"))
+    assert values == {**named, "ttl": timedelta(minutes=5)}
     assert values_of(the("message"), {"content": "hello"})["requires_response"] is False
 
 

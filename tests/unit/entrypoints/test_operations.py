@@ -9,11 +9,22 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from herdbook.domain import errors
+from herdbook.domain.clock import Stamp
 from herdbook.entrypoints.cli.parser import argument_parser, find_operation
 from herdbook.entrypoints.cli.reference import error_reference
-from herdbook.entrypoints.operations.call_use_case import ACTING
+from herdbook.entrypoints.operations.call_use_case import (
+    ACTING,
+    ACTING_OR_PERSON,
+    AGENT_OR_ACTING,
+)
 from herdbook.entrypoints.operations.error_table import ERRORS, describe_error, row_of
-from herdbook.entrypoints.operations.model import Operation, code_of, option_name, parameters_of
+from herdbook.entrypoints.operations.model import (
+    AT,
+    Operation,
+    code_of,
+    option_name,
+    parameters_of,
+)
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.ports.engine.dictionary import DICTIONARY
 from tests.cases import for_each
@@ -40,12 +51,14 @@ def test_a_use_case_takes_the_parameters_that_the_table_lists(operation: Operati
     """All that it needs is listed, and it knows all that is listed."""
     if operation.use_case:
         _, *rest = inspect.signature(code_of(operation.use_case)).parameters.values()
-        listed = {each.name for each in operation.parameters}
+        listed = {each.name for each in operation.parameters if each is not AT}
         assert listed <= {each.name for each in rest}
         assert {each.name for each in rest if each.default is each.empty} <= listed
 
 
 TYPES = {"number": int, "flag": bool, "yesno": bool, "moment": datetime, "duration": timedelta}
+EITHER = {"position": {int, datetime}, "fence": {int, Stamp}}
+"""The kinds of parameters that are one of two types."""
 
 
 @each_operation
@@ -54,13 +67,19 @@ def test_a_row_says_of_a_parameter_what_its_annotation_says(operation: Operation
     code = code_of(operation.use_case or operation.code)
     hints, taken = get_type_hints(code), inspect.signature(code).parameters
     for each in operation.parameters:
+        if operation.use_case and each is AT:
+            assert operation.reads, "the past is read, and by no use case itself"
+            continue
         hint = hints[each.name]
         kinds = set(get_args(hint)) if get_origin(hint) in (Union, UnionType) else {hint}
         may_be_none = NoneType in kinds
+        if either := EITHER.get(each.kind):
+            assert kinds - {NoneType} == either, each.name
+            kinds = kinds - either | {str}
         (kind,) = kinds - {NoneType}
         if each.many:
             assert get_args(kind) == (str,), each.name
-        elif each.kind == "json":
+        elif each.kind in ("json", "texts"):
             assert kind is Any, each.name
         elif isinstance(kind, type) and issubclass(kind, Enum):
             assert set() < set(each.choices) <= {choice.value for choice in kind}, each.name
@@ -69,7 +88,7 @@ def test_a_row_says_of_a_parameter_what_its_annotation_says(operation: Operation
         is_none = not each.required and each.default is None and each.kind != "flag"
         if not operation.use_case:
             assert is_none == may_be_none, each.name
-        elif is_none and each.refers != ACTING:
+        elif is_none and each.refers not in (ACTING, AGENT_OR_ACTING):
             assert taken[each.name].default is not inspect.Parameter.empty, each.name
 
 
@@ -77,7 +96,8 @@ def test_a_row_says_of_a_parameter_what_its_annotation_says(operation: Operation
 def test_what_a_parameter_refers_to_is_kept(operation: Operation) -> None:
     """A kind of rows of the dictionary, or the agent that acts."""
     for parameter in operation.parameters:
-        assert parameter.refers in {"", ACTING, *DICTIONARY.kinds}
+        known = {"", ACTING, ACTING_OR_PERSON, AGENT_OR_ACTING, *DICTIONARY.kinds}
+        assert parameter.refers in known
     assert operation.entity in {"", *DICTIONARY.kinds}
 
 
@@ -116,10 +136,20 @@ def test_every_example_can_be_typed(operation: Operation) -> None:
 
 
 def test_names_are_unique_and_no_command_hides_another() -> None:
-    """The first words of a line name one operation."""
+    """The first words of a line name one operation.
+
+    One name may begin with another if the shorter one is looked for later, and its first argument
+    has choices of which the longer one's next word is none: `backup work` and `backup list`.
+    """
     words = [each.words for each in OPERATIONS]
     assert len(set(words)) == len(words)
-    assert not any(one != other and one == other[: len(one)] for one in words for other in words)
+    for short, one in enumerate(OPERATIONS):
+        for long, other in enumerate(OPERATIONS):
+            if one is not other and one.words == other.words[: len(one.words)]:
+                assert long < short
+                first = next(each for each in one.parameters if each.positional)
+                assert first.choices
+                assert other.words[len(one.words)] not in first.choices
 
 
 def test_every_error_has_one_row() -> None:

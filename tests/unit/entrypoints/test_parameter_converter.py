@@ -74,6 +74,10 @@ def text(kind: str, **more: Any) -> Parameter:
         ("text", "a text", "a text"),
         ("moment", "2026-05-01T12:00Z", datetime(2026, 5, 1, 12, tzinfo=UTC)),
         ("duration", "90s", timedelta(seconds=90)),
+        ("position", "7", 7),
+        ("position", "#7", 7),
+        ("position", 8, 8),
+        ("position", "2026-05-01T14:00+02:00", datetime(2026, 5, 1, 12, tzinfo=UTC)),
         ("number", 7, 7),
         ("flag", True, True),
     ],
@@ -96,6 +100,8 @@ def test_every_wire_takes_a_value_of_the_right_type(
         ("path", "/src/app", ("/src/app", InvalidValue, InvalidValue)),
         ("secret", "s3cret", (InvalidValue, Secret("s3cret"), Secret("s3cret"))),
         ("secret", "-", (Secret("what was typed as it"), Secret("-"), Secret("-"))),
+        ("texts", "which port?", (["which port?"], "which port?", "which port?")),
+        ("texts", '["a", "b"]', (["a", "b"], '["a", "b"]', '["a", "b"]')),
         ("json", '{"a": 1}', ({"a": 1}, '{"a": 1}', '{"a": 1}')),
         ("text", "\ud800", ("\ud800", "\ud800", InvalidValue)),
     ],
@@ -111,6 +117,16 @@ def test_wires_differ_in_what_they_accept_and_in_nothing_else(
             assert refused.value.field == "it"
         else:
             assert convert(text(kind), given, wire, "it") == value
+
+
+@pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
+def test_what_is_no_position_is_refused(wire: Wire) -> None:
+    """A time needs its zone and a place in the calendar, a number a length that one can have."""
+    wrong = ("", "#", "-1", "seven", "7.0", "7 ", "2026-05-01T12:00", "٣", "9" * 19, "9" * 5_000)
+    for given in (*wrong, "0001-01-01T00:00+14:00", -1, True, 1.5, [7], 10**30):
+        with pytest.raises(InvalidValue) as refused:
+            convert(text("position"), given, wire, "it")
+        assert refused.value.field == "it"
 
 
 @pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)

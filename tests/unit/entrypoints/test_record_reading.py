@@ -82,7 +82,8 @@ def test_advice_of_an_empty_record_says_so(app: AppContext) -> None:
     answer = to_data(commands.advise(app, goal="all"))
     assert (answer["setups"], answer["verdict"]) == ([], "too_little_data")
     assert screens.advise(answer) == (
-        "by all projects\nnot enough data: the record holds no work of any setup yet"
+        "by all projects\nnot enough data: the record holds no work of any setup yet\n"
+        "what would change it: 10 commits each of two setups would make a comparison possible"
     )
 
 
@@ -113,7 +114,14 @@ def test_advice_is_told_with_numbers_and_quotes(app: AppContext) -> None:
     assert lines[0] == (
         "by all projects: claude fine is better than the other 1, by 120 observations"
     )
-    assert lines[3].split()[:5] == ["1*", "claude", "fine", "60", "0"]
+    titles = [line.partition(":")[0] for line in lines[1:4]]
+    assert titles == ["why", "how sure", "what would change it"]
+    assert lines[1].endswith(answer["reasons"]["why"])
+    assert answer["reasons"]["lead"]["low"] > 0
+    (needed,) = answer["reasons"]["needed"]
+    assert (needed["provider"], needed["model"], needed["mode"]) == ("claude", "poor", None)
+    assert lines[3].startswith(f"what would change it: {needed['commits']} more commits of claude")
+    assert lines[6].split()[:5] == ["1*", "claude", "fine", "60", "0"]
     quotes = [line for line in lines if HOSTILE[:6] in line]
     assert quotes == [
         '  for: "a note\\x1b[31m of two lines" (grade 5, lib, 2026-03-01)',

@@ -72,7 +72,11 @@ def test_parameters_are_taken_by_name_and_by_place() -> None:
     add = methods()["task.add"]
     by_name = add.arguments({"name": "x", "phase": "p", "priority": None})
     assert by_name == add.arguments(["x", "p"]) == add.arguments({"name": "x", "phase_id": "p"})
-    assert by_name == {"entity": "tasks", "values": {"name": "x", "phase_id": "p"}}
+    assert by_name == {
+        "after": None,
+        "entity": "tasks",
+        "values": {"name": "x", "phase_id": "p"},
+    }
     listed = methods()["task.list"].arguments(None)
     assert (listed["limit"], listed["after"], listed["values"]) == (100, None, {})
 
@@ -90,7 +94,7 @@ def test_what_does_not_fit_is_told_field_by_field() -> None:
     assert "which is given too" in str(
         refused("task.add", {"name": "x", "phase": 1, "phase_id": 1})
     )
-    assert "takes 1 parameters, not 2" in str(refused("task.show", ["a", "b"]))
+    assert "takes 2 parameters, not 3" in str(refused("task.show", ["a", 1, "b"]))
     assert "it takes id" in str(refused("task.show", {"id": "x", "zzzzz": 1}))
 
 
@@ -124,7 +128,7 @@ def test_a_value_of_another_kind_is_refused(method: str, params: Any, field: str
 def test_values_become_what_the_code_takes() -> None:
     """Texts that stand for times are read, and `-` is a text like any other."""
     claim = methods()["task.claim"]
-    assert claim.arguments({})["ttl"] == timedelta(minutes=5)
+    assert claim.arguments({})["ttl"] == timedelta(minutes=30)
     assert claim.arguments({"ttl": "90s"})["ttl"] == timedelta(seconds=90)
     assert claim.arguments({"ttl": 1.5})["ttl"] == timedelta(seconds=1.5)
     until = methods()["account.exhaust"].arguments(["x", "2026-05-01T12:00Z"])["arguments"]["until"]
@@ -157,7 +161,11 @@ def test_a_worktree_that_nobody_can_mean_is_not_found(
 def test_every_error_comes_through_as_it_was(kind: type[HerdbookError]) -> None:
     """With its type, its sentence and all it speaks of."""
     values: dict[str, Any] = {"int": 3, "float": 1.5, "str": "x", "tuple[str, ...]": ("a", "b")}
-    values |= {"str | None": "y", "datetime.datetime | None": datetime(2026, 5, 1, tzinfo=UTC)}
+    values |= {
+        "int | None": 4,
+        "str | None": "y",
+        "datetime.datetime | None": datetime(2026, 5, 1, tzinfo=UTC),
+    }
     wanted = inspect.signature(kind).parameters.values()
     error = kind(*(values[inspect.formatannotation(each.annotation)] for each in wanted))
     sent = json.loads(encode(error_response(1, to_rpc_error(error))))["error"]

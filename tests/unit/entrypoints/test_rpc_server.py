@@ -82,7 +82,7 @@ def test_an_id_that_is_under_way_is_refused(herd: Client) -> None:
     """The first request goes on, and the second is answered without an id."""
     herd.call("agent.add", name="otter")
     pending = herd.begin("conversation.listen", agent="otter", wait="1h")
-    herd._send({"jsonrpc": "2.0", "id": pending.id, "method": "where"})
+    herd._transport.send({"jsonrpc": "2.0", "id": pending.id, "method": "where"})
     herd.call("where")
     assert not pending.answer.done()
     herd.cancel(pending)
@@ -196,7 +196,7 @@ def test_an_editor_is_asked_in_turn(herd: Client, language: list[LanguageServer]
     assert pending.result(SECONDS) == [1, 2]
     pending = herd.begin("test/ask", of=2)
     refusal = {"code": 7, "message": "no"}
-    herd._send({"jsonrpc": "2.0", "id": next(requests).id, "error": refusal})
+    herd._transport.send({"jsonrpc": "2.0", "id": next(requests).id, "error": refusal})
     assert isinstance(pending.answer.exception(SECONDS), RpcError)
     herd.call("test/forget")
     herd.close()

@@ -14,7 +14,7 @@ from herdbook.domain.secret import Secret
 from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.entrypoints.operations.wire_converter import structure, unstructure
 from herdbook.ports.engine.codec import choices_by_value, construct_unchecked
-from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.dictionary import DICTIONARY, JOURNAL
 from herdbook.ports.engine.kinds import Column, Kind
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -33,6 +33,8 @@ SOME: dict[str, tuple[Any, ...]] = {
 def values(column: Column) -> tuple[Any, ...]:
     """Some values that a column may hold; None where it may hold nothing."""
     some = tuple(choices_by_value(column).values()) or SOME.get(column.type_name, ("ü", ""))
+    if column.rule.python_type is list:
+        some = (["ü", "b"], [])
     return (*some, None) if column.optional else some
 
 
@@ -52,11 +54,14 @@ def as_bytes(data: Any) -> bytes:
 
 @pytest.mark.parametrize("kind", list(DICTIONARY), ids=lambda kind: kind.name)
 def test_commands_and_wires_agree_on_every_kind_of_rows(kind: Kind[Any]) -> None:
-    """Every field by its name, in the order of declaration, and no secret."""
+    """Every field by its name, in the order of declaration, and no secret.
+
+    A journal entry has its time as `at`, and its clock stamp beside that.
+    """
     for row in rows(kind):
         data = to_data(row)
         assert as_bytes(data) == as_bytes(unstructure(row))
-        assert list(data) == list(kind.columns)
+        assert list(data) == [*kind.columns, *(["stamp"] if kind is JOURNAL else [])]
         assert "s3cret" not in str(data)
 
 
@@ -121,3 +126,12 @@ def test_a_row_comes_back_as_it_was() -> None:
     """From the JSON of a wire to the client's own class."""
     task = Task(id="tsk_1", name="parse", created_at=NOON, updated_at=LATER)
     assert structure(json.loads(as_bytes(unstructure([task]))), list[Task]) == [task]
+
+
+def test_a_journal_entry_has_a_time_and_a_stamp_and_comes_back() -> None:
+    """`at` is ISO 8601, of the machine's clock; `stamp` is what orders entries."""
+    for entry in rows(JOURNAL):
+        data = unstructure(entry)
+        assert datetime.fromisoformat(data["at"]) == (entry.recorded_at or NOON)
+        assert Stamp.parse(data["stamp"]) == entry.at
+        assert structure(data, JOURNAL.entity) == entry

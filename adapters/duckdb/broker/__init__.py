@@ -1,0 +1,8 @@
+"""A broker for a DuckDB file: one process keeps it open and serves the others over a Unix socket.
+
+`address` says where a broker's socket is and whom to trust there, `wire` what crosses it. `client`
+finds a broker and `session` is a transaction in it, for `DuckDBStore`. `server` is the loop that
+serves connections, `turns` admits their transactions, one writer at a time, `commit_group` merges
+what they commit, `row_cache` keeps rows in memory, `open_file` holds the file for them, and `start`
+runs a broker in a thread. ADR 58 has the reasons.
+"""

@@ -1,0 +1,161 @@
+"""How long a change takes from the beginning of its commit until readers of the feed parsed it.
+
+The installed `herdbook serve` runs in a real repository on LMDB; another process holds 1, 20 and
+150 connections to its feed, and this one writes. All read the machine's monotonic clock. A line
+of calibration says how quick the machine is at the moment. Run with
+`make bench`.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from benchmarks.commands import repository
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
+from herdbook.entrypoints.context import AppContext
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+ECHO = "import os\nwhile told := os.read(0, 1): os.write(1, told)"
+READERS = (1, 20, 150)
+CHANGES, PACE = 60, 0.05
+BAR = 100.0
+"""Milliseconds in which 99 of 100 readers have parsed a change."""
+
+
+async def read_feed(netloc: str, token: str, number: int) -> list[list[float]]:
+    """Hold so many connections; the milliseconds that each change took to each of them."""
+    host, port = netloc.split(":")
+    head = f"GET /feed HTTP/1.1\r\nHost: {netloc}\r\nAuthorization: Bearer {token}\r\n\r\n"
+
+    async def read() -> list[float]:
+        incoming, outgoing = await asyncio.open_connection(host, int(port))
+        outgoing.write(head.encode())
+        delays: list[float] = []
+        while len(delays) < CHANGES:
+            line = await incoming.readline()
+            if line.startswith(b"event: spaces"):
+                ready.append(1)
+                if len(ready) == number:
+                    print("ready", flush=True)
+            if line.startswith(b'data: {"space"'):
+                for entry in json.loads(line[6:])["entries"]:
+                    name = (entry["after"] or {}).get("name", "")
+                    if name.startswith("begun "):
+                        delays.append((time.monotonic() - float(name[6:])) * 1e3)
+        outgoing.close()
+        return delays
+
+    ready: list[int] = []
+    return await asyncio.gather(*(read() for _ in range(number)))
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The value that so large a share of the values does not exceed."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def calibrate(folder: Path) -> str:
+    """What the machine takes for a bare interpreter, one sync and one switch, in milliseconds."""
+
+    def measure(work: object) -> float:
+        taken = []
+        for _ in range(20):
+            start = time.perf_counter()
+            work()  # type: ignore[operator]
+            taken.append((time.perf_counter() - start) * 1e3)
+        return statistics.median(taken)
+
+    file = os.open(folder / "sync", os.O_WRONLY | os.O_CREAT)
+
+    def sync() -> None:
+        os.write(file, b"x")
+        os.fsync(file)
+
+    reading, writing = os.pipe()
+    child = subprocess.Popen([sys.executable, "-c", ECHO], stdin=reading, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+
+    def switch() -> None:
+        os.write(writing, b"x")
+        os.read(child.stdout.fileno(), 1)  # type: ignore[union-attr]
+
+    switch()
+    bare = measure(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
+    line = (
+        f"bare Python {bare:.0f} ms, fsync {measure(sync):.2f} ms, switch {measure(switch):.3f} ms"
+    )
+    child.kill()
+    child.wait()
+    return line
+
+
+def measure_feed(app: AppContext, url: str, token: Path, number: int) -> list[list[float]]:
+    """Write changes while so many readers follow; what each took to each of them."""
+    words = [sys.executable, "-m", "benchmarks.feed", urlsplit(url).netloc, str(token), str(number)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as readers:
+        assert readers.stdout is not None
+        assert readers.stdout.readline() == "ready\n"
+        for _ in range(CHANGES):
+            app.run(Area.WORK, _add, f"begun {time.monotonic()!r}")
+            time.sleep(PACE)
+        delays: list[list[float]] = json.loads(readers.stdout.readline())
+    return delays
+
+
+def _add(uow: UnitOfWork, name: str) -> None:
+    uow.tasks.add(Task(name=name))
+
+
+def main() -> None:
+    """Print the table."""
+    program = shutil.which("herdbook", path=str(Path(sys.executable).parent)) or "herdbook"
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder
+        variables = {**os.environ, "USER": "somebody", "HERDBOOK_BACKUP": "off"}
+        root = repository(Path(folder), variables)
+        print(calibrate(root))
+        with subprocess.Popen(
+            [program, "serve", "--no-open", "--json"],
+            cwd=root,
+            env=variables,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server:
+            assert server.stdout is not None
+            url = json.loads(server.stdout.readline())["url"]
+            (token,) = Path(folder).rglob("serve/token")
+            print("commit begins → parsed by a reader of the feed over HTTP, on LMDB")
+            print(f"{'readers':>8} {'p50 ms':>8} {'p99 ms':>8} {'last p50':>9} {'last p99':>9}")
+            app = AppContext.at(root, variables)
+            with app.stores.hold():
+                for number in READERS:
+                    delays = measure_feed(app, url, token, number)
+                    all_of = [each for one in delays for each in one]
+                    last = [max(each) for each in zip(*delays, strict=True)]
+                    figures = [
+                        percentile(values, s) for values in (all_of, last) for s in (0.5, 0.99)
+                    ]
+                    p50, p99, last50, last99 = figures
+                    mark = "" if p99 < BAR else f"  above the bar of {BAR:.0f} ms"
+                    print(f"{number:8} {p50:8.1f} {p99:8.1f} {last50:9.1f} {last99:9.1f}{mark}")
+            server.terminate()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        print(
+            json.dumps(
+                asyncio.run(read_feed(sys.argv[1], Path(sys.argv[2]).read_text(), int(sys.argv[3])))
+            )
+        )
+    else:
+        main()

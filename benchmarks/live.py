@@ -1,0 +1,128 @@
+"""How long a change takes to those who wait for it: from the begin of the commit until it is read.
+
+Per engine, with 1, 20 and 150 listening processes; each round one writer commits and every listener
+reads the journal after its wake-up. Listeners look without a ring once an hour only, so that what
+is measured are rings, and a lost one would stop the benchmark. Run with `make bench`.
+"""
+
+import argparse
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
+
+from herdbook.adapters import open_store
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.journal.feed import Feed
+from tests.postgres_server import private_postgres
+
+SPACE = "work/live"
+HOUR = 3_600.0
+BARS = {1: 0.02, 20: 0.02, 150: 0.1}
+"""The bar for the 99th percentile by the number of listeners, in seconds."""
+ENGINES = ("lmdb", "duckdb", "postgres")
+
+PROCESSES: Any = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(
+    [
+        "herdbook.adapters.lmdb.store",
+        "herdbook.adapters.duckdb.store",
+        "herdbook.adapters.postgres.store",
+        "herdbook.adapters.wakeups.sockets",
+        "herdbook.services.journal.feed",
+    ]
+)
+
+
+def add_task(uow: UnitOfWork, number: int) -> None:
+    """One task, as one entry of the journal."""
+    uow.tasks.add(Task(name=f"task {number}"))
+
+
+def listen(url: str, rounds: int, ready: Barrier, out: Any) -> None:
+    """Read every entry when it is rung, and report at what time each was read."""
+    times: dict[int, float] = {}
+    with open_store(url, patience=60.0) as store, Feed(store, SPACE, 0, look=HOUR) as feed:
+        feed.fileno()
+        feed.take()
+        ready.wait()
+        while len(times) < rounds:
+            feed.wait()
+            while page := feed.take():
+                now = time.monotonic()
+                times |= {entry.seq: now for entry in page}
+    out.put(times)
+
+
+def measure(url: str, listeners: int, rounds: int, pause: float) -> tuple[list[float], list[float]]:
+    """The seconds that each entry took to each listener, and those of the commits alone."""
+    ready, out = PROCESSES.Barrier(listeners + 1), PROCESSES.SimpleQueue()
+    begun: dict[int, float] = {}
+    commits: list[float] = []
+    with open_store(url, create=True, patience=60.0) as store:
+        run(store, SPACE, add_task, 0)
+        children = [
+            PROCESSES.Process(target=listen, args=(url, rounds, ready, out), daemon=True)
+            for _ in range(listeners)
+        ]
+        for child in children:
+            child.start()
+        ready.wait()
+        time.sleep(0.5)
+        for number in range(rounds):
+            begun[number + 2] = time.monotonic()
+            run(store, SPACE, add_task, number)
+            commits.append(time.monotonic() - begun[number + 2])
+            time.sleep(pause)
+        found = [out.get() for _ in children]
+    for child in children:
+        child.join()
+    return [at - begun[seq] for times in found for seq, at in times.items()], commits
+
+
+@contextmanager
+def new_url(engine: str) -> Iterator[str]:
+    """The URL of a place for a new store."""
+    with tempfile.TemporaryDirectory() as folder:
+        if engine != "postgres":
+            name = "store.duckdb" if engine == "duckdb" else "store"
+            yield f"{engine}://{Path(folder, name)}"
+            return
+        with private_postgres() as server:
+            yield server.url
+
+
+def main() -> int:
+    """Print a table; 1 if a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", choices=ENGINES, action="append")
+    parser.add_argument("--listeners", type=int, choices=BARS, action="append")
+    parser.add_argument("--rounds", type=int, default=100)
+    given = parser.parse_args()
+    missed = 0
+    print("commit begins → read, ms    listeners  commit     p50     p99     max     bar    load")
+    for engine in given.engine or ENGINES:
+        for listeners in given.listeners or BARS:
+            with new_url(engine) as url:
+                pause = 0.05 + 0.002 * listeners
+                found, commits = map(sorted, measure(url, listeners, given.rounds, pause))
+            p99, bar = found[int(len(found) * 0.99) - 1], BARS[listeners]
+            missed += p99 > bar
+            figures = statistics.median(commits), statistics.median(found), p99, found[-1], bar
+            shown = "".join(f"{each * 1_000:8.1f}" for each in figures)
+            load = os.getloadavg()[0]
+            print(f"{engine:27} {listeners:9} {shown}{load:8.1f}", flush=True)
+    return min(missed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""The changes of all served spaces as server-sent events, each journal read once for everybody.
+
+One connection carries any number of spaces. The id of an event is the position of its reader in
+each of them, so a browser that comes back with `Last-Event-ID` gets what it missed, from the
+journal itself. Every reader has a short queue; one that does not keep up is told `reset` and
+disconnected, and may come back the same way. Writers never wait for anybody here.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from anyio import to_thread
+
+from herdbook.adapters.user_state.spool_tail import LiveSpool
+from herdbook.domain.errors import HerdbookError, JournalPruned
+from herdbook.domain.record.pulses import Pulse
+from herdbook.entrypoints.http.feed_reader import (
+    FeedReader,
+    encode_data,
+    event,
+    format_positions,
+    parse_positions,
+)
+from herdbook.entrypoints.http.metrics import Metrics
+from herdbook.entrypoints.http.served_folders import ServedFolders, ServedSpace
+from herdbook.entrypoints.http.space_feed import SpaceFeed
+from herdbook.entrypoints.operations.error_table import describe_error
+from herdbook.services.record.pulses import publish_pulses
+
+
+class FeedHub:
+    """All readers and the spaces they follow; its methods run on the event loop."""
+
+    def __init__(self, folders: ServedFolders, metrics: Metrics) -> None:
+        self._folders = folders
+        self._metrics = metrics
+        self._spaces: dict[str, SpaceFeed] = {}
+        self._readers: set[FeedReader] = set()
+        self._loop: asyncio.AbstractEventLoop
+        self._pulses_over: threading.Event | None = None
+        self._is_over = False
+
+    async def follow(
+        self, reader: FeedReader, spaces: list[ServedSpace], since: str
+    ) -> AsyncIterator[bytes]:
+        """The events for one reader: what it missed, then what happens, until it leaves."""
+        self._loop = asyncio.get_running_loop()
+        known = parse_positions(since)
+        followed = [self._space(each) for each in spaces]
+        self._add(reader)
+        try:
+            lasts = [await to_thread.run_sync(each.last) for each in followed]
+            for each, last in zip(followed, lasts, strict=True):
+                reader.positions[each.key] = known.get(each.key, last)
+            yield b"retry: 1000\n" + self._greeting(reader, followed)
+            for each in followed:
+                async for missed in self._catch_up(reader, each):
+                    yield missed
+            while not self._is_over and (data := await reader.next_bytes()) is not None:
+                yield data
+        except HerdbookError as error:
+            yield event("trouble", encode_data(describe_error(error)))
+        finally:
+            self._remove(reader)
+            for each in followed:
+                each.readers.discard(reader)
+                if not each.readers:
+                    each.stop()
+
+    def _greeting(self, reader: FeedReader, followed: list[SpaceFeed]) -> bytes:
+        spaces = [
+            {**each.space._asdict(), "key": each.key, "seq": reader.positions[each.key]}
+            for each in followed
+        ]
+        return event("spaces", encode_data(spaces), format_positions(reader.positions))
+
+    def _space(self, space: ServedSpace) -> SpaceFeed:
+        found = self._spaces.get(space.space)
+        if found is None:
+            found = SpaceFeed(self._folders, space, self._publish_from_thread)
+            self._spaces[space.space] = found
+        return found
+
+    async def _catch_up(self, reader: FeedReader, space: SpaceFeed) -> AsyncIterator[bytes]:
+        """The entries that a reader missed; then it belongs to those who are told of new ones.
+
+        Between the last look at the journal and that there is no other turn of the event loop.
+        """
+        while True:
+            seq = reader.positions[space.key]
+            try:
+                page, last = await to_thread.run_sync(space.read, seq)
+            except JournalPruned as error:
+                last = await to_thread.run_sync(space.last)
+                reader.positions[space.key] = last
+                reset = space.reset("pruned", last, error.first)
+                yield event("reset", encode_data(reset), format_positions(reader.positions))
+                continue
+            if page:
+                reader.positions[space.key] = page[-1].seq
+                yield event(
+                    "journal",
+                    encode_data(space.describe(page)),
+                    format_positions(reader.positions),
+                )
+            elif seq > last:
+                reader.positions[space.key] = last
+                reset = space.reset("unknown", last)
+                yield event("reset", encode_data(reset), format_positions(reader.positions))
+            elif not space.is_running or seq >= space.seq:
+                space.start(seq)
+                space.readers.add(reader)
+                return
+
+    def _publish_from_thread(
+        self, space: SpaceFeed, is_meant: Callable[[], bool], seq: int, kind: str, data: Any
+    ) -> None:
+        text = encode_data(data)
+
+        def publish() -> None:
+            if is_meant():
+                self._publish(space, seq, kind, data, text)
+
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(publish)
+
+    def _publish(self, space: SpaceFeed, seq: int, kind: str, data: Any, text: str) -> None:
+        space.seq = max(seq, space.seq)
+        for reader in space.readers:
+            seen, own = reader.positions[space.key], text
+            if kind == "journal" and data["entries"][0]["seq"] <= seen:
+                rest = [each for each in data["entries"] if each["seq"] > seen]
+                if not rest:
+                    continue
+                own = encode_data({**data, "entries": rest})
+            reader.positions[space.key] = max(seq, seen)
+            self._put(reader, event(kind, own, format_positions(reader.positions)))
+
+    def _put(self, reader: FeedReader, data: bytes) -> None:
+        if not reader.put(data):
+            self._metrics.overflows += 1
+
+    def _add(self, reader: FeedReader) -> None:
+        """Count a reader; the first one starts the reading of what hooks tell."""
+        self._readers.add(reader)
+        if self._pulses_over is None:
+            self._pulses_over = threading.Event()
+            arguments = LiveSpool(), self._publish_pulses, self._pulses_over
+            threading.Thread(
+                target=publish_pulses, args=arguments, name="herdbook-pulses", daemon=True
+            ).start()
+
+    def _remove(self, reader: FeedReader) -> None:
+        self._readers.discard(reader)
+        if not self._readers and self._pulses_over is not None:
+            self._pulses_over.set()
+            self._pulses_over = None
+
+    def _publish_pulses(self, pulses: Sequence[Pulse]) -> None:
+        """Tell all readers what agents do, from the thread that reads the spool."""
+        data = event("pulse", encode_data([each._asdict() for each in pulses]))
+
+        def publish() -> None:
+            for reader in self._readers:
+                self._put(reader, data)
+
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(publish)
+
+    def count_readers(self, browser: str | None = None) -> int:
+        """How many connections there are, in all or of one browser."""
+        return sum(browser in (None, each.browser) for each in self._readers)
+
+    def end(self) -> None:
+        """Disconnect all readers, because the server ends."""
+        self._is_over = True
+        for reader in self._readers:
+            reader.end()

@@ -1,0 +1,258 @@
+// Now: what waits for the person, who works and who is stuck, and what is claimed next.
+
+import { draw, h } from "../../parts/dom.js";
+import { ago, duration, exact, leaseLeft, many, MARKS, short } from "../../parts/format.js";
+import { act } from "../../parts/notices.js";
+import { call } from "../../parts/rpc.js";
+import { windowed } from "../../parts/windowed.js";
+
+/** @import { Page, Place } from "../../page_table.js" */
+/**
+ * @typedef {{ label: string, method: string, params: Record<string, any>, text: string | null }} Action
+ * @typedef {{ kind: string, subject: string, since: string, title: string, text: string, agent: string | null, task_id: string | null, actions: Action[] }} Entry
+ */
+
+const NEXT = 5;
+const ROW = { narrow: 44, wide: 32 };
+const narrow = matchMedia("(max-width: 860px)");
+const WORDS = /** @type {Record<string, string>} */ ({
+  running: "works",
+  waiting_for_input: "waits for you",
+  idle: "idle",
+  crashed: "crashed",
+});
+
+/**
+ * @param {Place} place
+ * @returns {Page}
+ */
+export function open({ root }) {
+  /** @type {Entry[]} */
+  let entries = [];
+  /** @type {any[]} */
+  let rows = [];
+  /** @type {any[]} */
+  let ready = [];
+  let counts = { ready: 0, held: 0, waiting: 0 };
+  let chosen = "";
+  /** The refusals of answers, by what was answered. @type {Map<string, string>} */
+  const refusals = new Map();
+  /** What is being written. @type {Map<string, string>} */
+  const texts = new Map();
+
+  async function refresh() {
+    const [waiting, status, next] = await Promise.all([
+      call("waiting"),
+      call("status"),
+      call("task.ready", { limit: NEXT }),
+    ]);
+    entries = waiting;
+    rows = status.spaces[0].rows;
+    counts = status.spaces[0].tasks;
+    ready = next;
+    if (!entries.some((each) => each.subject === chosen)) chosen = entries[0]?.subject ?? "";
+    show();
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {Action} action
+   */
+  async function answer(entry, action) {
+    const text = texts.get(entry.subject) ?? "";
+    if (action.text && !text.trim()) return focusText(entry);
+    const params = action.text ? { ...action.params, [action.text]: text } : action.params;
+    try {
+      await act(`${entry.title}: ${action.text ? "answered" : action.label}`, action.method, params, entry.subject);
+      refusals.delete(entry.subject);
+      texts.delete(entry.subject);
+      await refresh();
+      focusChosen();
+    } catch (error) {
+      refusals.set(entry.subject, /** @type {Error} */ (error).message);
+      show();
+    }
+  }
+
+  /** @param {Entry | undefined} entry */
+  function focusText(entry) {
+    if (entry) /** @type {HTMLElement | null} */ (find(entry.subject)?.querySelector("textarea"))?.focus();
+  }
+
+  /** @param {string} subject */
+  const find = (subject) =>
+    [...root.querySelectorAll(".entry")].find((each) => /** @type {HTMLElement} */ (each).dataset.subject === subject);
+
+  function focusChosen() {
+    const box = /** @type {HTMLElement | undefined} */ (find(chosen));
+    box?.focus();
+    box?.scrollIntoView({ block: "nearest" });
+  }
+
+  /** @param {number} step */
+  function choose(step) {
+    const at = entries.findIndex((each) => each.subject === chosen);
+    const next = entries[Math.max(0, Math.min(entries.length - 1, at + step))];
+    if (!next) return;
+    chosen = next.subject;
+    show();
+    focusChosen();
+  }
+
+  const current = () => entries.find((each) => each.subject === chosen);
+
+  /** @param {Entry} entry */
+  function drawEntry(entry) {
+    const written = entry.actions.find((each) => each.text);
+    const refusal = refusals.get(entry.subject);
+    const name = `text-${entry.subject}`;
+    return h(
+      "li",
+      {
+        key: entry.subject,
+        class: entry.subject === chosen ? "entry chosen" : "entry",
+        "data-subject": entry.subject,
+        tabindex: "-1",
+        onfocusin: () => {
+          if (chosen === entry.subject) return;
+          chosen = entry.subject;
+          show();
+        },
+      },
+      h(
+        "div",
+        { class: "title" },
+        h("span", { class: "mark", "aria-hidden": "true" }, "!"),
+        h("h2", null, entry.title),
+        h("time", { datetime: entry.since, title: exact(entry.since) }, ago(entry.since)),
+      ),
+      h("p", { class: "said" }, entry.text),
+      entry.task_id && h("a", { class: "about", href: `/task/${entry.task_id}` }, `task ${short(entry.task_id)}`),
+      written &&
+        h("textarea", {
+          rows: "1",
+          id: name,
+          "aria-label": `Your answer to ${entry.title}`,
+          placeholder: "Your answer",
+          oninput: (/** @type {Event} */ event) =>
+            texts.set(entry.subject, /** @type {HTMLTextAreaElement} */ (event.currentTarget).value),
+          onkeydown: (/** @type {KeyboardEvent} */ event) => {
+            if (event.key === "Enter" && !event.shiftKey) {
+              event.preventDefault();
+              answer(entry, written);
+            } else if (event.key === "Escape") focusChosen();
+          },
+        }),
+      h(
+        "div",
+        { class: "buttons" },
+        entry.actions.map((each, at) =>
+          h(
+            "button",
+            { key: each.label, class: at === 0 ? "strong" : null, onclick: () => answer(entry, each) },
+            entry.subject === chosen && at < 9 && h("kbd", { "aria-hidden": "true" }, each.text ? "r" : at + 1),
+            each.label,
+          ),
+        ),
+      ),
+      refusal && h("p", { class: "trouble", role: "alert" }, refusal),
+    );
+  }
+
+  /** @param {any} row */
+  function drawRow(row) {
+    const state = stateOf(row);
+    const isWaiting = state === "waiting_for_input";
+    const isOver = row.lease_until && Date.parse(row.lease_until) < Date.now();
+    const others = row.waiting_for.filter((/** @type {string} */ each) => each !== "you");
+    const why = isWaiting ? "waits for you" : others.length ? `waits for ${others.join(", ")}` : WORDS[state] ?? state;
+    return h(
+      "li",
+      { key: `${row.agent_id} ${row.task_id}`, class: `worker ${state}${isOver ? " over" : ""}` },
+      h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state] ?? "○"),
+      h("a", { class: "agent", href: `/agents/${row.agent_id ?? ""}` }, row.agent ?? "nobody known"),
+      h("span", { class: "what" }, row.task ? h("a", { href: `/task/${row.task_id}` }, row.task) : h("span", { class: "mute" }, "no task")),
+      h("span", { class: "why mute" }, why, row.lease_until && !isWaiting ? `, ${leaseLeft(row.lease_until)}` : `, ${duration((Date.now() - Date.parse(row.since)) / 1000)}`),
+    );
+  }
+
+  function summary() {
+    const names = new Map(rows.map((row) => [row.agent, stateOf(row)]));
+    const states = [...names.values()];
+    /** @param {string} state */
+    const count = (state) => states.filter((each) => each === state).length;
+    const parts = Object.entries(WORDS)
+      .map(([state, word]) => [count(state), word])
+      .filter(([number]) => number)
+      .map(([number, word]) => `${number} ${number === 1 ? word : String(word).replace("works", "work").replace("waits", "wait")}`);
+    return `${many(names.size, "agent")}: ${parts.join(", ")}`;
+  }
+
+  function show() {
+    const sorted = [...rows].sort((a, b) => need(b) - need(a));
+    draw(root, [
+      h(
+        "section",
+        { key: "queue", class: "queue", "aria-labelledby": "queue-title" },
+        h("h1", { id: "queue-title" }, "Waiting for you ", entries.length > 0 && h("b", { class: "count" }, entries.length)),
+        entries.length
+          ? h("ol", { class: "entries" }, entries.slice(0, 50).map(drawEntry), entries.length > 50 && h("li", { key: "more", class: "mute" }, `and ${entries.length - 50} more`))
+          : h("p", { class: "calm" }, "Nothing waits for you."),
+      ),
+      h(
+        "section",
+        { key: "herd", class: "herd", "aria-labelledby": "herd-title" },
+        h("h2", { id: "herd-title" }, rows.length ? summary() : "Agents"),
+        rows.length
+          ? windowed({ name: "herd", label: "Agents", items: sorted, rowHeight: narrow.matches ? ROW.narrow : ROW.wide, row: drawRow, redraw: show })
+          : h("p", { class: "mute" }, "No agents yet. ", h("code", null, "herdbook agent add brisk-otter")),
+        h("h2", { key: "next" }, "Next to be claimed ", h("span", { class: "mute" }, `${counts.ready} ready, ${counts.waiting} waiting`)),
+        ready.length
+          ? h("ol", { class: "next" }, ready.map((each) => h("li", { key: each.id }, h("a", { href: `/task/${each.id}` }, each.name), h("span", { class: "mute" }, each.priority === "medium" ? "" : ` ${each.priority}`))))
+          : h("p", { class: "mute" }, counts.held || counts.waiting ? "No task is ready." : ["The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")]),
+      ),
+    ]);
+  }
+
+  /** @type {Record<string, () => void>} */
+  const keys = {
+    j: () => choose(1),
+    k: () => choose(-1),
+    r: () => focusText(current()),
+  };
+  for (let at = 0; at < 9; at++) {
+    keys[String(at + 1)] = () => {
+      const entry = current();
+      const action = entry?.actions[at];
+      if (entry && action) answer(entry, action);
+    };
+  }
+  return {
+    refresh,
+    tick: show,
+    keys,
+    help: [
+      ["j k", "next, previous"],
+      ["1–9", "answer"],
+      ["r", "write an answer; Enter sends it"],
+    ],
+  };
+}
+
+/**
+ * The state of an agent: one that asked a person waits, whatever else it does.
+ * @param {any} row
+ * @returns {string}
+ */
+const stateOf = (row) => (row.waiting_for.includes("you") ? "waiting_for_input" : row.status ?? "crashed");
+
+/**
+ * How much a row needs a person: those who are stuck stand first, then those who work.
+ * @param {any} row
+ */
+function need(row) {
+  if (row.waiting_for.includes("you")) return 4;
+  if (row.status === "crashed" || !row.agent) return 3;
+  if (row.lease_until && Date.parse(row.lease_until) < Date.now()) return 2;
+  return row.task ? 1 : 0;
+}

@@ -1,0 +1,68 @@
+// The changes of all served journals, over one connection per browser: the tab that holds the lock
+// reads the feed and tells the others. Whoever takes over goes on from the last position that any
+// of them has seen, so nothing is missed when a tab closes or the server restarts.
+
+/** @typedef {{ kind: "changed" | "state", position: string, isConnected: boolean }} News */
+
+const NAME = "herdbook.feed";
+const RETRY = 1000;
+
+/**
+ * Follow the changes until the page is closed.
+ * @param {(news: News) => void} tell
+ */
+export function follow(tell) {
+  const channel = new BroadcastChannel(NAME);
+  let position = "";
+  let isConnected = false;
+  /** @param {News} news */
+  const take = (news) => {
+    if (news.position) position = news.position;
+    isConnected = news.isConnected;
+    tell(news);
+  };
+  channel.onmessage = (event) => {
+    if (event.data === "who") {
+      if (isLeading) channel.postMessage({ kind: "state", position, isConnected });
+    } else take(event.data);
+  };
+  let isLeading = false;
+  channel.postMessage("who");
+  navigator.locks.request(NAME, () => {
+    isLeading = true;
+    return lead();
+  });
+
+  /** @param {News} news */
+  function publish(news) {
+    channel.postMessage(news);
+    take(news);
+  }
+
+  /** Read the feed; the promise never ends, so the lock is held as long as this page lives. */
+  function lead() {
+    return new Promise(() => connect());
+  }
+
+  function connect() {
+    const since = position ? `?since=${encodeURIComponent(position)}` : "";
+    const source = new EventSource(`/feed${since}`);
+    /** @param {MessageEvent} event */
+    const changed = (event) =>
+      publish({ kind: "changed", position: event.lastEventId || position, isConnected: true });
+    source.addEventListener("spaces", (event) => {
+      const isBack = position !== "";
+      const id = /** @type {MessageEvent} */ (event).lastEventId;
+      // After a pause, what is shown may be old even if no entry is new: leases have gone on.
+      publish({ kind: isBack ? "changed" : "state", position: id, isConnected: true });
+    });
+    source.addEventListener("journal", changed);
+    source.addEventListener("reset", changed);
+    source.onerror = () => {
+      publish({ kind: "state", position, isConnected: false });
+      if (source.readyState !== EventSource.CLOSED) return;
+      // Refused, not only interrupted: the browser does not try again by itself.
+      setTimeout(connect, RETRY);
+    };
+  }
+}

@@ -1,0 +1,63 @@
+// Times, numbers and names as people read them.
+
+/**
+ * A duration in its largest unit: `40s`, `4m`, `3h`, `2d`.
+ * @param {number} seconds
+ */
+export function duration(seconds) {
+  const size = Math.abs(seconds);
+  if (size < 60) return `${Math.round(size)}s`;
+  if (size < 3600) return `${Math.floor(size / 60)}m`;
+  if (size < 86400) return `${Math.floor(size / 3600)}h`;
+  return `${Math.floor(size / 86400)}d`;
+}
+
+/**
+ * How long ago something was.
+ * @param {string} at
+ */
+export const ago = (at) => duration((Date.now() - Date.parse(at)) / 1000);
+
+/**
+ * The exact time, for titles.
+ * @param {string} at
+ */
+export const exact = (at) => new Date(at).toLocaleString();
+
+/**
+ * A number with a noun: `1 task`, `2 tasks`.
+ * @param {number} count
+ * @param {string} noun
+ */
+export const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+/**
+ * The first characters of an id: enough to name a row.
+ * @param {string} id
+ */
+export const short = (id) => id.replace(/^[a-z]+_/, "").slice(0, 6);
+
+/**
+ * What is left of a lease, in words; a count of seconds only below two minutes.
+ * @param {string} until
+ */
+export function leaseLeft(until) {
+  const left = (Date.parse(until) - Date.now()) / 1000;
+  if (left < 0) return `lease over for ${duration(left)}`;
+  return `${left < 120 ? `${Math.round(left)}s` : duration(left)} left`;
+}
+
+/** The mark of each state: never colour alone. @type {Record<string, string>} */
+export const MARKS = {
+  held: "◐",
+  running: "◐",
+  ready: "○",
+  idle: "○",
+  waiting: "◌",
+  blocked: "■",
+  crashed: "■",
+  review: "◇",
+  completed: "●",
+  stopped: "●",
+  waiting_for_input: "!",
+};

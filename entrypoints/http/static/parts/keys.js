@@ -1,0 +1,35 @@
+// What keys do: `g` and a letter open a page, the rest belongs to the page that is shown.
+
+/** @typedef {{ pages: Record<string, () => void>, page: Record<string, () => void>, palette: () => void, help: () => void }} Bindings */
+
+const TOGETHER = 1500;
+let since = 0;
+
+/** @param {KeyboardEvent} event */
+function isWriting(event) {
+  const target = /** @type {HTMLElement} */ (event.target);
+  return target.closest("input, textarea, select, dialog") !== null;
+}
+
+/**
+ * @param {KeyboardEvent} event
+ * @param {Bindings} bindings
+ */
+export function handleKey(event, bindings) {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    bindings.palette();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event)) return;
+  const isSecond = Date.now() - since < TOGETHER;
+  since = 0;
+  let found;
+  if (isSecond && event.key) found = bindings.pages[event.key];
+  else if (event.key === "g") since = Date.now();
+  else if (event.key === "?") found = bindings.help;
+  else found = bindings.page[event.key];
+  if (!found) return;
+  event.preventDefault();
+  found();
+}

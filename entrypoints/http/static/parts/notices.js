@@ -1,0 +1,83 @@
+// Short sentences at the edge of the page: what was done, with Undo, or why it was not.
+
+import { draw, h } from "./dom.js";
+import { newestEntries } from "./journal.js";
+import { call } from "./rpc.js";
+
+/** @typedef {{ id: number, text: string, isRefusal: boolean, undo: (() => void) | null }} Notice */
+
+const SECONDS = 8;
+const RECENT = 40;
+/** @type {Notice[]} */
+let notices = [];
+let last = 0;
+
+/**
+ * @param {string} text
+ * @param {{ isRefusal?: boolean, undo?: (() => void) | null }} [options]
+ */
+export function notify(text, { isRefusal = false, undo = null } = {}) {
+  const notice = { id: ++last, text, isRefusal, undo };
+  notices = [...notices.slice(-2), notice];
+  show();
+  setTimeout(() => dismiss(notice), SECONDS * 1000);
+}
+
+/** @param {Notice} notice */
+function dismiss(notice) {
+  notices = notices.filter((each) => each !== notice);
+  show();
+}
+
+function show() {
+  const place = /** @type {HTMLElement} */ (document.getElementById("notices"));
+  draw(
+    place,
+    notices.map((each) =>
+      h(
+        "div",
+        { key: each.id, class: each.isRefusal ? "notice refusal" : "notice" },
+        h("span", null, each.text),
+        each.undo &&
+          h("button", { onclick: () => (dismiss(each), each.undo?.()) }, "Undo"),
+        h("button", { class: "quiet", "aria-label": "Close", onclick: () => dismiss(each) }, "✕"),
+      ),
+    ),
+  );
+}
+
+/**
+ * Call an operation that changes something, say that it was done, and offer to undo it.
+ * @param {string} text what was done
+ * @param {string} method
+ * @param {Record<string, any>} params
+ * @param {string} subject the id of a row that it changes
+ * @returns {Promise<any>}
+ */
+export async function act(text, method, params, subject) {
+  const result = await call(method, params);
+  const tx = await findChange(subject);
+  notify(text, { undo: tx ? () => undo(tx) : null });
+  return result;
+}
+
+/**
+ * The transaction in which a person changed a row last, among the newest entries.
+ * @param {string} subject
+ * @returns {Promise<string | null>}
+ */
+async function findChange(subject) {
+  const entries = await newestEntries(RECENT);
+  const own = entries.filter((/** @type {any} */ each) => each.key === subject && !each.agent);
+  return own.length ? own[own.length - 1].tx : null;
+}
+
+/** @param {string} tx */
+async function undo(tx) {
+  try {
+    await call("undo", { tx });
+    notify("Taken back.");
+  } catch (error) {
+    notify(/** @type {Error} */ (error).message, { isRefusal: true });
+  }
+}

@@ -1,0 +1,222 @@
+// Ctrl-K: every operation of the server with its help, a form for its parameters, and its answer or
+// refusal in the server's own words.
+
+import { draw, h } from "./dom.js";
+import { call } from "./rpc.js";
+
+/**
+ * @typedef {{ name: string, description?: string, required?: boolean, schema: { type?: string, enum?: string[], default?: any } }} Param
+ * @typedef {{ name: string, summary: string, params: Param[] }} Method
+ */
+
+const MOST = 50;
+const LONGEST = 20_000;
+/** @type {Method[] | null} */
+let methods = null;
+
+/**
+ * A dialog that is gone when it is closed.
+ * @param {string} label
+ */
+function openDialog(label) {
+  const dialog = document.createElement("dialog");
+  dialog.setAttribute("aria-label", label);
+  dialog.onclose = () => dialog.remove();
+  dialog.onclick = (event) => {
+    if (event.target === dialog) dialog.close();
+  };
+  document.querySelector("dialog")?.remove();
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+/** @param {[string, string][]} keys */
+export function openHelp(keys) {
+  const dialog = openDialog("Keys");
+  draw(dialog, [
+    h("h2", null, "Keys"),
+    h("dl", { class: "keys" }, keys.map(([key, text]) => h("div", { key }, h("dt", null, h("kbd", null, key)), h("dd", null, text)))),
+    h("button", { onclick: () => dialog.close() }, "Close"),
+  ]);
+}
+
+/** @param {(path: string) => void} go */
+export async function openPalette(go) {
+  const dialog = openDialog("Commands");
+  let words = "";
+  let at = 0;
+  const show = () => {
+    const asked = words.toLowerCase().split(/\s+/).filter(Boolean);
+    const matches = (methods ?? []).filter((each) => {
+      const text = `${each.name.replace(/[.-]/g, " ")} ${each.name} ${each.summary}`.toLowerCase();
+      return asked.every((word) => text.includes(word));
+    });
+    // Those whose name begins with the words stand first.
+    const isNamed = (/** @type {Method} */ each) => each.name.replace(/[.-]/g, " ").startsWith(asked.join(" "));
+    const all = [...matches.filter(isNamed), ...matches.filter((each) => !isNamed(each))];
+    const found = all.slice(0, MOST);
+    at = Math.max(0, Math.min(at, found.length - 1));
+    draw(dialog, [
+      h("input", {
+        key: "words",
+        value: words,
+        type: "search",
+        role: "combobox",
+        "aria-label": "Find a command",
+        "aria-expanded": "true",
+        "aria-controls": "commands",
+        "aria-activedescendant": found.length ? `command-${at}` : null,
+        placeholder: "Find a command, or a task by its id or name",
+        autofocus: true,
+        oninput: (/** @type {Event} */ event) => {
+          words = /** @type {HTMLInputElement} */ (event.currentTarget).value;
+          at = 0;
+          show();
+        },
+        onkeydown: (/** @type {KeyboardEvent} */ event) => {
+          const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+          if (!step && event.key !== "Enter") return;
+          event.preventDefault(); // else Enter would press what has the focus next
+          if (!methods) return;
+          if (event.key === "Enter") {
+            if (found.length) showForm(dialog, found[at], show);
+            else if (words) {
+              dialog.close();
+              go(`/task/${encodeURIComponent(words)}`);
+            }
+            return;
+          }
+          at += step ?? 0;
+          show();
+          dialog.querySelector(`#command-${at}`)?.scrollIntoView({ block: "nearest" });
+        },
+      }),
+      found.length
+        ? h(
+            "ul",
+            { key: "found", id: "commands", role: "listbox", "aria-label": "Commands", class: "commands" },
+            found.map((each, number) =>
+              h(
+                "li",
+                {
+                  key: each.name,
+                  id: `command-${number}`,
+                  role: "option",
+                  "aria-selected": number === at ? "true" : "false",
+                  onclick: () => showForm(dialog, each, show),
+                },
+                h("code", null, each.name.replaceAll(".", " ")),
+                h("span", { class: "mute" }, each.summary),
+              ),
+            ),
+          )
+        : h("p", { key: "none", id: "commands", class: "mute" }, methods ? `No such command; Enter looks for the task “${words}”.` : "Reading the commands…"),
+      all.length > MOST && h("p", { key: "more", class: "mute" }, `${MOST} of ${all.length}; more words show fewer.`),
+    ]);
+  };
+  show();
+  /** @type {HTMLElement | null} */ (dialog.querySelector("input"))?.focus();
+  if (methods) return;
+  methods = (await call("rpc.discover")).methods;
+  show();
+}
+
+/**
+ * The form of one command.
+ * @param {HTMLDialogElement} dialog
+ * @param {Method} method
+ * @param {() => void} back
+ */
+function showForm(dialog, method, back) {
+  const wanted = [...method.params].sort((a, b) => Number(b.required ?? false) - Number(a.required ?? false));
+  /** @type {Record<string, any>} */
+  const given = {};
+  let answer = "";
+  let isRefusal = false;
+
+  const run = async () => {
+    try {
+      const result = await call(method.name, values(wanted, given));
+      answer = result === null ? "Done." : JSON.stringify(result, null, 2);
+      isRefusal = false;
+    } catch (error) {
+      answer = /** @type {Error} */ (error).message;
+      isRefusal = true;
+    }
+    show();
+  };
+
+  const show = () =>
+    draw(dialog, [
+      h("h2", { key: "title" }, method.name.replaceAll(".", " ")),
+      h("p", { key: "summary", class: "mute" }, method.summary),
+      h(
+        "form",
+        {
+          key: "form",
+          class: "fields",
+          onsubmit: (/** @type {Event} */ event) => {
+            event.preventDefault();
+            run();
+          },
+        },
+        wanted.map((each) => field(each, given)),
+        h("div", { key: "buttons", class: "buttons" }, h("button", { type: "submit", class: "strong" }, "Run"), h("button", { type: "button", onclick: back }, "Back")),
+      ),
+      answer &&
+        h(
+          "pre",
+          { key: "answer", tabindex: "0", class: isRefusal ? "answer refusal" : "answer", role: isRefusal ? "alert" : "status" },
+          answer.length > LONGEST ? `${answer.slice(0, LONGEST)}\n… ${answer.length - LONGEST} more characters` : answer,
+        ),
+    ]);
+  draw(dialog, []);
+  show();
+  /** @type {HTMLElement | null} */ (dialog.querySelector("input, select, button"))?.focus();
+}
+
+/**
+ * @param {Param} param
+ * @param {Record<string, any>} given
+ */
+function field(param, given) {
+  const { schema, name } = param;
+  /** @param {Event} event */
+  const take = (event) => {
+    const input = /** @type {HTMLInputElement} */ (event.currentTarget);
+    given[name] = schema.type === "boolean" ? input.checked : input.value;
+  };
+  const label = `${name.replaceAll("_", " ")}${param.required ? " (needed)" : ""}`;
+  let input;
+  if (schema.enum) {
+    const choices = [...(param.required ? [] : [""]), ...schema.enum];
+    if (param.required && !(name in given)) given[name] = choices[0];
+    input = h("select", { onchange: take }, choices.map((each) => h("option", { key: each, value: each }, each || "–")));
+  } else if (schema.type === "boolean") input = h("input", { type: "checkbox", onchange: take });
+  else {
+    const hint = schema.default === undefined ? null : String(schema.default);
+    const type = schema.type === "integer" ? "number" : "text";
+    input = h("input", { type, required: param.required, placeholder: hint, oninput: take });
+  }
+  return h("label", { key: name }, h("span", null, label), input, h("small", { class: "mute" }, param.description));
+}
+
+/**
+ * The parameters of a call; what was left empty is left out.
+ * @param {Param[]} params
+ * @param {Record<string, any>} given
+ */
+function values(params, given) {
+  /** @type {Record<string, any>} */
+  const found = {};
+  for (const { name, schema } of params) {
+    const value = given[name];
+    if (value === undefined || value === "" || value === false) continue;
+    if (schema.type === "integer") found[name] = Number(value);
+    else if (schema.type === "array") found[name] = String(value).split(",").map((each) => each.trim());
+    else if (schema.type === "object") found[name] = JSON.parse(value);
+    else found[name] = value;
+  }
+  return found;
+}

@@ -1,0 +1,81 @@
+// Calls operations of the server. A refusal is an error whose message is the server's own sentence.
+
+/** A refusal of the server, or its absence (code 0). */
+export class Refusal extends Error {
+  /**
+   * @param {string} message
+   * @param {number} code
+   * @param {Record<string, any> | null} [data] the attributes of the server's error
+   */
+  constructor(message, code, data = null) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+const FOLDER = "herdbook.folder";
+let number = 0;
+
+/** The folder whose plan is shown; null for the first that is served. */
+export const chosenFolder = () => localStorage.getItem(FOLDER);
+
+/** @param {string} folder */
+export const chooseFolder = (folder) => localStorage.setItem(FOLDER, folder);
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [options]
+ */
+async function ask(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw new Refusal("The server does not answer; `herdbook serve` starts it.", 0);
+  }
+}
+
+/**
+ * Call an operation, such as `task.show`.
+ * @param {string} method
+ * @param {Record<string, any>} [params]
+ * @returns {Promise<any>}
+ */
+export async function call(method, params = {}) {
+  const folder = chosenFolder();
+  const where = folder ? `?folder=${encodeURIComponent(folder)}` : "";
+  const answer = await ask(`/rpc${where}`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: ++number, method, params }),
+  });
+  const data = await answer.json();
+  if (typeof data.error === "string") throw new Refusal(data.error, answer.status);
+  if (data.error) throw new Refusal(data.error.message, data.error.code, data.error.data);
+  return data.result;
+}
+
+/** Exchange the ticket in the address, if there is one, for a cookie. */
+export async function exchangeTicket() {
+  const ticket = new URLSearchParams(location.hash.slice(1)).get("t");
+  if (!ticket) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  const answer = await ask("/session", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ ticket }),
+  });
+  if (!answer.ok) throw new Refusal((await answer.json()).error, answer.status);
+}
+
+/**
+ * The folders that are served, the first one first.
+ * @returns {Promise<string[]>}
+ */
+export async function servedFolders() {
+  const answer = await ask("/spaces");
+  const data = await answer.json();
+  if (!answer.ok) throw new Refusal(data.error, answer.status);
+  const work = data.filter((/** @type {any} */ each) => each.area === "work");
+  return work.map((/** @type {any} */ each) => each.folder);
+}

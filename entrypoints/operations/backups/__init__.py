@@ -1,0 +1,1 @@
+"""`backup`, `backup list` and `restore`."""

@@ -1,0 +1,1 @@
+"""`doctor`: a table of checks of the installation, which write nothing."""

@@ -1,0 +1,84 @@
+"""What several checks of `doctor` look at, read once and only when needed."""
+
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from herdbook.adapters.user_state import flush_notes, spool
+from herdbook.domain.errors import HerdbookError
+from herdbook.domain.location.areas import Area
+from herdbook.entrypoints import tracker_automerge
+from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.doctor.store_facts import StoreFacts, read_store
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.record import record_ingest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Installation:
+    """The stores, the spool and the notes of a user, as a workspace sees them."""
+
+    def __init__(self, app: AppContext) -> None:
+        self.app = app
+        self.now = time.time()
+
+    @cached_property
+    def stores(self) -> "Sequence[StoreFacts]":
+        """The store of each area."""
+        return [read_store(self.app, area) for area in Area]
+
+    def store(self, area: Area) -> StoreFacts:
+        """The store of one area."""
+        return next(each for each in self.stores if each.area is area)
+
+    @cached_property
+    def waiting(self) -> spool.SpoolBacklog:
+        """What waits in the spool."""
+        return spool.backlog()
+
+    @cached_property
+    def waiting_events(self) -> int:
+        """How many events wait in the spool."""
+        return len(spool.read_buffered().events)
+
+    @cached_property
+    def aside(self) -> list[spool.RejectedLine]:
+        """The lines that were set aside."""
+        return spool.read_rejected()
+
+    @cached_property
+    def last_failure(self) -> str | None:
+        """Why the last flush failed."""
+        return flush_notes.last_failure()
+
+    @cached_property
+    def unlocated_notes(self) -> list[flush_notes.UnlocatedNote]:
+        """The folders whose events have no project."""
+        return flush_notes.list_unlocated()
+
+    @cached_property
+    def dropped_notes(self) -> list[flush_notes.DroppedNote]:
+        """The commits that were counted for nobody."""
+        return flush_notes.list_dropped()
+
+    @cached_property
+    def merge_outcomes(self) -> list[tracker_automerge.Outcome]:
+        """What came of other programs' databases."""
+        return tracker_automerge.outcomes()
+
+    @cached_property
+    def halted_agents(self) -> list[str]:
+        """The halted agents; none if the record cannot be read, which its own check tells."""
+        record = self.store(Area.RECORD)
+        if record.trouble is not None or record.space is None:
+            return []
+        try:
+            return self.app.read(Area.RECORD, _agents_without_points)
+        except HerdbookError:
+            return []
+
+
+def _agents_without_points(uow: UnitOfWork) -> list[str]:
+    return [each.agent for each in record_ingest.standings_with(uow) if not each.active]

@@ -1,0 +1,1 @@
+"""`prime`: what an agent is told when its session begins."""

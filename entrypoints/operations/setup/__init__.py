@@ -1,0 +1,1 @@
+"""`setup`, `onboard` and `plugin path`."""

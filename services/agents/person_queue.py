@@ -1,0 +1,319 @@
+"""What waits for a person: one rule for the command line, programs and the dashboard.
+
+Each entry names the operations that answer it, so that nobody who shows it needs a rule of its own.
+An entry waits only if work or an agent is held up until a person acts; oldest first.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from herdbook.domain.agents.model import Agent, AgentStatus
+from herdbook.domain.conversation import MessageStatus, Party
+from herdbook.domain.plan.model import (
+    ErrandStatus,
+    InitiativeStatus,
+    Phase,
+    PhaseStatus,
+    ProposalStatus,
+    TaskStatus,
+)
+from herdbook.domain.plan.readiness import phase_is_open
+from herdbook.ports.engine.dictionary import (
+    ACCOUNTS,
+    AGENTS,
+    ERRANDS,
+    INITIATIVES,
+    MESSAGES,
+    PHASES,
+    PROPOSALS,
+    STANDINGS,
+    TASKS,
+)
+from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+LIMIT = 200
+"""How many rows of one kind are read; a person who has more to answer begins with the oldest."""
+
+
+class PersonAction(NamedTuple):
+    """An operation that answers an entry; `text` is the parameter that the person writes."""
+
+    label: str
+    method: str
+    params: dict[str, Any]
+    text: str | None = None
+
+
+class QueueEntry(NamedTuple):
+    """Something that waits for a person.
+
+    `kind` is question, message, approval, review, proposal, failed, crashed, halted or exhausted.
+    `subject` is the id of the row, or the name of a halted agent.
+    """
+
+    kind: str
+    subject: str
+    since: datetime
+    title: str
+    text: str
+    agent: str | None = None
+    task_id: str | None = None
+    actions: tuple[PersonAction, ...] = ()
+
+
+def work_waiting(uow: UnitOfWork) -> list[QueueEntry]:
+    """What waits for a person in a repository, oldest first."""
+    found = [
+        *_questions(uow),
+        *_messages(uow),
+        *_phases(uow),
+        *_reviews(uow),
+        *_proposals(uow),
+        *_failed_tasks(uow),
+        *_crashed_agents(uow),
+    ]
+    return sorted(found, key=lambda each: each.since)
+
+
+def record_waiting(uow: UnitOfWork) -> list[QueueEntry]:
+    """What waits for a person in the record: halted agents and exhausted accounts."""
+    return sorted([*_halted_agents(uow), *_exhausted_accounts(uow)], key=lambda each: each.since)
+
+
+def _agents(uow: UnitOfWork, status: AgentStatus) -> list[Agent]:
+    return uow.select(find(AGENTS, {"status": status}, limit=LIMIT))
+
+
+def _find_agent(uow: UnitOfWork, agent_id: str | None) -> Agent | None:
+    return None if agent_id is None else uow.agents.find(agent_id)
+
+
+def _questions(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    for agent in _agents(uow, AgentStatus.WAITING_FOR_INPUT):
+        texts, choices = _read_questions(agent.pending_questions)
+        answer = {"agent": agent.id}
+        yield QueueEntry(
+            "question",
+            agent.id,
+            agent.updated_at,
+            f"{agent.name} asks",
+            "\n".join(texts) or "It waits for you and has not said why.",
+            agent.name,
+            agent.task_id,
+            (
+                *(
+                    PersonAction(each, "agent.answer", {**answer, "content": each})
+                    for each in choices
+                ),
+                PersonAction("Reply", "agent.answer", answer, "content"),
+            ),
+        )
+
+
+def _read_questions(document: object) -> tuple[list[str], list[str]]:
+    """The texts of questions, and the choices of the only one that offers some."""
+    entries = document if isinstance(document, list) else [] if document is None else [document]
+    texts, choices = [], []
+    for each in entries:
+        if isinstance(each, dict):
+            texts.append(str(each.get("question") or each.get("text") or ""))
+            options = each.get("options") or each.get("choices") or []
+            choices += [_label(each) for each in options] if isinstance(options, list) else []
+        else:
+            texts.append(str(each))
+    single = len(entries) == 1
+    return [each for each in texts if each], [each for each in choices if each] if single else []
+
+
+def _label(option: object) -> str:
+    found = option.get("label", "") if isinstance(option, dict) else option
+    return str(found)
+
+
+def _messages(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    """Messages to the person that need an answer, read or not, and all that are unread."""
+    unread = {"recipient_type": Party.USER, "status": MessageStatus.PENDING}
+    unanswered = {"requires_response": True, "status": MessageStatus.READ}
+    found = uow.select(find(MESSAGES, unread, limit=LIMIT))
+    read = uow.select(find(MESSAGES, unanswered, limit=LIMIT))
+    for each in [*found, *(each for each in read if each.recipient_type is Party.USER)]:
+        sender = _find_agent(uow, each.sender_id)
+        name = sender.name if sender else "somebody"
+        reply = PersonAction("Reply", "message.reply", {"message": each.id}, "content")
+        seen = PersonAction("Mark as read", "message.read", {"message": each.id})
+        asks = each.requires_response
+        yield QueueEntry(
+            "question" if asks else "message",
+            each.id,
+            each.created_at,
+            f"{name} {'asks' if asks else 'writes'}",
+            each.content,
+            sender.name if sender else None,
+            sender.task_id if sender else None,
+            (reply,) if asks else (seen, reply),
+        )
+
+
+def _phases(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    """Phases whose work could begin if a person approved them, and those handed in for a review."""
+    active = {"status": InitiativeStatus.ACTIVE}
+    for initiative in uow.select(find(INITIATIVES, active, limit=LIMIT)):
+        for phase in uow.select(find(PHASES, {"initiative_id": initiative.id}, limit=LIMIT)):
+            if phase.status is PhaseStatus.PENDING_REVIEW:
+                done = {"id": phase.id, "status": "completed"}
+                again = {"id": phase.id, "status": "in_progress"}
+                yield QueueEntry(
+                    "review",
+                    phase.id,
+                    phase.updated_at,
+                    f"Review phase {phase.name}",
+                    f"All its tasks are done, in {initiative.name}.",
+                    actions=(
+                        PersonAction("Complete", "phase.set", done),
+                        PersonAction("Back to work", "phase.set", again),
+                    ),
+                )
+            elif (
+                phase.status is PhaseStatus.PENDING
+                and not phase_is_open(phase, initiative)
+                and _is_next(uow, phase)
+            ):
+                yield QueueEntry(
+                    "approval",
+                    phase.id,
+                    phase.updated_at,
+                    f"Approve phase {phase.name}",
+                    f"Its tasks wait for it, in {initiative.name}.",
+                    actions=(PersonAction("Approve", "phase.approve", {"phase_ids": [phase.id]}),),
+                )
+
+
+def _is_next(uow: UnitOfWork, phase: Phase) -> bool:
+    """Whether only the approval keeps its tasks from starting, and there are any."""
+    if any(each.status is not PhaseStatus.COMPLETED for each in uow.phases.dependencies(phase.id)):
+        return False
+    left = {"phase_id": phase.id, "status": any_of(_LEFT)}
+    return uow.count(find(TASKS, left)) > 0
+
+
+_LEFT = tuple(each for each in TaskStatus if each is not TaskStatus.COMPLETED)
+
+
+def _reviews(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    """Initiatives and errands that were handed in."""
+    handed_in = {"status": InitiativeStatus.PENDING_REVIEW}
+    for initiative in uow.select(find(INITIATIVES, handed_in, limit=LIMIT)):
+        done = {"id": initiative.id, "status": "completed"}
+        again = {"id": initiative.id, "status": "active"}
+        yield QueueEntry(
+            "review",
+            initiative.id,
+            initiative.updated_at,
+            f"Review initiative {initiative.name}",
+            "It was handed in.",
+            actions=(
+                PersonAction("Complete", "initiative.set", done),
+                PersonAction("Back to work", "initiative.set", again),
+            ),
+        )
+    waiting = {"status": any_of((ErrandStatus.PENDING_REVIEW, ErrandStatus.CONFLICT))}
+    for errand in uow.select(find(ERRANDS, waiting, limit=LIMIT)):
+        conflict = errand.status is ErrandStatus.CONFLICT
+        moves = (("Merged", "merged"), ("Back to work", "active"), ("Abandon", "abandoned"))
+        yield QueueEntry(
+            "review",
+            errand.id,
+            errand.updated_at,
+            f"{'Conflict in' if conflict else 'Review'} errand on {errand.branch}",
+            errand.description,
+            actions=tuple(
+                PersonAction(label, "errand.move", {"errand": errand.id, "status": status})
+                for label, status in moves
+            ),
+        )
+
+
+def _proposals(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    open_ = {"status": any_of((InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW))}
+    owners = [each.id for each in uow.select(find(INITIATIVES, open_, limit=LIMIT))]
+    pending = {"initiative_id": any_of(owners), "status": ProposalStatus.PENDING}
+    for each in uow.select(find(PROPOSALS, pending, limit=LIMIT)) if owners else []:
+        agent = _find_agent(uow, each.agent_id)
+        name = agent.name if agent else "somebody"
+        given = {"proposal": each.id}
+        yield QueueEntry(
+            "proposal",
+            each.id,
+            each.created_at,
+            f"{name} proposes a {each.target_type}: {each.title}",
+            each.summary,
+            agent.name if agent else None,
+            actions=(
+                PersonAction("Accept", "proposal.accept", given),
+                PersonAction("Dismiss", "proposal.dismiss", given),
+            ),
+        )
+
+
+def _failed_tasks(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    """Tasks that failed too often; one that a person blocked is that person's own affair."""
+    for task in uow.select(find(TASKS, {"status": TaskStatus.BLOCKED}, limit=LIMIT)):
+        if not task.retry_count:
+            continue
+        yield QueueEntry(
+            "failed",
+            task.id,
+            task.updated_at,
+            f"{task.name} failed",
+            f"{task.retry_count} attempts came to nothing.",
+            task_id=task.id,
+            actions=(PersonAction("Try again", "task.retry", {"task": task.id}),),
+        )
+
+
+def _crashed_agents(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    for agent in _agents(uow, AgentStatus.CRASHED):
+        if agent.user_dismissed_at is None:
+            yield QueueEntry(
+                "crashed",
+                agent.id,
+                agent.updated_at,
+                f"{agent.name} crashed",
+                "Its process is gone; its tasks can be claimed again.",
+                agent.name,
+                actions=(PersonAction("Dismiss", "agent.dismiss", {"agent": agent.id}),),
+            )
+
+
+def _halted_agents(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    for each in uow.standings.select_all(find(STANDINGS, limit=LIMIT)):
+        if each.active:
+            continue
+        yield QueueEntry(
+            "halted",
+            each.agent,
+            each.last_event_at or uow.now,
+            f"{each.agent} is halted",
+            "It has no skill points left and may claim nothing.",
+            each.agent,
+            actions=(PersonAction("Reinstate", "reinstate", {"agent": each.agent}),),
+        )
+
+
+def _exhausted_accounts(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    for each in uow.select(find(ACCOUNTS, {"is_exhausted": True}, limit=LIMIT)):
+        if each.exhausted_until is not None and each.exhausted_until <= uow.now:
+            continue
+        until = each.exhausted_until
+        yield QueueEntry(
+            "exhausted",
+            each.id,
+            each.updated_at,
+            f"Account {each.email} is exhausted",
+            f"It is free again at {until:%H:%M} UTC on {until:%d %B}."
+            if until
+            else "Nobody said until when.",
+            actions=(PersonAction("Mark as available", "account.free", {"account": each.id}),),
+        )

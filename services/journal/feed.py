@@ -1,0 +1,101 @@
+"""The feed: the changes of a space after a position, as they are committed.
+
+Everybody who waits for changes waits here. A wake-up only ends the wait; what has changed is read
+from the journal, after the reader's own position.
+"""
+
+from typing import Self
+
+from herdbook.domain.journal import JournalEntry
+from herdbook.ports.engine.store import Store
+from herdbook.ports.engine.wakeups import LOOK, Listener
+from herdbook.ports.unit_of_work.run import read
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.journal.follower_cursor import FollowerCursor
+
+PAGE = 200
+"""How many entries are read at once."""
+
+
+class Waiter:
+    """Waits for changes of a space; a context manager that closes itself.
+
+    It listens from the first wait on: who does not wait needs no socket.
+    """
+
+    def __init__(self, store: Store, space: str, *, look: float = LOOK) -> None:
+        self.store, self.space = store, space
+        self._look = look
+        self._listener: Listener | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for a commit, a look or the end of the time; whether there is reason to read.
+
+        The first call returns at once: what was committed before it did not ring.
+        """
+        if self._listener is None:
+            self.fileno()
+            return True
+        return self._listener.wait(timeout)
+
+    def fileno(self) -> int:
+        """A descriptor that can be read after a commit; then call `wait(0)`, and read."""
+        if self._listener is None:
+            self._listener = self.store.wakeups.listen(self.space, look=self._look)
+        return self._listener.fileno()
+
+    def wake(self) -> None:
+        """End the wait of another thread."""
+        if self._listener is not None:
+            self._listener.wake()
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._listener is not None:
+            self._listener.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Feed(Waiter):
+    """A reader of the journal of a space, and its position: the number of the last entry it has.
+
+    Each entry is given once, in order. Call `take` until there is nothing, then `wait`, and so on.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        space: str,
+        since: int,
+        *,
+        limit: int = PAGE,
+        look: float = LOOK,
+        cursor: FollowerCursor | None = None,
+    ) -> None:
+        """Begin after an entry; a cursor, which the caller releases, holds what was not taken."""
+        super().__init__(store, space, look=look)
+        self.since = self.last = since
+        self._limit = limit
+        self._cursor = cursor
+
+    def take(self) -> list[JournalEntry]:
+        """The next entries, at most a page, or none; `last` is then the number of the last of all.
+
+        Who takes again has done with the entries before. Raises JournalPruned if the next entry was
+        folded.
+        """
+        if self._cursor is not None:
+            self._cursor.move(self.since)
+        page, self.last = read(self.store, self.space, _entries, self.since, self._limit)
+        if page:
+            self.since = page[-1].seq
+        return page
+
+
+def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry], int]:
+    return uow.journal.since(since, limit=limit), uow.journal.last()

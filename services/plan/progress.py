@@ -1,0 +1,163 @@
+"""How far a plan is: each phase, what was completed when, and when the rest may be done.
+
+The history comes from the journal. A task that was moved counts where it is now.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from herdbook.domain.journal import JournalEntry, Op
+from herdbook.domain.plan.model import Phase, TaskStatus
+from herdbook.domain.plan.progress import (
+    Forecast,
+    ProgressPoint,
+    TaskCountChange,
+    burn_up,
+    forecast,
+)
+from herdbook.ports.engine.dictionary import JOURNAL, PHASES, TASKS
+from herdbook.ports.engine.paging import PAGE, select_all
+from herdbook.ports.engine.query import find
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+
+POINTS = 25
+"""How many moments the history is shown at."""
+WINDOW = timedelta(days=28)
+MAX_ENTRIES = 50_000
+"""How far the journal is read back at most: so long, and so many entries."""
+SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+
+
+class PhaseProgress(NamedTuple):
+    """A phase, or None for the tasks without one, and how many of its tasks are completed."""
+
+    phase: Phase | None
+    done: int
+    total: int
+
+
+class PlanProgress(NamedTuple):
+    """How far a plan is, and how it came there.
+
+    `completed` has how many tasks were completed in the last hour, day and week, or None where the
+    journal does not reach back so far. `forecast` is None if nobody can say.
+    """
+
+    now: ProgressPoint
+    phases: tuple[PhaseProgress, ...]
+    completed: dict[str, int | None]
+    history: tuple[ProgressPoint, ...]
+    forecast: Forecast | None
+
+
+def measure_progress(uow: UnitOfWork, *, initiative_id: str | None = None) -> PlanProgress:
+    """The progress of the whole plan or of an initiative.
+
+    Raises NotFound if the initiative does not exist.
+    """
+    scope = _CountedTasks(uow, initiative_id)
+    counts = scope.count()
+    now = ProgressPoint(
+        uow.now, sum(each.done for each in counts), sum(each.total for each in counts)
+    )
+    changes, begin = scope.read_changes()
+    finished = [each.at for each in changes if each.done > 0]
+    completed = {
+        name: sum(at > uow.now - span for at in finished) if begin <= uow.now - span else None
+        for name, span in SPANS.items()
+    }
+    first = min((each.at for each in changes), default=uow.now)
+    return PlanProgress(
+        now,
+        counts,
+        completed,
+        tuple(burn_up(now, changes, first, POINTS if changes else 1)),
+        forecast(now.total - now.done, finished, uow.now),
+    )
+
+
+class _CountedTasks:
+    """The tasks of a space or of an initiative."""
+
+    def __init__(self, uow: UnitOfWork, initiative_id: str | None) -> None:
+        self._uow = uow
+        self._initiative_id = initiative_id
+        if initiative_id is None:
+            self._phases = list(select_all(uow, find(PHASES, limit=PAGE)))
+        else:
+            uow.initiatives.get(initiative_id)
+            self._phases = uow.phases.of_initiative(initiative_id)
+        self._phase_ids = {phase.id for phase in self._phases}
+
+    def count(self) -> tuple[PhaseProgress, ...]:
+        """The phases in the order of the plan, then the tasks without a phase, if there are any."""
+        found = [
+            PhaseProgress(phase, *self._count_with(phase_id=phase.id)) for phase in self._phases
+        ]
+        loose = PhaseProgress(None, *self._count_without_phase())
+        return (*found, loose) if loose.total else tuple(found)
+
+    def _count_with(self, **where: str | None) -> tuple[int, int]:
+        done = self._uow.count(find(TASKS, {**where, "status": TaskStatus.COMPLETED}))
+        return done, self._uow.count(find(TASKS, where))
+
+    def _count_without_phase(self) -> tuple[int, int]:
+        if self._initiative_id is None:
+            return self._count_with(phase_id=None)
+        tasks = select_all(
+            self._uow, find(TASKS, {"initiative_id": self._initiative_id}, limit=PAGE)
+        )
+        loose = [task for task in tasks if task.phase_id is None]
+        return sum(task.is_finished for task in loose), len(loose)
+
+    def read_changes(self) -> tuple[list[TaskCountChange], datetime]:
+        """The changes of the last weeks, the newest first, and since when all of them are there."""
+        begin, read = self._uow.now - WINDOW, 0
+        found: list[TaskCountChange] = []
+        query = find(JOURNAL, descending=True, limit=PAGE)
+        while page := self._uow.select(query):
+            found += [
+                change
+                for entry in self._in_scope(page)
+                if entry.time > begin and (change := _count_change(entry)) is not None
+            ]
+            read += len(page)
+            if page[-1].time <= begin:
+                return found, begin
+            if read >= MAX_ENTRIES:
+                return found, page[-1].time
+            query = query.next_page(page[-1])
+        head = self._uow.session.head
+        if head is None or head.pruned_at is None:
+            return found, begin
+        return found, max(begin, head.pruned_at.wall)
+
+    def _in_scope(self, page: list[JournalEntry]) -> Iterator[JournalEntry]:
+        """The entries about tasks of the scope."""
+        entries = [entry for entry in page if entry.entity == TASKS.name]
+        if self._initiative_id is None:
+            yield from entries
+            return
+        rows = self._uow.get(TASKS, [entry.key for entry in entries])
+        for entry, row in zip(entries, rows, strict=True):
+            # Of a row that is gone nothing counts, as if it had never been added.
+            if row is not None and self._has(row.phase_id, row.initiative_id):
+                yield entry
+
+    def _has(self, phase_id: str | None, initiative_id: str | None) -> bool:
+        if phase_id is not None:
+            return phase_id in self._phase_ids
+        return initiative_id == self._initiative_id
+
+
+def _count_change(entry: JournalEntry) -> TaskCountChange | None:
+    """What an entry about a task changed in the numbers; None if nothing."""
+    before, after = entry.before or {}, entry.after or {}
+    total = {Op.ADD: 1, Op.REMOVE: -1}.get(entry.op, 0)
+    done = _is_done(after) - _is_done(before)
+    return TaskCountChange(entry.time, total, done) if total or done else None
+
+
+def _is_done(values: dict[str, Any]) -> bool:
+    return values.get("status") == TaskStatus.COMPLETED

@@ -1,0 +1,1 @@
+herdbook agent add brisk-otter

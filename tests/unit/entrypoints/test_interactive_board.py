@@ -1,0 +1,95 @@
+"""The keys of the interactive board: what is chosen, shown, run and typed."""
+
+import json
+from collections.abc import Sequence
+
+from herdbook.entrypoints.cli.terminal import Line
+from herdbook.entrypoints.operations.board.interactive import InteractiveBoard
+from herdbook.entrypoints.operations.board.views import CardLine
+
+
+class Program:
+    """What the board runs, with what it answers."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+        self.answers: dict[str, tuple[bool, str]] = {}
+
+    def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
+        self.calls.append(list(words))
+        return self.answers.get(words[0], (True, "done"))
+
+
+def made(count: int) -> tuple[InteractiveBoard, Program]:
+    """A board with a head and some tasks, and the program behind it."""
+    program = Program()
+
+    def draw(_: object) -> list[Line]:
+        cards: list[Line] = [CardLine([(f"task {n}", "")], f"tsk_{n}") for n in range(count)]
+        return [[("head", "")], *cards]
+
+    board = InteractiveBoard(draw, program)
+    board.answer = {}
+    return board, program
+
+
+def text(lines: Sequence[Line]) -> list[str]:
+    """The words of lines."""
+    return ["".join(words for words, _ in line) for line in lines]
+
+
+def test_moving_scrolls_and_stays_on_the_board() -> None:
+    """The chosen task is always in sight, and the last line says what is left."""
+    board, _ = made(30)
+    shown = text(board.lines(5))
+    assert shown[:2] == ["head", "task 0"]
+    assert shown[-1].startswith("… and 27 more lines")
+    for _ in range(8):
+        assert board.press("j")
+    assert "> task 7" in text(board.lines(5))
+    board.press("k")
+    assert board.chosen == "tsk_6"
+    for key in ("\x1b[6~", " ", " ", "\x1b[B"):
+        board.press(key)
+    assert board.chosen == "tsk_29"
+    assert text(board.lines(5))[-2] == "> task 29"
+    assert board.lines(1)
+
+
+def test_a_task_is_shown_and_claimed() -> None:
+    """By the program itself; the first two lines of what it says are the message."""
+    board, program = made(2)
+    board.press("c")
+    assert program.calls == []
+    assert "choose a task" in text(board.lines(9))[-1]
+    board.press("j")
+    program.answers["task"] = (True, "what\nit \x1b[31mis")
+    board.press("\r")
+    assert text(board.lines(9))[:2] == ["what", "it \\x1b[31mis"]
+    board.press("j")  # any key leads back
+    assert board.page is None
+    program.answers["task"] = (False, "herdbook: otter holds it")
+    board.press("c")
+    assert program.calls == [["task", "show", "tsk_0"], ["task", "claim", "tsk_0"]]
+    assert text(board.lines(9))[-1] == "herdbook: otter holds it"
+    assert board.press("q") is False
+
+
+def test_a_message_is_answered() -> None:
+    """Letters are text while an answer is typed, also q; escape gives it up."""
+    board, program = made(1)
+    program.answers["message"] = (True, "[]")
+    board.press("a")
+    assert "nobody waits" in text(board.lines(9))[-1]
+    program.answers["message"] = (True, json.dumps([{"id": "msg_1", "content": "which port?"}]))
+    board.press("a")
+    for key in "q80x":
+        assert board.press(key)
+    board.press("\x7f")
+    assert text(board.lines(9))[-1] == "answer to 'which port?': q80_"
+    board.press("\r")
+    assert program.calls[-1] == ["message", "reply", "--", "msg_1", "q80"]
+    board.press("a")
+    board.press("\x1b")
+    assert board.typed is None
+    assert program.calls[-1][:2] == ["message", "inbox"]

@@ -5,7 +5,7 @@ import { follow } from "./parts/feed.js";
 import { many } from "./parts/format.js";
 import { handleKey } from "./parts/keys.js";
 import { openPalette, openHelp } from "./parts/palette.js";
-import { call, chooseFolder, chosenFolder, exchangeTicket, servedFolders } from "./parts/rpc.js";
+import { call, chooseFolder, chosenFolder, exchangeTicket, Refusal, servedFolders } from "./parts/rpc.js";
 import { setTheme, themeName } from "./parts/theme.js";
 import { PAGES } from "./page_table.js";
 
@@ -36,7 +36,7 @@ async function open() {
   state.page = null;
   showHead();
   try {
-    const module = await row.load();
+    const [module] = await Promise.all([row.load(), loadStyle(row.name)]);
     if (own !== visit) return;
     const root = document.createElement("div");
     root.className = `page ${row.name}`;
@@ -56,6 +56,32 @@ async function open() {
   } catch (error) {
     if (own === visit) showTrouble(/** @type {Error} */ (error).message);
   }
+}
+
+/** @type {Map<string, Promise<void>>} */
+const styles = new Map();
+
+/**
+ * Load what a page needs in CSS, `page.css` of its folder, once.
+ * @param {string} name
+ */
+function loadStyle(name) {
+  const known = styles.get(name);
+  if (known) return known;
+  const loading = new Promise((/** @type {(value: void) => void} */ resolve, reject) => {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = `/static/pages/${name}/page.css`;
+    link.onload = () => resolve();
+    link.onerror = () => {
+      styles.delete(name);
+      link.remove();
+      reject(new Refusal("The server does not answer; `herdbook serve` starts it.", 0));
+    };
+    document.head.append(link);
+  });
+  styles.set(name, loading);
+  return loading;
 }
 
 /** @param {string} text */

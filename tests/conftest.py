@@ -80,8 +80,10 @@ class NoSkips:
 def pytest_configure(config: pytest.Config) -> None:
     """Watch where results are gathered: workers of pytest-xdist report to us.
 
-    No process of a test starts a backup by itself, unless the test asks for it.
+    No process of a test starts a backup by itself, unless the test asks for it. What a run by
+    `nohup` ignores, its programs would ignore too, and some tests end them by it.
     """
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ["HERDBOOK_BACKUP"] = "off"
     backup_schedule.start = lambda *_: None
     if not hasattr(config, "workerinput"):

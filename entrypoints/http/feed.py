@@ -161,7 +161,8 @@ class FeedHub:
 
     def _publish_pulses(self, pulses: Sequence[Pulse]) -> None:
         """Tell all readers what agents do, from the thread that reads the spool."""
-        data = event("pulse", encode_data([each._asdict() for each in pulses]))
+        told = [{**each._asdict(), "space": self._folders.find_space(each.cwd)} for each in pulses]
+        data = event("pulse", encode_data(told))
 
         def publish() -> None:
             for reader in self._readers:

@@ -24,6 +24,9 @@ from herdbook.entrypoints.server_context import ServerContext, StorePool
 
 WORKTREES_SECONDS = 1.0
 """How long a list of worktrees is used before an unknown folder is looked for in a new one."""
+UNSERVED_SECONDS = 30.0
+"""How long a folder in which agents work, and which is not served, is not looked for again."""
+MOST_UNSERVED = 256
 
 
 class ServedSpace(NamedTuple):
@@ -53,6 +56,7 @@ class ServedFolders:
         self._roots: list[str] = []
         self._stamp = -1
         self._looked = float("-inf")
+        self._unserved: dict[str, float] = {}
 
     def roots(self) -> list[str]:
         """The folders that the user's commands have named, the first one first."""
@@ -113,6 +117,19 @@ class ServedFolders:
                     space = workspace.space(area)
                     found.setdefault(space, ServedSpace(area, space, folder))
         return list(found.values())
+
+    def find_space(self, path: str) -> str | None:
+        """The space of the plan for a folder that a hook has named; None if it is not served."""
+        now = time.monotonic()
+        if self._unserved.get(path, 0.0) > now:
+            return None
+        try:
+            return self.find(path)[1].call().workspace.space(Area.WORK)
+        except HerdbookError:
+            if len(self._unserved) >= MOST_UNSERVED:
+                self._unserved.clear()
+            self._unserved[path] = now + UNSERVED_SECONDS
+            return None
 
     def context(self, space: ServedSpace) -> ServerContext:
         """The context in which a space is read."""

@@ -489,6 +489,7 @@ def test_with_a_certificate_it_speaks_tls_alone(
 def test_what_a_hook_tells_shows_without_a_flush(person: Person, app: Path) -> None:
     """As a pulse, to everybody who follows; and the next reader is not told of it again."""
     with serving(person, app) as server:
+        space = server.asks("GET", "/spaces").json[0]["space"]
         with server.feed() as first, server.feed() as second:
             assert [next(first).kind, next(second).kind] == ["spaces"] * 2
             for event in ("SessionStart", "Stop"):
@@ -507,6 +508,7 @@ def test_what_a_hook_tells_shows_without_a_flush(person: Person, app: Path) -> N
                     told += event_.data
                 assert [each["kind"] for each in told] == ["started", "waiting"]
                 assert {(each["agent"], each["cwd"]) for each in told} == {("otter", str(app))}
+                assert {each["space"] for each in told} == {space}
         with server.feed() as third:
             next(third)
             person.runs(app, "task", "add", "later")

@@ -1,5 +1,6 @@
 // The shell of the dashboard: the head, the router, the keys, and what keeps a page up to date.
 
+import { noteActivities } from "./parts/activity.js";
 import { draw, h } from "./parts/dom.js";
 import { follow } from "./parts/feed.js";
 import { many } from "./parts/format.js";
@@ -13,6 +14,7 @@ import { PAGES } from "./page_table.js";
 
 const PAUSE = 100;
 const TICK = 5000;
+const SECOND = 1000;
 const head = /** @type {HTMLElement} */ (document.getElementById("head"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const icon = /** @type {HTMLLinkElement} */ (document.getElementById("icon"));
@@ -189,6 +191,19 @@ async function refresh() {
   }
 }
 
+let lastTick = 0;
+let plannedTick = 0;
+
+/** Draw again what is shown, at most once a second: what agents do changes more often. */
+function tickSoon() {
+  if (plannedTick) return;
+  plannedTick = window.setTimeout(() => {
+    plannedTick = 0;
+    lastTick = Date.now();
+    state.page?.tick?.();
+  }, Math.max(0, lastTick + SECOND - Date.now()));
+}
+
 /** @param {MouseEvent} event */
 function followLink(event) {
   const link = /** @type {Element} */ (event.target).closest("a[href]");
@@ -219,6 +234,10 @@ async function start() {
     if (news.isConnected !== state.isConnected) {
       state.isConnected = news.isConnected;
       showHead();
+    }
+    if (news.activities?.length) {
+      noteActivities(news.activities);
+      tickSoon();
     }
     if (news.kind === "changed") refreshSoon();
   });

@@ -29,6 +29,7 @@ class RowAnswer(TypedDict):
     path: str | None
     agent_id: str | None
     agent: str | None
+    session_id: str | None
     status: str | None
     task_id: str | None
     task: str | None
@@ -240,6 +241,7 @@ def _row(
         "path": worktree.path if worktree is not None else None,
         "agent_id": agent.id if agent is not None else None,
         "agent": agent.name if agent is not None else None,
+        "session_id": agent.session_id if agent is not None else None,
         "status": agent.status if agent is not None else None,
         "task_id": task.id if task is not None else None,
         "task": task.name if task is not None else None,

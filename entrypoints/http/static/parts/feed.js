@@ -2,7 +2,17 @@
 // reads the feed and tells the others. Whoever takes over goes on from the last position that any
 // of them has seen, so nothing is missed when a tab closes or the server restarts.
 
-/** @typedef {{ kind: "changed" | "state", position: string, isConnected: boolean }} News */
+import { knownActivities } from "./activity.js";
+
+/**
+ * @import { Activity } from "./activity.js"
+ * @typedef {object} News
+ * @property {"changed" | "state" | "pulse"} kind
+ * @property {string} position
+ * @property {boolean} isConnected
+ * @property {string | null} [space] the space that changed, if it is one
+ * @property {Activity[]} [activities] what agents do, as their hooks tell it
+ */
 
 const NAME = "herdbook.feed";
 const RETRY = 1000;
@@ -23,7 +33,7 @@ export function follow(tell) {
   };
   channel.onmessage = (event) => {
     if (event.data === "who") {
-      if (isLeading) channel.postMessage({ kind: "state", position, isConnected });
+      if (isLeading) channel.postMessage({ kind: "pulse", position, isConnected, activities: knownActivities() });
     } else take(event.data);
   };
   let isLeading = false;
@@ -48,8 +58,10 @@ export function follow(tell) {
     const since = position ? `?since=${encodeURIComponent(position)}` : "";
     const source = new EventSource(`/feed${since}`);
     /** @param {MessageEvent} event */
-    const changed = (event) =>
-      publish({ kind: "changed", position: event.lastEventId || position, isConnected: true });
+    const changed = (event) => {
+      const space = JSON.parse(event.data).space ?? null;
+      publish({ kind: "changed", position: event.lastEventId || position, isConnected: true, space });
+    };
     source.addEventListener("spaces", (event) => {
       const isBack = position !== "";
       const id = /** @type {MessageEvent} */ (event).lastEventId;
@@ -58,6 +70,11 @@ export function follow(tell) {
     });
     source.addEventListener("journal", changed);
     source.addEventListener("reset", changed);
+    source.addEventListener("pulse", (event) => {
+      const seen = Date.now();
+      const activities = JSON.parse(/** @type {MessageEvent} */ (event).data).map((/** @type {any} */ pulse) => ({ pulse, seen }));
+      publish({ kind: "pulse", position, isConnected: true, activities });
+    });
     source.onerror = () => {
       publish({ kind: "state", position, isConnected: false });
       if (source.readyState !== EventSource.CLOSED) return;

@@ -1,5 +1,6 @@
 // Agents: what each of them is at, what it has earned, and the log of the one that is open.
 
+import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, many, MARKS } from "../../parts/format.js";
 import { call } from "../../parts/rpc.js";
@@ -27,6 +28,7 @@ export function open({ root, key }) {
   /** @type {Map<string, any>} */
   let work = new Map();
   let log = "";
+  let space = "";
   /** @type {any} */
   let shown = null;
 
@@ -34,6 +36,7 @@ export function open({ root, key }) {
     const [list, earned, status] = await Promise.all([call("agent.list", { limit: MOST }), call("standing"), call("status")]);
     agents = list.sort((/** @type {any} */ a, /** @type {any} */ b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || a.name.localeCompare(b.name));
     standings = new Map(earned.map((/** @type {any} */ each) => [each.agent, each]));
+    space = status.spaces[0].space;
     work = new Map(status.spaces[0].rows.map((/** @type {any} */ each) => [each.agent_id, each]));
     if (key) {
       shown = await call("agent.show", { id: key });
@@ -42,6 +45,9 @@ export function open({ root, key }) {
     }
     show();
   }
+
+  /** @param {any} agent */
+  const doing = (agent) => activityText(space, { name: agent.name, session: agent.session_id });
 
   /** @param {any} agent */
   function drawRow(agent) {
@@ -53,6 +59,7 @@ export function open({ root, key }) {
       { key: agent.id, class: agent.status === "waiting_for_input" || isHalted ? "row mine" : "row" },
       h("a", { href: `/agents/${agent.id}` }, agent.name),
       h("span", null, h("span", { class: `mark ${agent.status}`, "aria-hidden": "true" }, MARKS[agent.status]), isHalted ? "halted" : word(agent.status)),
+      h("span", { class: "mute" }, doing(agent) ?? "–"),
       row?.task ? h("a", { href: `/task/${row.task_id}` }, row.task) : h("span", { class: "mute" }, "–"),
       h("span", { class: "mute" }, [agent.provider, agent.model].filter(Boolean).join(" ")),
       h("span", { class: "mute", title: "skill points" }, standing ? standing.skill_points : "–"),
@@ -65,6 +72,7 @@ export function open({ root, key }) {
     const row = work.get(shown.id);
     const facts = [
       ["status", word(shown.status)],
+      ["at this moment", doing(shown)],
       ["task", row?.task && h("a", { href: `/task/${row.task_id}` }, row.task)],
       ["branch", row?.branch],
       ["setup", [shown.provider, shown.model, shown.mode].filter(Boolean).join(" ")],
@@ -89,7 +97,7 @@ export function open({ root, key }) {
       h("h1", { key: "title" }, shown ? h("a", { href: "/agents" }, "Agents") : many(agents.length, "agent"), agents.length === MOST && h("span", { class: "mute" }, " (the first)")),
       shown && drawOne(),
       agents.length > 0 &&
-        h("div", { key: "titles", class: "row titles", "aria-hidden": "true" }, ["name", "status", "task", "setup", "skill", "changed"].map((each) => h("span", { key: each }, each))),
+        h("div", { key: "titles", class: "row titles", "aria-hidden": "true" }, ["name", "status", "at this moment", "task", "setup", "skill", "changed"].map((each) => h("span", { key: each }, each))),
       agents.length
         ? windowed({ name: "agents", label: "Agents", items: agents, rowHeight: ROW, row: drawRow, redraw: show })
         : h("p", { key: "none", class: "calm" }, "No agents yet. ", h("code", null, "herdbook agent add brisk-otter")),

@@ -1,5 +1,6 @@
 // Now: what waits for the person, who works and who is stuck, and what is claimed next.
 
+import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, duration, exact, leaseLeft, many, MARKS, short } from "../../parts/format.js";
 import { act } from "../../parts/notices.js";
@@ -34,6 +35,7 @@ export function open({ root }) {
   /** @type {any[]} */
   let ready = [];
   let counts = { ready: 0, held: 0, waiting: 0 };
+  let space = "";
   let chosen = "";
   /** The refusals of answers, by what was answered. @type {Map<string, string>} */
   const refusals = new Map();
@@ -48,6 +50,7 @@ export function open({ root }) {
     ]);
     entries = waiting;
     rows = status.spaces[0].rows;
+    space = status.spaces[0].space;
     counts = status.spaces[0].tasks;
     ready = next;
     if (!entries.some((each) => each.subject === chosen)) chosen = entries[0]?.subject ?? "";
@@ -172,6 +175,7 @@ export function open({ root }) {
       h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state] ?? "○"),
       h("a", { class: "agent", href: `/agents/${row.agent_id ?? ""}` }, row.agent ?? "nobody known"),
       h("span", { class: "what" }, row.task ? h("a", { href: `/task/${row.task_id}` }, row.task) : h("span", { class: "mute" }, "no task")),
+      h("span", { class: "doing mute" }, row.agent && activityText(space, { name: row.agent, session: row.session_id })),
       h("span", { class: "why mute" }, why, row.lease_until && !isWaiting ? `, ${leaseLeft(row.lease_until)}` : `, ${duration((Date.now() - Date.parse(row.since)) / 1000)}`),
     );
   }

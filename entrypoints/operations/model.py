@@ -83,6 +83,18 @@ def parameters_of(operation: Operation) -> tuple[Parameter, ...]:
     return (*operation.parameters, *parameters.entity_parameters(operation))
 
 
+def has_past(operation: Operation) -> bool:
+    """Whether it can be asked for an earlier position of the journal of the work store."""
+    if AT not in operation.parameters or operation.local:
+        return False
+    if not operation.entity:
+        return True
+    from herdbook.domain.location.areas import Area  # noqa: PLC0415 - as below
+    from herdbook.ports.engine.dictionary import DICTIONARY  # noqa: PLC0415 - it is large
+
+    return DICTIONARY.kinds[operation.entity].area is Area.WORK
+
+
 def option_name(parameter: Parameter) -> str:
     """What a parameter is called on the command line: `phase` for `phase_id`."""
     name = parameter.name.removesuffix("_id") if parameter.refers else parameter.name

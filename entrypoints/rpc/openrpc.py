@@ -1,5 +1,6 @@
 """The OpenRPC document, generated from tables and annotations: the answer of `rpc.discover`."""
 
+from functools import cache
 from typing import Any, get_type_hints
 
 from herdbook.domain.errors import HerdbookError
@@ -12,7 +13,7 @@ from herdbook.entrypoints.operations.json_schema import (
     row_schema,
     type_schema,
 )
-from herdbook.entrypoints.operations.model import Operation, Parameter, json_name
+from herdbook.entrypoints.operations.model import Operation, Parameter, has_past, json_name
 from herdbook.entrypoints.rpc import messages
 from herdbook.entrypoints.rpc.builtin_methods import BUILTIN_METHODS
 from herdbook.entrypoints.rpc.dispatcher import Dispatcher
@@ -20,6 +21,8 @@ from herdbook.entrypoints.rpc.methods import Method, methods
 from herdbook.ports.engine.dictionary import ROW_KINDS
 
 OPENRPC = "1.3.2"
+PAST = "x-past"
+"""Of a method: whether `at` lets it answer for an earlier position of the work store."""
 PROTOCOL = {
     "InvalidParams": (messages.INVALID_PARAMS, "parameters do not fit; `data.fields` says which"),
     "InternalError": (messages.INTERNAL_ERROR, "internal error"),
@@ -28,6 +31,7 @@ PROTOCOL = {
 }
 
 
+@cache
 def document() -> dict[str, Any]:
     """Every method with its parameters, its answer and its errors."""
     return {
@@ -69,6 +73,7 @@ def _method(method: Method, answer: Schema) -> dict[str, Any]:
         "paramStructure": "either",
         "params": [_parameter(each) for each in method.parameters],
         "result": {"name": "answer", "schema": answer},
+        PAST: has_past(operation),
         "errors": [{"$ref": f"#/components/errors/{name}"} for name in errors],
     }
 

@@ -68,10 +68,10 @@ def resolve_position(session: Session, space: str, at: Position, field: str = "a
         asked = at if isinstance(at, int) else 0
         what = f"what was there at {at if isinstance(at, int) else at.isoformat()} is not known"
         raise JournalPruned(space, asked, head.pruned_to + 1, since, what)
-    return AsOf(seq or 0, at if isinstance(at, datetime) else _time_of(session, seq or 0))
+    return AsOf(seq or 0, at if isinstance(at, datetime) else position_time(session, seq or 0))
 
 
-def _time_of(session: Session, seq: int) -> datetime:
+def position_time(session: Session, seq: int) -> datetime:
     """When an entry was made; before the first one, when that was."""
     (entry,) = session.get(JOURNAL, [seq or 1])
     if entry is not None:

@@ -18,9 +18,12 @@ from herdbook.ports.engine.query import find, matches, sort_and_page
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.past import past_unit_of_work
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
+from herdbook.services.agents.person_queue import work_waiting
+from herdbook.services.journal.moments import list_moments
 from herdbook.services.plan.board import board
 from herdbook.services.plan.board_model import Card
 from herdbook.services.plan.diagram import build_diagram
+from herdbook.services.plan.progress import measure_progress
 from herdbook.services.plan.status import StatusRow, entry_names, status
 from herdbook.services.plan.task_details import task_details
 
@@ -41,8 +44,8 @@ def snapshot(store: Store, space: str) -> tuple[int, Snapshot]:
 
 
 def _answers(uow: UnitOfWork) -> dict[str, Any]:
-    """What the board, the status, the graph and each task show, but for leases and reviewers."""
-    shown, now = board(uow), status(uow)
+    """What pages and commands show, but for leases and reviewers, and for durations until now."""
+    shown, now, progress = board(uow), status(uow), measure_progress(uow)
     cards = {
         (goal.initiative, stage.phase, state): (
             lane.total,
@@ -71,6 +74,10 @@ def _answers(uow: UnitOfWork) -> dict[str, Any]:
         ],
         "graph": build_diagram(uow),
         "details": details,
+        "waiting": work_waiting(uow),
+        "progress": (progress.now.done, progress.now.total, progress.phases),
+        "journal": uow.journal.since(uow.journal.pruned_to(), limit=1_000),
+        "moments": list_moments(uow, limit=1_000),
     }
 
 

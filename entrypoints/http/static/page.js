@@ -5,8 +5,10 @@ import { draw, h } from "./parts/dom.js";
 import { follow } from "./parts/feed.js";
 import { many } from "./parts/format.js";
 import { handleKey } from "./parts/keys.js";
+import { addressOf, isPast } from "./parts/moment.js";
 import { openPalette, openHelp } from "./parts/palette.js";
-import { call, chooseFolder, chosenFolder, exchangeTicket, Refusal, servedFolders } from "./parts/rpc.js";
+import { createRewind } from "./parts/rewind.js";
+import { callNow, chooseFolder, chosenFolder, exchangeTicket, Refusal, servedFolders } from "./parts/rpc.js";
 import { setTheme, themeName } from "./parts/theme.js";
 import { PAGES } from "./page_table.js";
 
@@ -19,13 +21,32 @@ const head = /** @type {HTMLElement} */ (document.getElementById("head"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const icon = /** @type {HTMLLinkElement} */ (document.getElementById("icon"));
 
-/** @type {{ row: PageRow, page: Page | null, folders: string[], isConnected: boolean, waiting: number }} */
-const state = { row: PAGES[0], page: null, folders: [], isConnected: true, waiting: 0 };
+/** @type {{ row: PageRow, page: Page | null, root: Element | null, folders: string[], isConnected: boolean, waiting: number }} */
+const state = { row: PAGES[0], page: null, root: null, folders: [], isConnected: true, waiting: 0 };
 let visit = 0;
 
-/** @param {string} path */
+const rewind = createRewind({
+  banner: /** @type {HTMLElement} */ (document.getElementById("past")),
+  bar: /** @type {HTMLElement} */ (document.getElementById("rewind")),
+  changed: async () => {
+    showHead();
+    await refresh();
+  },
+  move: (isStep) => {
+    const asked = new URLSearchParams(location.search);
+    asked.delete("at");
+    const path = addressOf(asked.size ? `${location.pathname}?${asked}` : location.pathname);
+    if (isStep) history.replaceState(null, "", path);
+    else history.pushState(null, "", path);
+  },
+});
+
+/**
+ * Open a page, at the moment that is shown.
+ * @param {string} path
+ */
 function go(path) {
-  history.pushState(null, "", path);
+  history.pushState(null, "", addressOf(path));
   open();
 }
 
@@ -38,8 +59,10 @@ async function open() {
   state.page = null;
   showHead();
   try {
-    const [module] = await Promise.all([row.load(), loadStyle(row.name)]);
+    const at = new URLSearchParams(location.search).get("at");
+    const [module] = await Promise.all([row.load(), loadStyle(row.name), rewind.take(at)]);
     if (own !== visit) return;
+    showHead();
     const root = document.createElement("div");
     root.className = `page ${row.name}`;
     const page = module.open({
@@ -47,17 +70,36 @@ async function open() {
       key: rest.length ? decodeURIComponent(rest.join("/")) : null,
       query: new URLSearchParams(location.search),
       go,
-      replace: (path) => history.replaceState(null, "", path),
+      replace: (path) => history.replaceState(null, "", addressOf(path)),
     });
-    await page.refresh();
-    if (own !== visit) return;
-    state.page = page;
-    main.replaceChildren(root);
+    state.root = root;
     scrollTo(0, 0);
-    main.dataset.ready = row.name;
+    await read(page);
+    if (own === visit) main.dataset.ready = row.name;
   } catch (error) {
     if (own === visit) showTrouble(/** @type {Error} */ (error).message);
   }
+}
+
+/**
+ * Read what a page shows, and show it. What is not known of an earlier moment is said in its place:
+ * the page stays open for other moments.
+ * @param {Page} page
+ */
+async function read(page) {
+  const own = visit;
+  try {
+    await page.refresh();
+  } catch (error) {
+    if (!isPast()) throw error;
+    if (own !== visit) return;
+    state.page = page;
+    showTrouble(/** @type {Error} */ (error).message);
+    return;
+  }
+  if (own !== visit) return;
+  state.page = page;
+  if (state.root && state.root !== main.firstChild) main.replaceChildren(state.root);
 }
 
 /** @type {Map<string, Promise<void>>} */
@@ -118,12 +160,13 @@ function showHead() {
       { class: "tools" },
       state.folders.length > 1 && chooser(),
       h("button", { class: "quiet", onclick: () => openPalette(go) , title: "Ctrl K" }, "Commands"),
+      h("button", { class: "quiet", "aria-pressed": String(isPast()), onclick: rewind.enter, title: "[" }, "Rewind"),
       h("button", { class: "quiet wide", onclick: showKeys, title: "?" }, "Keys"),
       h("button", { class: "quiet", onclick: () => (setTheme(next), showHead()) }, next === "dark" ? "Dark" : "Light"),
       h(
         "span",
-        { class: state.isConnected ? "live" : "live off", role: "status" },
-        state.isConnected ? "live" : "no connection",
+        { class: !state.isConnected ? "live off" : isPast() ? "live then" : "live", role: "status" },
+        !state.isConnected ? "no connection" : isPast() ? "earlier" : "live",
       ),
     ),
   ]);
@@ -137,6 +180,8 @@ function chooser() {
       "aria-label": "Repository",
       onchange: (/** @type {Event} */ event) => {
         chooseFolder(/** @type {HTMLSelectElement} */ (event.currentTarget).value);
+        // Its journal is another one: a moment of this one says nothing there.
+        if (isPast()) history.pushState(null, "", location.pathname);
         open();
         countWaiting();
       },
@@ -152,13 +197,15 @@ function showKeys() {
   openHelp([
     ["Ctrl K", "every command"],
     ...pages.map((row) => /** @type {[string, string]} */ ([`g ${row.key}`, row.title])),
+    ["[ ]", "one change back, one on"],
+    ...(isPast() ? [/** @type {[string, string]} */ (["space", "play the changes"])] : []),
     ["?", "these keys"],
     ...(state.page?.help ?? []),
   ]);
 }
 
 async function countWaiting() {
-  state.waiting = (await call("waiting")).length;
+  state.waiting = (await callNow("waiting")).length;
   showHead();
 }
 
@@ -179,7 +226,7 @@ async function refresh() {
   }
   isBusy = true;
   try {
-    await Promise.all([state.page?.refresh(), countWaiting()]);
+    await Promise.all([state.page && read(state.page), countWaiting()]);
   } catch {
     // The head says that there is no connection; the next change or its return reads again.
   } finally {
@@ -194,13 +241,18 @@ async function refresh() {
 let lastTick = 0;
 let plannedTick = 0;
 
+/** Draw times again; those of an earlier moment stand still. */
+function tick() {
+  if (!isPast()) state.page?.tick?.();
+}
+
 /** Draw again what is shown, at most once a second: what agents do changes more often. */
 function tickSoon() {
   if (plannedTick) return;
   plannedTick = window.setTimeout(() => {
     plannedTick = 0;
     lastTick = Date.now();
-    state.page?.tick?.();
+    tick();
   }, Math.max(0, lastTick + SECOND - Date.now()));
 }
 
@@ -225,6 +277,7 @@ async function start() {
     handleKey(event, {
       pages: Object.fromEntries(PAGES.map((row) => [row.key, () => go(row.name === "now" ? "/" : `/${row.name}`)])),
       page: state.page?.keys ?? {},
+      moment: rewind.keys(),
       palette: () => openPalette(go),
       help: showKeys,
     }),
@@ -239,9 +292,13 @@ async function start() {
       noteActivities(news.activities);
       tickSoon();
     }
-    if (news.kind === "changed") refreshSoon();
+    if (news.kind !== "changed") return;
+    if (isPast()) {
+      rewind.noteChange();
+      countWaiting();
+    } else refreshSoon();
   });
-  setInterval(() => state.page?.tick?.(), TICK);
+  setInterval(tick, TICK);
   await Promise.all([open(), countWaiting()]);
 }
 

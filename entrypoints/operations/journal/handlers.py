@@ -15,6 +15,7 @@ from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
+from herdbook.services.journal import moments as listing
 from herdbook.services.journal import prune as folding
 from herdbook.services.journal import watch
 from herdbook.services.journal.differences import Differences, differences
@@ -120,13 +121,30 @@ def _follow(app: AppContext, after: int | None, limit: int | None) -> Iterator[J
             yield from islice(entries, limit)
 
 
-def since(app: AppContext, *, seq: int, limit: int) -> list[JournalEntry]:
+def since(
+    app: AppContext, *, seq: int, limit: int, at: Position | None = None
+) -> list[JournalEntry]:
     """A page of the journal, after a number; JournalPruned if the next entry was folded."""
-    found: list[JournalEntry] = app.read(Area.WORK, lambda uow: uow.journal.since(seq, limit=limit))
-    return found
+
+    def inside(uow: UnitOfWork) -> list[JournalEntry]:
+        return uow.journal.since(seq, limit=limit)
+
+    return app.read(Area.WORK, inside, at=at)
 
 
-def row_history(app: AppContext, *, id: str) -> list[JournalEntry]:  # noqa: A002 - the parameter's name
+def moments(
+    app: AppContext, *, until: Position | None, after: int | None, limit: int
+) -> listing.Moments:
+    """The last transactions until a position, or the next ones after a number."""
+    return app.read(Area.WORK, listing.list_moments, until=until, after=after, limit=limit)
+
+
+def row_history(
+    app: AppContext,
+    *,
+    id: str,  # noqa: A002 - the parameter's name
+    at: Position | None = None,
+) -> list[JournalEntry]:
     """The journal of one row, in order; NotFound if there never was one.
 
     Raises JournalPruned if everything that was known of it was folded; if its beginning was, a
@@ -148,7 +166,7 @@ def row_history(app: AppContext, *, id: str) -> list[JournalEntry]:  # noqa: A00
             app.warn(str(folded))
         return found
 
-    return app.read(kind.area, find_entries)
+    return app.read(kind.area, find_entries, at=at)
 
 
 def follow(app: AppContext, *, since: int | None) -> Iterator[JournalEntry]:

@@ -1,6 +1,7 @@
 """The journal of changes: reading it, holding it for a reader, folding its beginning."""
 
 from herdbook.entrypoints.operations.model import (
+    AT,
     Operation,
     Parameter,
     argument,
@@ -51,6 +52,7 @@ ROWS: tuple[Operation, ...] = (
                 required=True,
             ),
             _LIMIT._replace(help="the maximum number of rows"),
+            AT,
         ),
     ),
     Operation(
@@ -59,7 +61,21 @@ ROWS: tuple[Operation, ...] = (
         "journal.handlers:row_history",
         "journal.views:entries",
         "herdbook journal row tsk_a1b2",
-        (argument("id", "its id with its prefix, whole unless the row still exists"),),
+        (argument("id", "its id with its prefix, whole unless the row still exists"), AT),
+    ),
+    Operation(
+        "journal.moments",
+        "list the transactions of the journal with their times: the positions of --at",
+        "journal.handlers:moments",
+        "journal.views:moments",
+        "herdbook journal moments --limit 20",
+        (
+            Parameter(
+                "until", "the last ones until this number or time; default: now", "position"
+            ),
+            Parameter("after", "the next ones after this number", kind="number"),
+            _LIMIT._replace(help="the maximum number of transactions"),
+        ),
     ),
     Operation(
         "journal.follow",

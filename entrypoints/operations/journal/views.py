@@ -36,6 +36,17 @@ def entry(answer: dict[str, Any]) -> str:
     return plain(line)
 
 
+def moments(answer: dict[str, Any]) -> str:
+    """A line for each transaction, and where the journal begins and ends."""
+    lines = [
+        f"#{each['seq']} {local_time(each['time'])} {each['who'] or 'somebody'}, "
+        + plural(each["entries"], "entry").replace("entrys", "entries")
+        for each in answer["moments"]
+    ]
+    first, last = answer["first"]["seq"], answer["last"]["seq"]
+    return plain("\n".join([*lines, f"--at takes #{first} to #{last}"]))
+
+
 def prune(answer: dict[str, Any]) -> str:
     """What was folded, where the journal begins now, and the digest of all other rows."""
     count = plural(answer["folded"], "entry").replace("entrys", "entries")

@@ -22,5 +22,6 @@ ROWS: tuple[Operation, ...] = (
         "status.waiting:waiting",
         "status.views:waiting",
         "herdbook waiting",
+        (AT,),
     ),
 )

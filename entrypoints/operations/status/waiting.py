@@ -4,8 +4,11 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from herdbook.domain.errors import HerdbookError
+from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
+from herdbook.domain.rewind import AsOf
 from herdbook.entrypoints.context import AppContext
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents.person_queue import QueueEntry, record_waiting, work_waiting
 
 
@@ -31,14 +34,23 @@ class QueueAnswer(TypedDict):
     actions: list[ActionAnswer]
 
 
-def waiting(app: AppContext) -> list[QueueAnswer]:
-    """What waits for a person here and in the record, oldest first."""
-    found = app.read(Area.WORK, work_waiting)
+def waiting(app: AppContext, *, at: Position | None = None) -> list[QueueAnswer]:
+    """What waits for a person here and in the record, oldest first.
+
+    The record has a journal of its own: it is read as it was at the time of a position.
+    """
+    found, as_of = app.read(Area.WORK, _read_work, at=at)
+    note = app.past_note
     try:
-        found += app.read(Area.RECORD, record_waiting)
+        found += app.read(Area.RECORD, record_waiting, at=None if as_of is None else as_of.time)
     except HerdbookError as error:
         app.warn(f"it is not known who is halted: {error}")
+    app.past_note = note
     return [_entry(each) for each in sorted(found, key=lambda each: each.since)]
+
+
+def _read_work(uow: UnitOfWork) -> tuple[list[QueueEntry], AsOf | None]:
+    return work_waiting(uow), uow.as_of
 
 
 def _entry(entry: QueueEntry) -> QueueAnswer:

@@ -3,6 +3,7 @@
 // a pulse is told within a second of what it is about.
 
 import { duration } from "./format.js";
+import { isPast } from "./moment.js";
 
 /**
  * @typedef {{ kind: string, agent: string | null, session_id: string | null, tool: string | null, space: string | null }} Pulse
@@ -51,7 +52,8 @@ export const knownActivities = () => [...new Set(newest.values())].filter(isRece
 const isRecent = ({ seen }) => Date.now() - seen < SECONDS * 1000;
 
 /**
- * What an agent does at this moment: "Bash, 3s ago"; null if its hooks have told nothing lately.
+ * What an agent does at this moment: "Bash, 3s ago"; null if its hooks have told nothing lately,
+ * and at an earlier moment, of which it is not known.
  * @param {string} space
  * @param {{ name: string | null, session: string | null }} agent
  * @returns {string | null}
@@ -59,7 +61,7 @@ const isRecent = ({ seen }) => Date.now() - seen < SECONDS * 1000;
 export function activityText(space, { name, session }) {
   const found = [`session ${session}`, `agent ${space} ${name}`].map((each) => newest.get(each));
   const last = found.reduce((a, b) => (!a || (b && b.seen > a.seen) ? b : a), undefined);
-  if (!last || !isRecent(last)) return null;
+  if (isPast() || !last || !isRecent(last)) return null;
   const { kind, tool } = last.pulse;
   const past = duration((Date.now() - last.seen) / 1000);
   if (kind === "tool_started") return `${tool ?? "a tool"} for ${past}`;

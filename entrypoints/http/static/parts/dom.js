@@ -1,6 +1,8 @@
 // Draws a tree of plain objects and, when drawn again, changes only what differs. Children with a
 // `key` keep their element wherever they move, and with it the focus, the selection and the scroll
-// position. All text becomes a text node: nothing is ever parsed as HTML.
+// position. All text becomes a text node: nothing is ever parsed as HTML. Links keep the moment.
+
+import { addressOf } from "./moment.js";
 
 /**
  * @typedef {{ tag: string, key: string | undefined, props: Record<string, any>, children: Child[] }} Drawing
@@ -22,6 +24,7 @@ const drawn = new WeakMap();
  */
 export function h(tag, props, ...children) {
   const { key, ...rest } = props ?? {};
+  if (tag === "a" && rest.href) rest.href = addressOf(rest.href);
   /** @type {Child[]} */
   const found = [];
   for (const child of children.flat(Infinity)) {

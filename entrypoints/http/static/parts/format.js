@@ -1,4 +1,6 @@
-// Times, numbers and names as people read them.
+// Times, numbers and names as people read them. Durations end at the moment that is shown.
+
+import { clock } from "./moment.js";
 
 /**
  * A duration in its largest unit: `40s`, `4m`, `3h`, `2d`.
@@ -16,13 +18,27 @@ export function duration(seconds) {
  * How long ago something was.
  * @param {string} at
  */
-export const ago = (at) => duration((Date.now() - Date.parse(at)) / 1000);
+export const ago = (at) => duration((clock() - Date.parse(at)) / 1000);
 
 /**
  * The exact time, for titles.
  * @param {string} at
  */
 export const exact = (at) => new Date(at).toLocaleString();
+
+/**
+ * The time of a day, with the day if it is not today.
+ * @param {string} at
+ * @param {boolean} [seconds]
+ */
+export function clockTime(at, seconds = false) {
+  const moment = new Date(at);
+  const time = moment.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit", second: seconds ? "2-digit" : undefined });
+  if (moment.toDateString() === new Date().toDateString()) return time;
+  const isThisYear = moment.getFullYear() === new Date().getFullYear();
+  const day = moment.toLocaleDateString("en-GB", { day: "numeric", month: "short", year: isThisYear ? undefined : "numeric" });
+  return `${day} ${time}`;
+}
 
 /**
  * A number with a noun: `1 task`, `2 tasks`.
@@ -42,7 +58,7 @@ export const short = (id) => id.replace(/^[a-z]+_/, "").slice(0, 6);
  * @param {string} until
  */
 export function leaseLeft(until) {
-  const left = (Date.parse(until) - Date.now()) / 1000;
+  const left = (Date.parse(until) - clock()) / 1000;
   if (left < 0) return `lease over for ${duration(left)}`;
   return `${left < 120 ? `${Math.round(left)}s` : duration(left)} left`;
 }

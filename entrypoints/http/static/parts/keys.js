@@ -1,6 +1,6 @@
 // What keys do: `g` and a letter open a page, the rest belongs to the page that is shown.
 
-/** @typedef {{ pages: Record<string, () => void>, page: Record<string, () => void>, palette: () => void, help: () => void }} Bindings */
+/** @typedef {{ pages: Record<string, () => void>, page: Record<string, () => void>, moment: Record<string, () => void>, palette: () => void, help: () => void }} Bindings */
 
 const TOGETHER = 1500;
 let since = 0;
@@ -28,7 +28,8 @@ export function handleKey(event, bindings) {
   if (isSecond && event.key) found = bindings.pages[event.key];
   else if (event.key === "g") since = Date.now();
   else if (event.key === "?") found = bindings.help;
-  else found = bindings.page[event.key];
+  else found = bindings.page[event.key] ?? bindings.moment[event.key];
+  if (event.key === " " && /** @type {HTMLElement} */ (event.target).closest("a, button, summary")) return;
   if (!found) return;
   event.preventDefault();
   found();

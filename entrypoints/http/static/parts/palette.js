@@ -2,17 +2,13 @@
 // refusal in the server's own words.
 
 import { draw, h } from "./dom.js";
-import { call } from "./rpc.js";
+import { isPast } from "./moment.js";
+import { call, readMethods } from "./rpc.js";
 
-/**
- * @typedef {{ name: string, description?: string, required?: boolean, schema: { type?: string, enum?: string[], default?: any } }} Param
- * @typedef {{ name: string, summary: string, params: Param[] }} Method
- */
+/** @import { Method, Param } from "./rpc.js" */
 
 const MOST = 50;
 const LONGEST = 20_000;
-/** @type {Method[] | null} */
-let methods = null;
 
 /**
  * A dialog that is gone when it is closed.
@@ -44,6 +40,8 @@ export function openHelp(keys) {
 /** @param {(path: string) => void} go */
 export async function openPalette(go) {
   const dialog = openDialog("Commands");
+  /** @type {Method[] | null} */
+  let methods = null;
   let words = "";
   let at = 0;
   const show = () => {
@@ -117,8 +115,9 @@ export async function openPalette(go) {
   };
   show();
   /** @type {HTMLElement | null} */ (dialog.querySelector("input"))?.focus();
-  if (methods) return;
-  methods = (await call("rpc.discover")).methods;
+  const all = await readMethods();
+  // At an earlier moment there is only what can be read of it.
+  methods = isPast() ? all.filter((each) => each["x-past"]) : all;
   show();
 }
 
@@ -129,7 +128,8 @@ export async function openPalette(go) {
  * @param {() => void} back
  */
 function showForm(dialog, method, back) {
-  const wanted = [...method.params].sort((a, b) => Number(b.required ?? false) - Number(a.required ?? false));
+  const offered = method.params.filter((each) => !(isPast() && each.name === "at"));
+  const wanted = offered.sort((a, b) => Number(b.required ?? false) - Number(a.required ?? false));
   /** @type {Record<string, any>} */
   const given = {};
   let answer = "";

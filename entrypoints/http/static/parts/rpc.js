@@ -1,5 +1,12 @@
 // Calls operations of the server. A refusal is an error whose message is the server's own sentence.
 
+import { isPast, shownMoment } from "./moment.js";
+
+/**
+ * @typedef {{ name: string, description?: string, required?: boolean, schema: { type?: string, enum?: string[], default?: any } }} Param
+ * @typedef {{ name: string, summary: string, params: Param[], "x-past"?: boolean }} Method
+ */
+
 /** A refusal of the server, or its absence (code 0). */
 export class Refusal extends Error {
   /**
@@ -35,13 +42,53 @@ async function ask(path, options) {
   }
 }
 
+/** @type {Promise<Method[]> | null} */
+let asked = null;
+
 /**
- * Call an operation, such as `task.show`.
+ * All methods of the server, which is asked once.
+ * @returns {Promise<Method[]>}
+ */
+export function readMethods() {
+  asked ??= callNow("rpc.discover").then((answer) => answer.methods);
+  asked.catch(() => (asked = null));
+  return asked;
+}
+
+/** @param {string} method */
+const hasPast = async (method) => (await readMethods()).some((each) => each.name === method && each["x-past"]);
+
+/**
+ * Call an operation, such as `task.show`, for the moment that is shown. At an earlier one, those
+ * that have no past are refused: what changes something, and what is not known of then.
  * @param {string} method
  * @param {Record<string, any>} [params]
  * @returns {Promise<any>}
  */
 export async function call(method, params = {}) {
+  const moment = shownMoment();
+  if (!moment) return callNow(method, params);
+  if (await hasPast(method)) return callNow(method, { ...params, at: moment.seq });
+  throw new Refusal(`“${method.replaceAll(".", " ")}” is about now; this is an earlier moment, which can only be read.`, 0);
+}
+
+/**
+ * The same, but null if nothing is known of it at the moment that is shown.
+ * @param {string} method
+ * @param {Record<string, any>} [params]
+ * @returns {Promise<any>}
+ */
+export async function callIfKnown(method, params = {}) {
+  return isPast() && !(await hasPast(method)) ? null : call(method, params);
+}
+
+/**
+ * Call an operation for now, whatever is shown.
+ * @param {string} method
+ * @param {Record<string, any>} [params]
+ * @returns {Promise<any>}
+ */
+export async function callNow(method, params = {}) {
   const folder = chosenFolder();
   const where = folder ? `?folder=${encodeURIComponent(folder)}` : "";
   const answer = await ask(`/rpc${where}`, {

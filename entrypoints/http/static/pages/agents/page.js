@@ -3,7 +3,8 @@
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, many, MARKS } from "../../parts/format.js";
-import { call } from "../../parts/rpc.js";
+import { isPast } from "../../parts/moment.js";
+import { call, callIfKnown } from "../../parts/rpc.js";
 import { windowed } from "../../parts/windowed.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
@@ -33,15 +34,15 @@ export function open({ root, key }) {
   let shown = null;
 
   async function refresh() {
-    const [list, earned, status] = await Promise.all([call("agent.list", { limit: MOST }), call("standing"), call("status")]);
+    const [list, earned, status] = await Promise.all([call("agent.list", { limit: MOST }), callIfKnown("standing"), call("status")]);
     agents = list.sort((/** @type {any} */ a, /** @type {any} */ b) => ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || a.name.localeCompare(b.name));
-    standings = new Map(earned.map((/** @type {any} */ each) => [each.agent, each]));
+    standings = new Map((earned ?? []).map((/** @type {any} */ each) => [each.agent, each]));
     space = status.spaces[0].space;
     work = new Map(status.spaces[0].rows.map((/** @type {any} */ each) => [each.agent_id, each]));
     if (key) {
       shown = await call("agent.show", { id: key });
-      const chunks = await call("log.list", { agent: shown.id, limit: CHUNKS });
-      log = chunks.map((/** @type {any} */ each) => each.content).join("\n");
+      const chunks = await callIfKnown("log.list", { agent: shown.id, limit: CHUNKS });
+      log = (chunks ?? []).map((/** @type {any} */ each) => each.content).join("\n");
     }
     show();
   }
@@ -62,7 +63,7 @@ export function open({ root, key }) {
       h("span", { class: "mute" }, doing(agent) ?? "–"),
       row?.task ? h("a", { href: `/task/${row.task_id}` }, row.task) : h("span", { class: "mute" }, "–"),
       h("span", { class: "mute" }, [agent.provider, agent.model].filter(Boolean).join(" ")),
-      h("span", { class: "mute", title: "skill points" }, standing ? standing.skill_points : "–"),
+      h("span", { class: "mute", title: isPast() ? "skill points are not known of then" : "skill points" }, standing ? standing.skill_points : "–"),
       h("time", { datetime: agent.updated_at, title: exact(agent.updated_at) }, `${ago(agent.updated_at)} ago`),
     );
   }
@@ -78,7 +79,7 @@ export function open({ root, key }) {
       ["setup", [shown.provider, shown.model, shown.mode].filter(Boolean).join(" ")],
       ["session", shown.session_id],
       ["process", shown.pid && `${shown.pid} on ${shown.host}`],
-      ["skill points", standing && String(standing.skill_points)],
+      ["skill points", isPast() ? h("span", { class: "mute" }, "not known of then") : standing && String(standing.skill_points)],
       ["communication", standing && String(standing.communication_score)],
       ["commits, bugs", standing && `${standing.commits}, ${standing.bugs}`],
     ].filter(([, value]) => value);
@@ -88,7 +89,7 @@ export function open({ root, key }) {
       h("h2", { id: "one-title" }, shown.name),
       h("dl", { class: "details" }, facts.map(([name, value]) => [h("dt", { key: `${name} name` }, name), h("dd", { key: name }, value)])),
       h("h2", { key: "log" }, "Log"),
-      log ? h("pre", { class: "log", tabindex: "0", "aria-label": "Log" }, log) : h("p", { class: "mute" }, "It has written nothing. ", h("code", null, `herdbook log add 'all tests pass' --agent ${shown.name}`)),
+      isPast() ? h("p", { class: "mute" }, "What it wrote is not known of then.") : log ? h("pre", { class: "log", tabindex: "0", "aria-label": "Log" }, log) : h("p", { class: "mute" }, "It has written nothing. ", h("code", null, `herdbook log add 'all tests pass' --agent ${shown.name}`)),
     );
   }
 

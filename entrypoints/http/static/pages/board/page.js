@@ -3,6 +3,7 @@
 
 import { draw, h } from "../../parts/dom.js";
 import { leaseLeft, MARKS, short } from "../../parts/format.js";
+import { clock, isPast } from "../../parts/moment.js";
 import { act } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
 import { windowed } from "../../parts/windowed.js";
@@ -79,7 +80,7 @@ export function open({ root, query, go, replace }) {
   function why(card) {
     if (card.state === "held") {
       const who = card.agent ?? "nobody known";
-      const left = card.lease_until ? `, ${leaseLeft(card.lease_until)}` : "";
+      const left = card.lease_until ? `, ${leaseLeft(card.lease_until)}` : isPast() ? ", lease not known" : "";
       return `${who}${card.for_review ? " reviews it" : ""}${left}`;
     }
     if (!card.waits_for.length) return "";
@@ -93,7 +94,7 @@ export function open({ root, query, go, replace }) {
 
   /** @param {any} card */
   function drawCard(card) {
-    const isOver = card.state === "held" && card.lease_until && Date.parse(card.lease_until) < Date.now();
+    const isOver = card.state === "held" && card.lease_until && Date.parse(card.lease_until) < clock();
     return h(
       "li",
       {
@@ -208,7 +209,7 @@ export function open({ root, query, go, replace }) {
             show();
           },
         }),
-        chosen && h("span", { class: "mute wide" }, "m moves the chosen card"),
+        chosen && !isPast() && h("span", { class: "mute wide" }, "m moves the chosen card"),
       ),
       total
         ? h("div", { key: "columns", class: "columns" }, STATES.map(drawColumn))

@@ -3,6 +3,7 @@
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, duration, exact, leaseLeft, many, MARKS, short } from "../../parts/format.js";
+import { clock, isPast } from "../../parts/moment.js";
 import { act } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
 import { windowed } from "../../parts/windowed.js";
@@ -131,7 +132,7 @@ export function open({ root }) {
       ),
       h("p", { class: "said" }, entry.text),
       entry.task_id && h("a", { class: "about", href: `/task/${entry.task_id}` }, `task ${short(entry.task_id)}`),
-      written &&
+      written && !isPast() &&
         h("textarea", {
           rows: "1",
           id: name,
@@ -149,7 +150,7 @@ export function open({ root }) {
       h(
         "div",
         { class: "buttons" },
-        entry.actions.map((each, at) =>
+        !isPast() && entry.actions.map((each, at) =>
           h(
             "button",
             { key: each.label, class: at === 0 ? "strong" : null, onclick: () => answer(entry, each) },
@@ -166,7 +167,7 @@ export function open({ root }) {
   function drawRow(row) {
     const state = stateOf(row);
     const isWaiting = state === "waiting_for_input";
-    const isOver = row.lease_until && Date.parse(row.lease_until) < Date.now();
+    const isOver = row.lease_until && Date.parse(row.lease_until) < clock();
     const others = row.waiting_for.filter((/** @type {string} */ each) => each !== "you");
     const why = isWaiting ? "waits for you" : others.length ? `waits for ${others.join(", ")}` : WORDS[state] ?? state;
     return h(
@@ -176,7 +177,7 @@ export function open({ root }) {
       h("a", { class: "agent", href: `/agents/${row.agent_id ?? ""}` }, row.agent ?? "nobody known"),
       h("span", { class: "what" }, row.task ? h("a", { href: `/task/${row.task_id}` }, row.task) : h("span", { class: "mute" }, "no task")),
       h("span", { class: "doing mute" }, row.agent && activityText(space, { name: row.agent, session: row.session_id })),
-      h("span", { class: "why mute" }, why, row.lease_until && !isWaiting ? `, ${leaseLeft(row.lease_until)}` : `, ${duration((Date.now() - Date.parse(row.since)) / 1000)}`),
+      h("span", { class: "why mute" }, why, row.lease_until && !isWaiting ? `, ${leaseLeft(row.lease_until)}` : `, ${duration((clock() - Date.parse(row.since)) / 1000)}`),
     );
   }
 
@@ -198,10 +199,10 @@ export function open({ root }) {
       h(
         "section",
         { key: "queue", class: "queue", "aria-labelledby": "queue-title" },
-        h("h1", { id: "queue-title" }, "Waiting for you ", entries.length > 0 && h("b", { class: "count" }, entries.length)),
+        h("h1", { id: "queue-title" }, isPast() ? "Waited for you " : "Waiting for you ", entries.length > 0 && h("b", { class: "count" }, entries.length)),
         entries.length
           ? h("ol", { class: "entries" }, entries.slice(0, 50).map(drawEntry), entries.length > 50 && h("li", { key: "more", class: "mute" }, `and ${entries.length - 50} more`))
-          : h("p", { class: "calm" }, "Nothing waits for you."),
+          : h("p", { class: "calm" }, isPast() ? "Nothing waited for you." : "Nothing waits for you."),
       ),
       h(
         "section",
@@ -257,6 +258,6 @@ const stateOf = (row) => (row.waiting_for.includes("you") ? "waiting_for_input" 
 function need(row) {
   if (row.waiting_for.includes("you")) return 4;
   if (row.status === "crashed" || !row.agent) return 3;
-  if (row.lease_until && Date.parse(row.lease_until) < Date.now()) return 2;
+  if (row.lease_until && Date.parse(row.lease_until) < clock()) return 2;
   return row.task ? 1 : 0;
 }

@@ -2,6 +2,7 @@
 
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, leaseLeft, MARKS, short } from "../../parts/format.js";
+import { isPast } from "../../parts/moment.js";
 import { act, notify } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
 
@@ -92,7 +93,7 @@ export function open({ root, key, replace }) {
       ["id", h("code", null, task.id)],
       ["initiative", task.initiative],
       ["phase", task.phase],
-      ["holder", task.holder && [task.holder, task.lease_until ? `, ${leaseLeft(task.lease_until)}` : ""]],
+      ["holder", task.holder && [task.holder, task.lease_until ? `, ${leaseLeft(task.lease_until)}` : isPast() ? ", lease not known" : ""]],
       ["priority", task.priority],
       ["kind of work", task.category],
       ["labels", task.labels?.join(", ")],
@@ -109,7 +110,7 @@ export function open({ root, key, replace }) {
           { key: "title" },
           h("h1", null, task.name),
           h("p", { class: "mute" }, h("span", { class: `mark ${markName(task.status)}`, "aria-hidden": "true" }, MARKS[markName(task.status)]), task.status.replaceAll("_", " ")),
-          h("div", { class: "buttons" }, MOVES.map((state) => h("button", { key: state, onclick: () => move(state) }, `Move to ${state}`))),
+          !isPast() && h("div", { class: "buttons" }, MOVES.map((state) => h("button", { key: state, onclick: () => move(state) }, `Move to ${state}`))),
           refusal && h("p", { class: "trouble", role: "alert" }, refusal),
         ),
         task.description && h("section", { key: "description" }, h("h2", null, "What is to be done"), h("p", { class: "prose" }, task.description)),
@@ -135,7 +136,7 @@ export function open({ root, key, replace }) {
                 "li",
                 { key: each.seq },
                 h("span", { class: "prose" }, `${each.what}, by ${each.who ?? "somebody"} `, h("time", { datetime: each.at, title: exact(each.at) }, `${ago(each.at)} ago`)),
-                h("button", { class: "quiet", "aria-label": `Undo change ${each.seq}`, onclick: () => undo(each.seq) }, "Undo"),
+                !isPast() && h("button", { class: "quiet", "aria-label": `Undo change ${each.seq}`, onclick: () => undo(each.seq) }, "Undo"),
               ),
             ),
           ),

@@ -56,8 +56,9 @@ def list_moments(
         raise InvalidValue("after", "cannot be combined with until")
     first, last = uow.journal.pruned_to(), uow.journal.last()
     if after is None:
-        end = last if until is None else resolve_position(uow.session, uow.space, until, "until").seq
-        found = _transactions_until(uow, end, limit)
+        asked = last if until is None else until
+        end = resolve_position(uow.session, uow.space, asked, "until")
+        found = _transactions_until(uow, end.seq, limit)
     else:
         uow.journal.require(after)
         found = _transactions_after(uow, after, limit)

@@ -31,6 +31,7 @@ from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import unit_of_work
 from herdbook.services.journal.differences import Differences, differences
 from herdbook.services.journal.journal_effects import STAMP_FIELDS
+from herdbook.services.journal.moments import list_moments
 from herdbook.services.journal.prune import prune
 from herdbook.services.stores.copy_spaces import copy
 from herdbook.services.stores.merge_spaces import merge
@@ -154,6 +155,48 @@ def test_a_time_means_the_last_transaction_until_then(
             last = max((each.seq for each in entries if each.time <= moment), default=0)
             assert uow.as_of == (last, moment)
             assert uow.now == moment
+
+
+def test_moments_are_the_ends_of_transactions(store: Store, space: str, begin: Begin) -> None:
+    """The last ones until a number or a time, and the next ones after a number; however many."""
+    _write(begin, "a")
+    for count in (3, 1, 2):
+        with begin() as uow:
+            uow.projects.add_all(
+                [Project(name=f"{count} {n}", url=f"{count}{n}") for n in range(count)]
+            )
+            uow.commit()
+    entries = entries_of(store, space)
+    ends = [1, 4, 5, 7]
+
+    def numbers(**asked: Any) -> list[int]:
+        found = read(store, space, list_moments, **asked)
+        assert (found["first"]["seq"], found["last"]["seq"]) == (0, 7)
+        assert found["last"]["time"] == entries[-1].time
+        for each in found["moments"]:
+            assert each["time"] == entries[each["seq"] - 1].time
+        return [each["seq"] for each in found["moments"]]
+
+    assert numbers() == ends
+    for number in range(8):
+        until = [each for each in ends if each <= number]
+        assert numbers(until=number) == until
+        assert numbers(until=number, limit=2) == until[-2:]
+        later = [each for each in ends if each > number]
+        if number in {0, *ends}:
+            assert numbers(after=number) == later
+            assert numbers(after=number, limit=1) == later[:1]
+    assert numbers(until=entries[4].time)[-1] in {5, 7}
+    sizes = [each["entries"] for each in read(store, space, list_moments)["moments"]]
+    assert sizes == [1, 3, 1, 2]
+    for wrong in ({"limit": 0}, {"until": 8}, {"until": 1, "after": 1}):
+        with pytest.raises(InvalidValue):
+            numbers(**wrong)
+    prune(store, space, 4)
+    found = read(store, space, list_moments, until=5)
+    assert (found["first"]["seq"], [each["seq"] for each in found["moments"]]) == (4, [5])
+    with pytest.raises(JournalPruned):
+        numbers(after=1)
 
 
 def test_a_copy_and_a_merge_have_the_past_of_their_journal(

@@ -40,6 +40,7 @@ OTHERWISE = {
     "diff": "`more` counts the rows that are not shown",
     "recall": "ranks, and says among how many it searched",
     "checkpoint.diff": "`more` counts the differences that are not shown",
+    "journal.moments": "tells the first and the last position that there are",
     "journal.since": "for programs, which go on by the number of the last entry",
 }
 

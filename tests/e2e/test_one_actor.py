@@ -39,6 +39,7 @@ READS = frozenset(
         *("where", "config", "status", "board", "plan", "export.plan", "agent.waiting"),
         *("progress", "diff", "waiting"),
         *("journal.since", "journal.row", "journal.cursors", "journal.follow"),
+        "journal.moments",
         *("conversation.listen", "standing", "advise", "recall", "prime"),
         *("checkpoint.threads", "checkpoint.diff"),
     }

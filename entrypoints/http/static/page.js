@@ -131,7 +131,11 @@ function loadStyle(name) {
 /** @param {string} text */
 function showTrouble(text) {
   const place = document.createElement("div");
-  draw(place, [h("p", { class: "trouble", role: "alert" }, text)]);
+  const isElsewhere = !isPast() && new URLSearchParams(location.search).has("at");
+  draw(place, [
+    h("p", { class: "trouble", role: "alert" }, text),
+    isElsewhere && h("p", null, h("a", { href: location.pathname }, "Back to now")),
+  ]);
   main.replaceChildren(place);
 }
 

@@ -70,9 +70,7 @@ ROWS: tuple[Operation, ...] = (
         "journal.views:moments",
         "herdbook journal moments --limit 20",
         (
-            Parameter(
-                "until", "the last ones until this number or time; default: now", "position"
-            ),
+            Parameter("until", "the last ones until this number or time; default: now", "position"),
             Parameter("after", "the next ones after this number", kind="number"),
             _LIMIT._replace(help="the maximum number of transactions"),
         ),

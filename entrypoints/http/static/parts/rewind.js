@@ -246,7 +246,7 @@ export function createRewind({ banner, bar, changed, move }) {
           found();
         },
       }),
-      h("span", { class: "when" }, words),
+      h("span", { class: "when wide" }, words),
       news > 0 && h("span", { class: "mute", role: "status" }, many(news, "new change")),
     );
   }

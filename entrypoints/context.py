@@ -198,7 +198,8 @@ class AppContext:
     """What one call works with: a workspace, a provider of its stores, and who acts.
 
     A wait ends when `stop` is set. A `note` goes into the journal with every change of the call. A
-    server learns by `on_lease` that its agent holds something for a duration.
+    server learns by `on_lease` that its agent holds something for a duration. Only a command at a
+    terminal `may_prompt`: a server has a terminal too, and nobody who calls it sits there.
     """
 
     def __init__(
@@ -215,6 +216,7 @@ class AppContext:
         self.identity = identity
         self.progress = progress
         self.warn = warn
+        self.may_prompt = False
         self.note: str | None = None
         self.stop: StopEvent | None = None
         self.written: set[Area] = set()

@@ -7,6 +7,7 @@ from datetime import datetime
 from attrs import evolve, frozen
 
 from herdbook.domain.agents.model import AgentMode
+from herdbook.domain.grading import Grade
 from herdbook.domain.record.events import commit_event_id, entry_id
 from herdbook.domain.record.model import (
     UNKNOWN_PROVIDER,
@@ -31,12 +32,16 @@ class Setup:
 
 @frozen(kw_only=True)
 class Observation:
-    """A piece of work by a setup: whether it had a bug, its mean grade, and a note about it."""
+    """A piece of work by a setup: whether it had a bug, its mean grade, and a note about it.
+
+    `user_grade` is the person's part of the mean grade.
+    """
 
     setup: Setup
     at: datetime
     bug: bool = False
     grade: float | None = None
+    user_grade: Grade | None = None
     committed: bool = True
     project: str | None = None
     note: str = ""
@@ -113,7 +118,8 @@ def _observe_commits(
         work = Observation(setup=setup, at=at, project=project)
         if judgement is not None:
             grade = (judgement.agent_grade + judgement.user_grade) / 2
-            work = evolve(work, grade=grade, note=judgement.user_note or judgement.agent_note)
+            note = judgement.user_note or judgement.agent_note
+            work = evolve(work, grade=grade, user_grade=judgement.user_grade, note=note)
         yield agent, work
 
 

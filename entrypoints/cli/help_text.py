@@ -33,7 +33,7 @@ MORE = {
     "the plan": "initiative phase task page project errand proposal change-set review plan import "
     "export",
     "agents": "agent worktree conversation chat message account log journal",
-    "the record": "grade bug standing activity retro advise recall reinstate flush",
+    "the record": "grade bug standing activity retro advise leaderboard recall reinstate flush",
     "stores": "where config trust sql shell copy merge check checkpoint backup restore",
 }
 """The other first words by subject; those of no subject come last."""

@@ -64,7 +64,9 @@ def advise(
         scopes.append((f"project {project}", {project, *also}))
     if language is not None:
         activities = chain.from_iterable(select_pages(uow, ACTIVITIES))
-        written_in = _languages(chain(commits, retrospectives, activities)) | dict(languages or {})
+        texts: Iterator[Commit | Retrospective | Activity]
+        texts = chain(commits, retrospectives, activities)
+        written_in = project_languages(texts) | dict(languages or {})
         spoken = {name for name, its in written_in.items() if its == language}
         scopes.append((f"projects in {language}", spoken))
     passed_over: list[str] = []
@@ -81,7 +83,7 @@ def advise(
     return ScopedAdvice(EVERYWHERE, tuple(passed_over), len(everywhere), advice, reasons)
 
 
-def _languages(rows: Iterator[Commit | Retrospective | Activity]) -> dict[str, str]:
+def project_languages(rows: Iterator[Commit | Retrospective | Activity]) -> dict[str, str]:
     """The language of each project whose texts in the record mention one."""
     texts: dict[str, list[str]] = {}
     for row in rows:

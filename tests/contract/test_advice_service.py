@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from herdbook.domain.errors import NotFound
 from herdbook.domain.grading import Grade
+from herdbook.domain.record.leaderboard import monday_of
 from herdbook.domain.record.model import Commit, Retrospective
 from herdbook.domain.record.observations import Setup
 from herdbook.domain.record.setup_advice import ENOUGH, Verdict
 from herdbook.domain.record.standing import EntryContext, bug_entry, commit_entry
+from herdbook.services.record.leaderboard import Leaderboard, leaderboard
 from herdbook.services.record.setup_advice import EVERYWHERE, EXPLANATION, ScopedAdvice, advise
 from tests.contract.turns import Begin
 
@@ -171,3 +174,93 @@ def test_a_bug_counts_against_its_commit_in_every_part(begin: Begin) -> None:
     assert (ranked["a"].bugs, ranked["a"].commits) == (7, MANY)
     assert (ranked["b"].bugs, ranked["b"].commits) == (0, MANY)
     assert ask(begin, project="lib").passed_over != ()
+
+
+def list_setups(begin: Begin, **given: Any) -> Leaderboard:
+    """Ask for the list of setups in a transaction that only reads."""
+    with begin(write=False) as uow:
+        return leaderboard(uow, **given)
+
+
+def seen_of(found: Leaderboard) -> dict[str | None, int]:
+    """How much was seen of each model, in the order of their ranks."""
+    return {each.record.setup.model: each.record.observations for each in found.setups}
+
+
+def test_a_list_of_setups_is_of_exactly_what_is_asked_for(begin: Begin) -> None:
+    """A project or a language that tells little is not widened; what there is, is counted."""
+    work(begin, "fine", MANY, project="crate", grade=Grade.EXCELLENCE, task="in lib.rs")
+    work(begin, "poor", MANY, project="crate", grade=Grade.BAD, bugs=20, task="in lib.rs")
+    work(begin, "fine", 3, project="site", task="style.css")
+    work(begin, "new", 4, project="tool", task="main.rs")
+    everywhere = list_setups(begin)
+    assert everywhere.scope == EVERYWHERE
+    assert seen_of(everywhere) == {"fine": MANY + 3, "poor": MANY, "new": 4}
+    assert [tuple(each) for each in everywhere.projects] == [
+        ("crate", "rust", 2 * MANY),
+        ("tool", "rust", 4),
+        ("site", "css", 3),
+    ]
+    assert [tuple(each) for each in everywhere.languages] == [
+        ("rust", 2, 2 * MANY + 4),
+        ("css", 1, 3),
+    ]
+    assert [each.tells for each in everywhere.setups] == [
+        "better than the others",
+        "behind the first",
+        "too little to tell: 4 of 10 commits",
+    ]
+    in_rust = list_setups(begin, language="rust")
+    assert (in_rust.scope, seen_of(in_rust)) == (
+        "projects in rust",
+        {"fine": MANY, "poor": MANY, "new": 4},
+    )
+    site = list_setups(begin, project="site")
+    assert (site.scope, seen_of(site)) == ("project site", {"fine": 3})
+    assert site.advice.verdict is Verdict.TOO_LITTLE_DATA
+    assert site.projects == everywhere.projects
+    both = list_setups(begin, project="site", language="rust")
+    assert (both.scope, seen_of(both)) == ("project site in rust", {})
+
+
+def test_a_list_of_setups_has_the_mix_of_grades_and_the_weeks(begin: Begin) -> None:
+    """The weeks end with this one, and the grades are those of the person."""
+    work(begin, "fine", 3, grade=Grade.GOOD)
+    work(begin, "fine", 2, project="lib", grade=Grade.BAD, bugs=1)
+    (fine,) = list_setups(begin, weeks=5).setups
+    assert fine.grade_mix == {
+        Grade.BAD: 2,
+        Grade.NEUTRAL: 0,
+        Grade.GOOD: 3,
+        Grade.EXCELLENT: 0,
+    }
+    assert fine.merit.low < fine.record.merit < fine.merit.high
+    assert len(fine.weeks) == 5
+    with begin(write=False) as uow:
+        now = uow.now
+    back = (monday_of(now) - monday_of(START)).days // 7
+    (fine,) = list_setups(begin, weeks=back + 1).setups
+    assert fine.weeks[0]._replace(mean_grade=None) == (monday_of(START), 5, 5, 1, None)
+    assert fine.weeks[0].mean_grade == pytest.approx((3 * 2 - 2) / 5)
+
+
+def test_other_names_of_a_project_are_its_own(begin: Begin) -> None:
+    """And what its files show is its language."""
+    work(begin, "fine", 2, project="app-123", task="in lib.rs")
+    work(begin, "fine", 1, project="/src/app")
+    named = {"names": {"/src/app": "app-123"}, "known_languages": {"app-123": "python"}}
+    found = list_setups(begin, project="app-123", language="python", **named)
+    assert seen_of(found) == {"fine": 3}
+    assert [tuple(each) for each in found.projects] == [("app-123", "python", 3)]
+
+
+@pytest.mark.parametrize("asked", [{"project": "no such"}, {"language": "cobol"}])
+def test_a_list_of_what_the_record_does_not_have_is_refused(
+    begin: Begin, asked: dict[str, str]
+) -> None:
+    """With what it has; an empty record has nothing."""
+    with pytest.raises(NotFound, match="the record has no work yet"):
+        list_setups(begin, **asked)
+    work(begin, "fine", 1, task="in lib.rs")
+    with pytest.raises(NotFound, match=r"the record has (app|rust)"):
+        list_setups(begin, **asked)

@@ -43,15 +43,23 @@ class Answer(NamedTuple):
 class Serving:
     """A server in a process of its own."""
 
-    def __init__(self, person: Person, folder: Path, *words: str, **variables: str) -> None:
+    def __init__(
+        self,
+        person: Person,
+        folder: Path,
+        *words: str,
+        terminal: int | None = None,
+        **variables: str,
+    ) -> None:
         self.person = person
         self.folder = folder
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--no-open", "--json", *words],
             cwd=folder,
             env={**person.variables, **variables},
+            stdin=terminal,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.PIPE if terminal is None else terminal,
             text=True,
         )
         assert self.process.stdout is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tests.e2e.conftest import PROGRAM, Person
 from tests.e2e.rpc_process import Pipes
+from tests.e2e.serve_process import Serving
 from tests.unit.entrypoints.terminals import Terminal
 
 
@@ -101,6 +102,26 @@ def test_at_a_terminal_each_commit_is_asked_for(person: Person, app: Path) -> No
     assert left["task"] == "draw the form"
     (standing,) = person.asks(app, "standing", "otter")
     assert standing["communication_score"] == 62
+
+
+def test_a_server_in_a_terminal_asks_nobody(person: Person, app: Path) -> None:
+    """Who calls it sits elsewhere, and waits for an answer."""
+    person.runs(app, "hooks", "install", "git")
+    person.registers(app, "otter")
+    made = person.commits(app, "otter", "fix the clock")
+    screen, line = pty.openpty()
+    server = Serving(person, app, terminal=line)
+    os.close(line)
+    try:
+        (waiting,) = server.calls("grade")
+        assert waiting["commit_hash"] == made
+        given = server.calls("grade", agent="otter", commit=made, user="good")
+        assert given["standing"]["communication_score"] == 62
+        assert server.calls("grade") == []
+    finally:
+        server.process.kill()
+        server.process.communicate()
+        os.close(screen)
 
 
 def test_a_standing_says_what_it_means_and_what_would_change_it(keeper: Person, app: Path) -> None:

@@ -40,7 +40,7 @@ READS = frozenset(
         *("progress", "diff", "waiting"),
         *("journal.since", "journal.row", "journal.cursors", "journal.follow"),
         "journal.moments",
-        *("conversation.listen", "standing", "advise", "recall", "prime"),
+        *("conversation.listen", "standing", "advise", "leaderboard", "recall", "prime"),
         *("checkpoint.threads", "checkpoint.diff"),
     }
 )

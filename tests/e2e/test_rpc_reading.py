@@ -26,6 +26,7 @@ OTHERS = {
     "journal.since",
     "standing",
     "advise",
+    "leaderboard",
     "recall",
     "checkpoint.threads",
     "checkpoint.diff",

@@ -30,6 +30,8 @@ const rewind = createRewind({
   bar: /** @type {HTMLElement} */ (document.getElementById("rewind")),
   changed: async () => {
     showHead();
+    isConcerned = true;
+    lastRead = 0;
     await refresh();
   },
   move: (isStep) => {
@@ -216,11 +218,41 @@ async function countWaiting() {
 let planned = 0;
 let isBusy = false;
 let isAgain = false;
+/** Whether something changed that the page shows, and when it was read last. */
+let isConcerned = false;
+let lastRead = 0;
 
 /** Read again what is shown, soon, and once for many changes. */
 function refreshSoon() {
   clearTimeout(planned);
   planned = window.setTimeout(refresh, PAUSE);
+}
+
+/**
+ * Whether a change in a space, or in one that is not named, is of what a page shows.
+ * @param {Page | null} page
+ * @param {string | null | undefined} space
+ */
+const shows = (page, space) => !page?.area || !space || space.startsWith(`${page.area}/`);
+
+/** Read the page again, unless nothing that it shows has changed, or later if it was read just now. */
+async function refreshPage() {
+  const { page } = state;
+  if (!page || !isConcerned) return;
+  const early = lastRead + (page.pause ?? 0) - Date.now();
+  if (early > 0) {
+    clearTimeout(planned);
+    planned = window.setTimeout(refresh, early);
+    return;
+  }
+  isConcerned = false;
+  lastRead = Date.now();
+  try {
+    await read(page);
+  } catch (error) {
+    isConcerned = true;
+    throw error;
+  }
 }
 
 async function refresh() {
@@ -230,7 +262,7 @@ async function refresh() {
   }
   isBusy = true;
   try {
-    await Promise.all([state.page && read(state.page), countWaiting()]);
+    await Promise.all([refreshPage(), countWaiting()]);
   } catch {
     // The head says that there is no connection; the next change or its return reads again.
   } finally {
@@ -300,7 +332,10 @@ async function start() {
     if (isPast()) {
       rewind.noteChange();
       countWaiting();
-    } else refreshSoon();
+      return;
+    }
+    isConcerned ||= shows(state.page, news.space);
+    refreshSoon();
   });
   setInterval(tick, TICK);
   await Promise.all([open(), countWaiting()]);

@@ -148,9 +148,12 @@ def advise(app: AppContext, *, goal: str | None) -> AdviceAnswer:
         "passed_over": list(found.passed_over),
         "verdict": found.advice.verdict.value,
         "words": found.advice.words,
-        "reasons": _reasons(found.reasons),
+        "reasons": describe_reasons(found.reasons),
         "explanation": found.explanation,
-        "setups": _setups(found.advice),
+        "setups": [
+            describe_setup(place, each, found.advice)
+            for place, each in enumerate(found.advice.ranked, 1)
+        ],
     }
 
 
@@ -170,7 +173,7 @@ def _resolve_goal(app: AppContext, text: str | None) -> AdviceTarget:
     # A language takes precedence over a folder of the same name; `./go` is always the folder.
     language = find_language(text)
     if language is not None:
-        spoken = _language(app)
+        spoken = main_language_of(app)
         return AdviceTarget(
             (), language, {} if spoken is None else dict.fromkeys(names_of(app), spoken)
         )
@@ -181,7 +184,7 @@ def _resolve_goal(app: AppContext, text: str | None) -> AdviceTarget:
             app.workspace.variables,
             app.workspace.arguments,
         )
-        return AdviceTarget(names_of(there), _language(there))
+        return AdviceTarget(names_of(there), main_language_of(there))
     except (OSError, ValueError) as error:
         if isinstance(error, HerdbookError):
             raise
@@ -190,7 +193,7 @@ def _resolve_goal(app: AppContext, text: str | None) -> AdviceTarget:
         raise InvalidValue("for", reason) from error
 
 
-def _language(app: AppContext) -> str | None:
+def main_language_of(app: AppContext) -> str | None:
     """The main language of a folder, by its tracked files if it is in a repository."""
     if app.workspace.facts is None or app.workspace.facts.top_level is None:
         return main_language(text_of(each.name) for each in app.workspace.folder.iterdir())
@@ -219,7 +222,8 @@ def _language(app: AppContext) -> str | None:
     return main_language(listed.decode("utf-8", "backslashreplace").split("\0"))
 
 
-def _reasons(reasons: "AdviceReasons") -> ReasonsAnswer:
+def describe_reasons(reasons: "AdviceReasons") -> ReasonsAnswer:
+    """Reasons as an answer has them."""
     return {
         "why": reasons.why,
         "certainty": reasons.certainty,
@@ -238,11 +242,8 @@ def _reasons(reasons: "AdviceReasons") -> ReasonsAnswer:
     }
 
 
-def _setups(advice: "Advice") -> list[SetupAnswer]:
-    return [_setup(place, each, advice) for place, each in enumerate(advice.ranked, 1)]
-
-
-def _setup(place: int, record: "TrackRecord", advice: "Advice") -> SetupAnswer:
+def describe_setup(place: int, record: "TrackRecord", advice: "Advice") -> SetupAnswer:
+    """A ranked setup as an answer has it."""
     return {
         "place": place,
         "provider": record.setup.provider,

@@ -21,6 +21,18 @@ ROWS: tuple[Operation, ...] = (
         ),
     ),
     Operation(
+        "leaderboard",
+        "compare the setups of agents: merit, grades, bugs and weeks, per language and project",
+        "advice.leaderboard:leaderboard",
+        "advice.views:leaderboard",
+        "herdbook leaderboard --language rust",
+        (
+            Parameter("language", "only projects in this programming language"),
+            Parameter("project", "only this project, by its name in the record"),
+            Parameter("weeks", "of how many weeks to tell, up to 52", kind="number", default=12),
+        ),
+    ),
+    Operation(
         "recall",
         "find earlier work similar to a task: successes and mistakes",
         "advice.handlers:recall",

@@ -6,6 +6,10 @@ from herdbook.entrypoints.cli.terminal import table
 from herdbook.entrypoints.cli.text import plain, shorten
 
 HEADER = ("#", "SETUP", "COMMITS", "BUGS", "BUG RATE", "GRADE", "PER TEN COMMITS", "MERIT", "SEEN")
+RANKED = (
+    *("#", "SETUP", "SEEN", "MERIT", "BAD NEUTRAL GOOD EXCELLENT", "BUGS"),
+    *("MEAN GRADE PER WEEK", "WHICH IS"),
+)
 LISTS = (
     ("good", "went well"),
     ("mistakes", "were mistakes"),
@@ -13,6 +17,9 @@ LISTS = (
 )
 _LONGEST_TEXT = 300
 _LONGEST_HEAD = 80
+_COUNTS = 12
+"""How many projects and languages are listed."""
+_WEEKS = 6
 _TERMS = 8
 """How many of the shared terms are shown."""
 
@@ -82,6 +89,38 @@ def _quote(quote: dict[str, Any]) -> str:
     bug = ", with a bug" if quote["bug"] else ""
     where = plain(quote["project"] or "no project")
     return f'"{words}" (grade {quote["grade"]:g}{bug}, {where}, {quote["at"][:10]})'
+
+
+def leaderboard(answer: dict[str, Any]) -> str:
+    """The verdict and its reasons, a line for each setup, and what the list can be narrowed to."""
+    if not answer["setups"]:
+        return f"{_about(answer)}: the record holds no work of any setup yet"
+    rows = [_describe_rank(each) for each in answer["setups"]]
+    lines = [f"{_about(answer)}: {plain(answer['words'])}", *_reasons(answer)]
+    lines += ["", table(RANKED, rows), "", answer["explanation"]]
+    for name, noun in (("languages", "language"), ("projects", "project")):
+        found = answer[name][:_COUNTS]
+        counts = [f"{plain(each['name'])} ({each['observations']})" for each in found]
+        rest = len(answer[name]) - len(found)
+        more = [f"and {rest} more"] if rest else []
+        if counts:
+            lines.append(f"{name} (--{noun}): {', '.join([*counts, *more])}")
+    return "\n".join(lines)
+
+
+def _describe_rank(each: dict[str, Any]) -> tuple[str, ...]:
+    mix = each["grade_mix"]
+    weeks = [week["mean_grade"] for week in each["weeks"][-_WEEKS:]]
+    return (
+        f"{each['place']}{'*' if each['is_leader'] else ''}",
+        _name(each),
+        str(each["observations"]),
+        _interval(each["merit_interval"], ""),
+        " ".join(str(mix[name]) for name in ("bad", "neutral", "good", "excellent")),
+        str(each["bugs"]),
+        " ".join("-" if mean is None else f"{mean:.1f}" for mean in weeks),
+        each["tells"],
+    )
 
 
 def recall(answer: dict[str, Any]) -> str:

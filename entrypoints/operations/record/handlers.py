@@ -56,7 +56,7 @@ def grade(
         return _grade_listed(app, agent, limit)
     revision = _revision(app, commit)
     crew = _read_crew(app)
-    if _asks() and (self is None or user is None):
+    if _may_prompt(app) and (self is None or user is None):
         self = _prompt("the agent's own grade", self, grade=True)
         user = _prompt("your grade", user, grade=True) if crew.acting is None else user
         if self is not None and user is not None:
@@ -79,8 +79,8 @@ def grade(
     )
 
 
-def _asks() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
+def _may_prompt(app: AppContext) -> bool:
+    return app.may_prompt and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _grade_listed(app: AppContext, agent: str | None, limit: int) -> list[grading.UngradedCommit]:
@@ -97,7 +97,7 @@ def _grade_listed(app: AppContext, agent: str | None, limit: int) -> list[gradin
         return grading.ungraded_commits(uow, project, agent=agent, limit=limit, crew=crew.setups)
 
     waiting = app.read(Area.RECORD, question)
-    if crew.acting is not None or not (_asks() and sys.stdout.isatty()):
+    if crew.acting is not None or not (_may_prompt(app) and sys.stdout.isatty()):
         return waiting
     for each in waiting:
         title = plain(f"{each.agent} {each.commit_hash[:12]} {each.task}")

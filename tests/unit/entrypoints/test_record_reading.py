@@ -17,6 +17,7 @@ from herdbook.domain.record.standing import EntryContext, commit_entry
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.advice import handlers as commands
 from herdbook.entrypoints.operations.advice import views as screens
+from herdbook.entrypoints.operations.advice.leaderboard import leaderboard as leaderboard_of
 from herdbook.entrypoints.operations.serialize import to_data
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -220,3 +221,43 @@ def test_nothing_similar_is_said_in_words(app: AppContext) -> None:
     """With how much was searched."""
     answer = to_data(commands.recall(app, text="matter", project=None, limit=5))
     assert screens.recall(answer) == "nothing resembles it among 0 entries of the record"
+
+
+def test_setups_are_listed_with_what_their_place_tells(app: AppContext) -> None:
+    """The person's grades and the weeks, and what the list can be narrowed to."""
+    app.run(Area.RECORD, fill, "lib", {"fine": Grade.EXCELLENCE, "poor": Grade.BAD})
+    app.run(Area.RECORD, fill, "site", {"new": Grade.GOOD}, 3)
+    asked = {"language": None, "project": None, "weeks": 12}
+    answer = to_data(leaderboard_of(app, **asked))
+    assert (answer["verdict"], models(answer)) == ("better", ["fine", "poor", "new"])
+    assert [each["tells"] for each in answer["setups"]] == [
+        "better than the others",
+        "behind the first",
+        "too little to tell: 3 of 10 commits",
+    ]
+    assert answer["setups"][0]["grade_mix"] == {"bad": 0, "neutral": 0, "good": 0, "excellent": 60}
+    assert all(len(each["weeks"]) == 12 for each in answer["setups"])
+    shown = screens.leaderboard(answer)
+    assert "0 0 0 60" in shown
+    assert "too little to tell: 3 of 10 commits" in shown
+    assert shown.endswith("projects (--project): lib (120), site (3)")
+    narrow = to_data(leaderboard_of(app, **{**asked, "project": "site"}))
+    assert (narrow["scope"], models(narrow)) == ("project site", ["new"])
+
+
+@pytest.mark.parametrize("wrong", [{"language": "klingon"}, {"weeks": 0}, {"weeks": 53}])
+def test_a_list_of_setups_refuses_what_means_nothing(
+    app: AppContext, wrong: dict[str, Any]
+) -> None:
+    """Before the record is opened."""
+    with pytest.raises(InvalidValue):
+        leaderboard_of(app, **{"language": None, "project": None, "weeks": 12, **wrong})
+
+
+def test_an_empty_record_has_no_setups(app: AppContext) -> None:
+    """And says so in plain words."""
+    answer = to_data(leaderboard_of(app, language=None, project=None, weeks=12))
+    assert (answer["setups"], answer["projects"], answer["languages"]) == ([], [], [])
+    assert screens.leaderboard(answer) == (
+        "by all projects: the record holds no work of any setup yet"
+    )

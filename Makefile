@@ -116,8 +116,14 @@ site: setup build/.site-installed
 	$(BIN)/zensical build --clean --strict --config-file build/zensical.toml
 	@$(BIN)/python .ci/check-site build/site
 
+# At a screen the demo is the dashboard, until Ctrl-C; without a screen or a browser, and with ARGS, it is told
+# in the terminal and ends by itself.
 demo: setup
-	$(BIN)/herdbook demo $(ARGS)
+	@if [ -z "$(ARGS)" ] && [ -t 1 ] && [ -z "$$CI" ] && \
+		{ [ -n "$$DISPLAY$$WAYLAND_DISPLAY" ] || [ "$$(uname)" = Darwin ]; } && \
+		$(BIN)/python -c 'import webbrowser; webbrowser.get()' 2>/dev/null; \
+	then echo "$(BIN)/herdbook serve --demo"; $(BIN)/herdbook serve --demo; \
+	else echo "$(BIN)/herdbook demo $(ARGS)"; $(BIN)/herdbook demo $(ARGS); fi
 
 clean:
 	rm -rf build dist herdbook.egg-info .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -78,7 +78,10 @@ def socket_path() -> str:
         return own
     import tempfile  # noqa: PLC0415 - seldom needed
 
-    return str(Path(tempfile.mkdtemp(prefix="herdbook-")) / "rpc.sock")
+    place = tempfile.gettempdir()
+    if len(os.fsencode(place)) + len("/herdbook-12345678/rpc.sock") > LONGEST_SOCKET_PATH:
+        place = "/tmp"  # noqa: S108 - the folder in it is new, and private
+    return str(Path(tempfile.mkdtemp(prefix="herdbook-", dir=place)) / "rpc.sock")
 
 
 def remove_socket(path: str) -> None:

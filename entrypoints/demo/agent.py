@@ -29,18 +29,23 @@ class AgentProcess:
     It sends no heartbeats: every task of the demo ends long before the lease of a claim.
     """
 
-    def __init__(self, app: AppContext, name: str, pace: str, parent: int) -> None:
+    def __init__(self, app: AppContext, name: str, parent: int, **setup: str) -> None:
         self.app, self.name, self.parent = app, name, parent
-        self.work_time, _ = scenario.PACES[pace]
         self.methods = methods()
-        self.id = self.call("agent.add", name=name, provider="demo", pid=os.getpid())["id"]
+        self.id = self.register(**setup)
+
+    def register(self, **setup: str) -> str:
+        """Register this process as the agent; the agent's id."""
+        added = self.call("agent.add", name=self.name, pid=os.getpid(), **setup)
+        return str(added["id"])
 
     def call(self, method: str, **parameters: Any) -> Any:
         """Call an operation as this agent."""
         return self.methods[method](self.app, parameters)
 
-    def run(self) -> None:
+    def run(self, pace: str) -> None:
         """Wait for the message to begin, do tasks, and stop; nothing asked is left unanswered."""
+        self.work_time, _ = scenario.PACES[pace]
         (message,) = self.wait_for(lambda: self.call("message.inbox", agent_id=self.id))
         self.call("message.read", message_id=message["id"])
         result: dict[str, Any] = {"done": []}
@@ -91,12 +96,16 @@ class AgentProcess:
 
     def commit(self, task: dict[str, Any]) -> str:
         """Append to the file of a task and commit it; the hash of the commit."""
-        folder, file = self.app.workspace.folder, task["description"]
+        return self.commit_file(task, task["description"], f"{task['name']}, by {self.name}\n")
+
+    def commit_file(self, task: dict[str, Any], file: str, text: str) -> str:
+        """Append a text to a file and commit it for a task; the hash of the commit."""
+        folder = self.app.workspace.folder
         common_dir = git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
         # Two agents share a worktree, and git refuses the second one that writes its index.
         with worktree_lock(common_dir, PATIENCE):
             with (folder / file).open("a") as written:
-                written.write(f"{task['name']}, by {self.name}\n")
+                written.write(text)
             git(folder, "add", "--", file)
             message = f"{task['name']}\n\n{scenario.TRAILER}: {task['id']}"
             git(folder, "commit", "--quiet", f"--message={message}", "--", file)
@@ -120,8 +129,12 @@ class AgentProcess:
     def answer_questions(self) -> None:
         """Answer every question that waits for this agent."""
         while asked := self.call("conversation.listen"):
-            reply = dict(scenario.QUESTIONS.values())[asked["question"]]
+            reply = self.reply_to(asked["question"])
             self.call("conversation.answer", conversation_id=asked["id"], text=reply)
+
+    def reply_to(self, question: str) -> str:
+        """What this agent knows about a question."""
+        return dict(scenario.QUESTIONS.values())[question]
 
     def log(self, text: str) -> None:
         """Append a line to the agent's log."""
@@ -132,7 +145,7 @@ def main(name: str, pace: str, parent: str) -> None:
     """Run one agent with both stores open."""
     app = AppContext.at(Path.cwd(), os.environ)
     with app.stores.hold():
-        AgentProcess(app, name, pace, int(parent)).run()
+        AgentProcess(app, name, int(parent), provider="demo").run(pace)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,16 +14,20 @@ from typing import Final
 from herdbook.adapters.git.git_process import raise_complaint, run_git
 from herdbook.adapters.stores.urls import path_of
 from herdbook.adapters.user_state import known_stores
+from herdbook.adapters.wakeups.socket_folder import socket_folder
+from herdbook.domain.agents.host_sessions import SESSION_VARIABLES
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.location.areas import Area
+from herdbook.domain.trace_context import TRACEPARENT
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.demo import cleanup
 from herdbook.entrypoints.demo.scenario import MAIN, WORKTREES
 from herdbook.entrypoints.hooks import git_hooks
 from herdbook.entrypoints.hooks.file_changes import apply_plan
 from herdbook.entrypoints.operations.worktrees import handlers as worktrees_handlers
 
-LEADING_OUT: Final = ("GIT_", "HERDBOOK_", "XDG_")
-"""Prefixes of the variables that would lead to the user's own stores and settings."""
+LEADING_OUT: Final = ("GIT_", "HERDBOOK_", "XDG_", *SESSION_VARIABLES, TRACEPARENT)
+"""Prefixes of the variables that would lead to the user's own stores, settings and session."""
 
 
 @contextmanager
@@ -29,7 +35,8 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
     """Make a folder with a home in it, and remove it at the end unless it is to be kept.
 
     Meanwhile this process lives in that home, so nothing of the user's is read or written, and
-    SIGTERM ends it as Ctrl-C does. StoreUnavailable if the folder cannot be made.
+    SIGTERM ends it as Ctrl-C does. If it is killed, another process removes the folder.
+    StoreUnavailable if the folder cannot be made.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="herdbook-demo-")).resolve()
@@ -37,6 +44,7 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
         raise StoreUnavailable(tempfile.gettempdir(), error.strerror or str(error)) from error
     variables = dict(os.environ)
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    cleaner = None if keep else _start_cleaner(folder)
     try:
         (folder / "home").mkdir()
         for name in [name for name in os.environ if name.startswith(LEADING_OUT)]:
@@ -51,8 +59,38 @@ def sandbox(*, keep: bool) -> Iterator[Path]:
         os.environ.update(variables)
         if keep:
             _register_store(folder, variables)
-        else:
-            shutil.rmtree(folder)
+        elif cleaner is not None:
+            cleaner.communicate()
+            if folder.exists():
+                shutil.rmtree(folder)  # says why
+
+
+def _start_cleaner(folder: Path) -> subprocess.Popen[bytes]:
+    """The process that removes a folder when this one has ended without doing it."""
+    cleaner = subprocess.Popen(  # noqa: S603 - our own file
+        [sys.executable, "-I", "-S", cleanup.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # neither Ctrl-C nor the end of the terminal reaches it
+    )
+    if cleaner.stdin is not None:
+        cleaner.stdin.write(f"{folder}\n".encode())
+        cleaner.stdin.flush()
+    return cleaner
+
+
+@contextmanager
+def with_variables(variables: Mapping[str, str]) -> Iterator[None]:
+    """Give this process other variables for a while."""
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _register_store(folder: Path, variables: Mapping[str, str]) -> None:
@@ -77,6 +115,15 @@ def make_repository(folder: Path) -> dict[str, Path]:
         added = worktrees_handlers.add(app, name=name, branch=None, base=MAIN, path=None)
         folders[name] = Path(added["path"])
     return folders
+
+
+def note_elsewhere(app: AppContext, folder: Path) -> None:
+    """Note which folders the stores of a demo have outside of it: those of their wake-ups."""
+    found = []
+    for area in (Area.WORK, Area.RECORD):
+        with app.open(area, create=True) as store:
+            found.append(socket_folder(store.uuid))
+    (folder / cleanup.ELSEWHERE).write_text("".join(f"{each}\n" for each in found if each))
 
 
 def git(folder: Path, *words: str) -> str:

@@ -70,10 +70,14 @@ class Serving:
         place = urlsplit(self.url)
         self.host, self.port = place.netloc, place.port
         self.ticket: str = urlsplit(self.told["link"]).fragment.removeprefix("t=")
-        states = person.variables.get("XDG_STATE_HOME") or person.home / ".local" / "state"
-        self.state = Path(states) / "herdbook" / "serve"
+        self.state = self.find_state()
         self.token = (self.state / "token").read_text()
         self.bearer = {"Authorization": f"Bearer {self.token}"}
+
+    def find_state(self) -> Path:
+        """The folder with everything about the server."""
+        named = self.person.variables.get("XDG_STATE_HOME")
+        return Path(named or self.person.home / ".local" / "state") / "herdbook" / "serve"
 
     def asks(
         self, method: str, path: str, headers: dict[str, str] | None = None, body: Any = None

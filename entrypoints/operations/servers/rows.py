@@ -73,6 +73,7 @@ ROWS: tuple[Operation, ...] = (
             flag("new_token", "make a new token; the old one and all cookies end"),
             flag("no_open", "do not open the page in a browser"),
             flag("stop", "end the server that runs"),
+            flag("demo", "show agents at work in a temporary folder; nothing of yours is used"),
         ),
         local=True,
     ),

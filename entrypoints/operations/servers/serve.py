@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +42,7 @@ REDIRECT = '<!doctype html><meta http-equiv="refresh" content="0;url={link}">\n'
 class ServeAnswer(NamedTuple):
     """Where the server is, the link to open, and which of both this command did.
 
-    Its `state` is started, running, stopped or absent.
+    Its `state` is started, demo, running, stopped or absent.
     """
 
     url: str | None
@@ -65,29 +65,49 @@ def serve(
     new_token: bool,
     no_open: bool,
     stop: bool,
+    demo: bool,
 ) -> Iterator[ServeAnswer]:
     """Serve this folder and others until a signal ends it, or add them to the server that runs.
 
-    Raises StoreUnavailable if there is nothing to serve with, or no port.
+    With `demo`, serve the repository of a demo, of which nothing is left afterwards. Raises
+    StoreUnavailable if there is nothing to serve with, or no port.
     """
+    options = {
+        "host": host,
+        "port": port,
+        "names": tuple(allow_host or ()),
+        "certificate": tls_cert,
+        "key": tls_key,
+        "behind_proxy": behind_proxy,
+        "renew_token": new_token,
+    }
+    if demo:
+        _refuse_with_demo(folders=folders, new_token=new_token, stop=stop)
+        from herdbook.entrypoints.demo.serve_herd import herd_at_work  # noqa: PLC0415 - only here
+
+        with herd_at_work() as (there, user):
+            yield from _serve(there, [], options, opens=not no_open, user=user)
+    elif stop:
+        yield _stop()
+    else:
+        yield from _serve(app, folders or [], options, opens=not no_open)
+
+
+def _serve(
+    app: AppContext,
+    folders: list[str],
+    options: dict[str, Any],
+    *,
+    opens: bool,
+    user: Mapping[str, str] | None = None,
+) -> Iterator[ServeAnswer]:
+    """Serve the folder of a context and others; `user` has the variables to open a browser with."""
     lock = running_server.take_lock()
     try:
-        if stop:
-            yield _stop(is_running=lock is None)
-            return
-        roots = [_root(app, Path(each)) for each in (app.workspace.folder, *(folders or ()))]
-        options = {
-            "host": host,
-            "port": port,
-            "names": tuple(allow_host or ()),
-            "certificate": tls_cert,
-            "key": tls_key,
-            "behind_proxy": behind_proxy,
-            "renew_token": new_token,
-        }
+        roots = [_root(app, each) for each in (app.workspace.folder, *map(Path, folders))]
         if lock is None:
             _refuse_change(options)
-            yield _join(roots, opens=not no_open)
+            yield _join(roots, opens=opens)
             return
         server = _create(app, **options)
         running_server.forget_folders()
@@ -97,14 +117,22 @@ def serve(
         gc.freeze()
         with server:
             link = server.make_link()
-            if not no_open:
-                _open(link)
-            yield ServeAnswer(server.url, link, roots, os.getpid(), "started")
+            if opens:
+                _open(link, user)
+            state = "started" if user is None else "demo"
+            yield ServeAnswer(server.url, link, roots, os.getpid(), state)
             server.run()
     finally:
         if lock is not None:
             _open_file().unlink(missing_ok=True)
             os.close(lock)
+
+
+def _refuse_with_demo(**options: object) -> None:
+    """Raise InvalidValue for an option that means nothing together with the demo."""
+    for name, value in options.items():
+        if value:
+            raise InvalidValue(name, "cannot be combined with demo, which serves its own folder")
 
 
 def _create(app: AppContext, **options: Any) -> "HttpServer":
@@ -168,9 +196,11 @@ def _find_running() -> RunningServer:
     raise StoreUnavailable("herdbook serve", "another one begins or ends, and did not come to it")
 
 
-def _stop(*, is_running: bool) -> ServeAnswer:
+def _stop() -> ServeAnswer:
     """End the running server; if there is none, that is no error."""
-    if not is_running:
+    free = running_server.take_lock()
+    if free is not None:
+        os.close(free)
         return ServeAnswer(None, None, [], None, "absent")
     found = _find_running()
     os.kill(found.pid, signal.SIGTERM)
@@ -184,14 +214,24 @@ def _stop(*, is_running: bool) -> ServeAnswer:
     return ServeAnswer(found.url, None, [], found.pid, "stopped")
 
 
-def _open(link: str) -> None:
-    """Open the page, by a private file that leads to it: a list of processes shows no ticket."""
+def _open(link: str, user: Mapping[str, str] | None = None) -> None:
+    """Open the page, by a private file that leads to it: a list of processes shows no ticket.
+
+    The browser is one of the user, whose variables may be others than those of this process.
+    """
     if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         return
     import webbrowser  # noqa: PLC0415
 
     write_private(_open_file(), REDIRECT.format(link=link))
-    webbrowser.open(_open_file().as_uri())
+    address = _open_file().as_uri()
+    if user is None:
+        webbrowser.open(address)
+        return
+    from herdbook.entrypoints.demo.sandbox import with_variables  # noqa: PLC0415 - only for it
+
+    with with_variables(user):
+        webbrowser.open(address)
 
 
 def _open_file() -> Path:

@@ -12,6 +12,8 @@ def mcp(answer: dict[str, Any]) -> str:
 
 _SERVED = {
     "started": "Herdbook serves {folders} at {url}\nopen {link} (once; Ctrl-C ends the server)",
+    "demo": "a herd of a demo works in {folders}, which is removed at the end\n"
+    "open {link} (once; Ctrl-C ends it)",
     "running": "Herdbook serves {folders} at {url} already (process {pid})\nopen {link} (once)",
     "stopped": "the server at {url} (process {pid}) has ended",
     "absent": "no server runs",

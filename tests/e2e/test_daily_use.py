@@ -53,6 +53,12 @@ def test_nothing_ready_is_an_answer_with_its_reason(person: Person, planned: Pat
     assert person.asks(planned, "ready") == []
 
 
+def test_phases_that_were_approved_are_a_line_each(person: Person, planned: Path) -> None:
+    """As every row that was written is, and not a table with empty columns."""
+    told = person.runs(planned, "phase", "approve", "Schema")
+    assert re.fullmatch(r"phase [0-9a-f]{6} 'Schema': approved\n", told)
+
+
 def test_names_stand_wherever_ids_do(person: Person, planned: Path) -> None:
     """As long as they are unique; if not, the ids they could mean are told."""
     (schema,) = person.asks(planned, "phase", "approve", "Schema")

@@ -58,7 +58,9 @@ def _title(key: str) -> str:
 
 
 def result(answer: Any) -> str:
-    """What a use case wrote: a row in one line with its status, or what it answered."""
+    """What a use case wrote: each row in one line with its status, or what it answered."""
+    if isinstance(answer, list) and answer and all("id" in each for each in answer):
+        return "\n".join(map(result, answer))
     if not isinstance(answer, dict):
         return anything(answer)
     if "lease_until" in answer and "task_id" in answer:

@@ -57,7 +57,10 @@ GUARDED_FIELDS: Mapping[str, Mapping[str, FieldGuard]] = {
         "tx": FieldGuard(("proposal.accept",), when_added=True),
         "status": _CHANGE_SET,
     },
-    "review_comments": {"resolved": FieldGuard(("review.resolve", "review.unresolve"))},
+    "review_comments": {
+        "resolved": FieldGuard(("review.resolve", "review.unresolve")),
+        "message_id": FieldGuard(("review.submit",)),
+    },
     "messages": {
         "status": FieldGuard(("message.read", "message.reply")),
         "sender_type": _ADDRESS,

@@ -28,6 +28,7 @@ PATIENCE: Final = 15.0
 LONGEST: Final = 3_600.0
 """How many seconds git may take for an action: a checkout may be large."""
 _END_PATIENCE: Final = 5.0
+_PART: Final = 65_536
 
 # The variables that git itself calls local to one repository, except those of `git -c`.
 _REPOSITORY_VARIABLES: Final = frozenset(
@@ -116,7 +117,23 @@ def ask_git(
     all it started; StoreUnavailable if git cannot be started.
     """
     words, variables = _harden(environment, settings or {}, except_for)
-    return _run([*words, *arguments], variables, patience, of_its_own=True)
+    return _run([*words, *arguments], variables, patience, of_its_own=True)[:3]
+
+
+def ask_git_up_to(
+    most: int,
+    arguments: list[str],
+    environment: Mapping[str, str],
+    patience: float = PATIENCE,
+    *,
+    settings: Mapping[str, str] | None = None,
+) -> tuple[int, bytes, str, bool]:
+    """Query git as `ask_git` does, for at most so many bytes.
+
+    The last value says whether there was more: then git was ended, and the exit status is 0.
+    """
+    words, variables = _harden(environment, settings or {})
+    return _run([*words, *arguments], variables, patience, of_its_own=True, most=most)
 
 
 def run_git(
@@ -135,7 +152,7 @@ def run_git(
     words, variables = ["-c", "core.fsmonitor=false"], environment
     if hardened is not None:
         words, variables = _harden(environment, hardened)
-    return _run([*words, *arguments], variables, patience, of_its_own=False)
+    return _run([*words, *arguments], variables, patience, of_its_own=False)[:3]
 
 
 def _harden(
@@ -159,8 +176,13 @@ def _harden(
 
 
 def _run(
-    arguments: list[str], environment: Mapping[str, str], patience: float, *, of_its_own: bool
-) -> tuple[int, bytes, str]:
+    arguments: list[str],
+    environment: Mapping[str, str],
+    patience: float,
+    *,
+    of_its_own: bool,
+    most: int | None = None,
+) -> tuple[int, bytes, str, bool]:
     import signal  # noqa: PLC0415 - imported by subprocess anyway
     import subprocess  # noqa: PLC0415 - costs 15 ms, and most answers need no process
 
@@ -172,7 +194,10 @@ def _run(
     try:
         process = _start(arguments, environment, of_its_own=of_its_own)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        output, complained = process.communicate(timeout=patience)
+        if most is None:
+            output, complained = process.communicate(timeout=patience)
+        else:
+            output, complained = _read_up_to(most, process, patience)
     except subprocess.TimeoutExpired as error:
         _end(process, of_its_own=of_its_own)
         from herdbook.domain.errors import StoreBusy  # noqa: PLC0415 - brings attrs
@@ -182,7 +207,43 @@ def _run(
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _end(process, of_its_own=of_its_own)
         raise
-    return process.returncode, output, _complaint(os.fsdecode(complained))
+    if most is not None and len(output) > most:
+        _end(process, of_its_own=of_its_own)
+        return 0, output[:most], "", True
+    return process.returncode, output, _complaint(os.fsdecode(complained)), False
+
+
+def _read_up_to(
+    most: int, process: "subprocess.Popen[bytes]", patience: float
+) -> tuple[bytes, bytes]:
+    """What git writes, until it ends or has written more than `most` bytes.
+
+    Raises TimeoutExpired if it takes longer than `patience`.
+    """
+    import selectors  # noqa: PLC0415 - imported by subprocess anyway
+    import subprocess  # noqa: PLC0415
+    import time  # noqa: PLC0415
+
+    end = time.monotonic() + patience
+    read = {process.stdout: bytearray(), process.stderr: bytearray()}
+    with selectors.DefaultSelector() as waiting:
+        for pipe in read:
+            waiting.register(pipe, selectors.EVENT_READ)  # type: ignore[arg-type]
+        while waiting.get_map() and len(read[process.stdout]) <= most:
+            ready = waiting.select(max(0.0, end - time.monotonic()))
+            if not ready and time.monotonic() >= end:
+                raise subprocess.TimeoutExpired(process.args, patience)
+            for key, _ in ready:
+                part = os.read(key.fd, _PART)
+                if part:
+                    read[key.fileobj] += part  # type: ignore[index]
+                else:
+                    waiting.unregister(key.fileobj)
+    if len(read[process.stdout]) <= most:
+        process.wait(max(0.0, end - time.monotonic()))
+        for pipe in read:
+            pipe.close()  # type: ignore[union-attr]
+    return bytes(read[process.stdout]), bytes(read[process.stderr][:_PART])
 
 
 def _start(

@@ -225,7 +225,12 @@ class ChangeSet(WorkEntity):
 
 @entity
 class ReviewComment(WorkEntity):
-    """A comment on one line of a phase's diff; removed lines are counted on the old side."""
+    """A comment on lines of a phase's diff; removed lines are counted on the old side.
+
+    It is about the lines until `last_line`, by default one. `line_text` has them as they were, and
+    `commit_hash` names the commit in which they have these numbers, as far as that is known. The
+    message of `message_id` told an agent of it.
+    """
 
     phase_id: Id
     parent_comment_id: Id | None = None
@@ -235,6 +240,10 @@ class ReviewComment(WorkEntity):
     body: Text
     author: Name = "you"
     resolved: bool = False
+    last_line: PositiveInt | None = None
+    line_text: Text | None = None
+    commit_hash: Name | None = None
+    message_id: Id | None = None
 
 
 @entity

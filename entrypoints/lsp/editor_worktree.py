@@ -148,12 +148,19 @@ class EditorWorktree:
         """The mark of a comment that was not seen before.
 
         The line number of a comment on a removed line counts in the text as it was before the
-        phase; that of any other comment counts in the saved text.
+        phase; that of any other comment counts in the commit that it names, else in the saved text.
         """
         first, base = comment.thread.first, comment.phase.merge_base
         if not snapshot.lines:
             return Mark(first.line_number - 1, removed=first.line_type is LineType.REMOVED)
         if first.line_type is not LineType.REMOVED:
+            then = first.commit_hash and self._lines_at_commit(first.commit_hash, name)
+            if then:
+                return move_mark(
+                    Mark(line_index(then, first.line_number)),
+                    then,
+                    replace_text(then, snapshot.lines),
+                )
             mark = Mark(line_index(saved, first.line_number))
             if saved is snapshot.lines:
                 return mark

@@ -26,6 +26,7 @@ from herdbook.entrypoints.operations.plan import rows as plan_rows
 from herdbook.entrypoints.operations.plan_text import rows as plan_text_rows
 from herdbook.entrypoints.operations.prime import rows as prime_rows
 from herdbook.entrypoints.operations.record import rows as record_rows
+from herdbook.entrypoints.operations.review import rows as review_rows
 from herdbook.entrypoints.operations.servers import rows as servers_rows
 from herdbook.entrypoints.operations.setup import rows as setup_rows
 from herdbook.entrypoints.operations.sql import rows as sql_rows
@@ -44,6 +45,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *completion_rows.ROWS,
     *board_rows.ROWS,
     *plan_rows.ROWS,
+    *review_rows.ROWS,
     *plan_text_rows.ROWS,
     *agents_rows.ROWS,
     *journal_rows.ROWS,

@@ -13,7 +13,7 @@ from herdbook.domain.plan import readiness
 from herdbook.domain.record import model as record_model
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference, Unique
 
-VERSION = 5
+VERSION = 6
 ROWS_VERSION = 5
 """The newest version that changed rows which exist; `unit_of_work/rewrites.py` rewrites them."""
 
@@ -148,8 +148,12 @@ REVIEW_COMMENTS = Kind(
     plan_model.ReviewComment,
     prefix="rev",
     area=Area.WORK,
-    lookups=(("phase_id", "created_at"), ("parent_comment_id", "created_at")),
-    references=(_cascade("phase_id", "phases"), _cascade("parent_comment_id", "review_comments")),
+    lookups=(("phase_id", "created_at"), ("parent_comment_id", "created_at"), ("message_id",)),
+    references=(
+        _cascade("phase_id", "phases"),
+        _cascade("parent_comment_id", "review_comments"),
+        _set_null("message_id", "messages"),
+    ),
 )
 ERRANDS = Kind(
     "errands",

@@ -32,6 +32,7 @@ from herdbook.ports.engine.dictionary import (
 )
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan.review_subjects import Reviewed, review_steps
 
 LIMIT = 200
 """How many rows of one kind are read; a person who has more to answer begins with the oldest."""
@@ -162,18 +163,13 @@ def _phases(uow: UnitOfWork) -> Iterator[QueueEntry]:
     for initiative in uow.select(find(INITIATIVES, active, limit=LIMIT)):
         for phase in uow.select(find(PHASES, {"initiative_id": initiative.id}, limit=LIMIT)):
             if phase.status is PhaseStatus.PENDING_REVIEW:
-                done = {"id": phase.id, "status": "completed"}
-                again = {"id": phase.id, "status": "in_progress"}
                 yield QueueEntry(
                     "review",
                     phase.id,
                     phase.updated_at,
                     f"Review phase {phase.name}",
                     f"All its tasks are done, in {initiative.name}.",
-                    actions=(
-                        PersonAction("Complete", "phase.set", done),
-                        PersonAction("Back to work", "phase.set", again),
-                    ),
+                    actions=_ends_of_review(phase),
                 )
             elif (
                 phase.status is PhaseStatus.PENDING
@@ -205,34 +201,29 @@ def _reviews(uow: UnitOfWork) -> Iterator[QueueEntry]:
     """Initiatives and errands that were handed in."""
     handed_in = {"status": InitiativeStatus.PENDING_REVIEW}
     for initiative in uow.select(find(INITIATIVES, handed_in, limit=LIMIT)):
-        done = {"id": initiative.id, "status": "completed"}
-        again = {"id": initiative.id, "status": "active"}
         yield QueueEntry(
             "review",
             initiative.id,
             initiative.updated_at,
             f"Review initiative {initiative.name}",
             "It was handed in.",
-            actions=(
-                PersonAction("Complete", "initiative.set", done),
-                PersonAction("Back to work", "initiative.set", again),
-            ),
+            actions=_ends_of_review(initiative),
         )
     waiting = {"status": any_of((ErrandStatus.PENDING_REVIEW, ErrandStatus.CONFLICT))}
     for errand in uow.select(find(ERRANDS, waiting, limit=LIMIT)):
         conflict = errand.status is ErrandStatus.CONFLICT
-        moves = (("Merged", "merged"), ("Back to work", "active"), ("Abandon", "abandoned"))
         yield QueueEntry(
             "review",
             errand.id,
             errand.updated_at,
             f"{'Conflict in' if conflict else 'Review'} errand on {errand.branch}",
             errand.description,
-            actions=tuple(
-                PersonAction(label, "errand.move", {"errand": errand.id, "status": status})
-                for label, status in moves
-            ),
+            actions=_ends_of_review(errand),
         )
+
+
+def _ends_of_review(row: Reviewed) -> tuple[PersonAction, ...]:
+    return tuple(PersonAction(*each) for each in review_steps(row))
 
 
 def _proposals(uow: UnitOfWork) -> Iterator[QueueEntry]:

@@ -223,6 +223,70 @@ def test_no_question_runs_what_a_repository_configures(
     assert canary.ran() == set()
 
 
+@pytest.fixture
+def reviewed(person: Person, trapped: Path, canary: Canary) -> str:
+    """A phase that an agent works on in the linked worktree, where files of all traps changed."""
+    side = trapped.parent / "trapped.worktrees" / "side"
+    person.runs(trapped, "initiative", "add", "goal", "--branch", "side")
+    phase: str = person.asks(trapped, "phase", "add", "one", "--initiative", "goal")["id"]
+    person.runs(trapped, "phase", "approve", phase)
+    person.runs(trapped, "task", "add", "first", "--phase", phase)
+    person.runs(side, "claim", "--agent", "brisk-otter")
+    unset = ("filter.trap.clean=", "filter.trap.required=", "filter.process.required=")
+    unset += ("filter.process.process=", "core.fsmonitor=false", f"core.hooksPath={os.devnull}")
+    words = [word for each in unset for word in ("-c", each)]
+    (side / ".gitattributes").write_text("* diff=trap filter=trap\n*.md diff=trap merge=trap\n")
+    for name in ("a.txt", "b.bin", "c.md"):
+        (side / name).write_text(f"{name} changed\n")
+    (side / "deep").mkdir()
+    (side / "deep" / ".gitattributes").write_text("* diff=trap -text\n")
+    (side / "deep" / "d.txt").write_text("deep\n")
+    person.git(side, *words, "add", "--all")
+    person.git(side, *words, "commit", "--quiet", "--message=work")
+    (side / "a.txt").write_text("changed again\n")
+    canary.ran()
+    return phase
+
+
+def test_the_diff_traps_work_on_whoever_is_not_careful(
+    person: Person, trapped: Path, reviewed: str, canary: Canary
+) -> None:
+    """Git's own diff runs the external program, and the conversion to text where that is off."""
+    assert reviewed
+    plain = ["-c", "core.fsmonitor=false", "diff"]
+    for words in ([*plain, "main", "side"], [*plain, "--no-ext-diff", "main", "side"]):
+        subprocess.run(["git", *words], cwd=trapped, env=person.variables, capture_output=True)  # noqa: PLW1510, S607
+    assert canary.ran() & {"external", "diff-command"}
+    smudge = [word for each in ("smudge", "required") for word in ("-c", f"filter.trap.{each}=")]
+    plain = [*smudge, *plain, "--no-ext-diff", "main", "side"]
+    subprocess.run(["git", *plain], cwd=trapped, env=person.variables, capture_output=True)  # noqa: PLW1510, S607
+    assert "textconv" in canary.ran()
+
+
+def test_a_review_runs_nothing_that_a_repository_configures(
+    person: Person, trapped: Path, reviewed: str, canary: Canary
+) -> None:
+    """No external diff, conversion, filter, pager or hook; the lines are those of the commits."""
+    side = trapped.parent / "trapped.worktrees" / "side"
+    variables = {"GIT_EXTERNAL_DIFF": str(canary.program(trapped.parent / "from-variable"))}
+    variables |= {"GIT_PAGER": str(canary.program(trapped.parent / "pager-variable"))}
+    for folder in (trapped, side):
+        answer = person.asks(folder, "review", "diff", reviewed, **variables)
+        lines = {
+            each["path"]: [line["text"] for hunk in each["hunks"] for line in hunk["lines"]]
+            for each in answer["files"]
+        }
+        assert lines["c.md"] == ["c.md changed"]
+        assert lines["deep/d.txt"] == ["deep"]
+        assert answer["source"]["uncommitted"] == 1
+        person.runs(folder, "review", "diff", reviewed, "--file", "c.md", **variables)
+        person.runs(folder, "review", "queue", **variables)
+    comment = json.dumps([{"file": "c.md", "line": 1, "body": "why?"}])
+    person.runs(trapped, "review", "submit", reviewed, "--comments", comment, **variables)
+    person.runs(trapped, "review", "diff", reviewed, "--file", "c.md", **variables)
+    assert canary.ran() == set()
+
+
 def test_what_commands_ask_on_their_way_runs_nothing(
     person: Person, trapped: Path, canary: Canary
 ) -> None:

@@ -49,6 +49,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.activity import AgentActivity
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.guarded_fields import guards_of
+from herdbook.services.plan import review_subjects, reviews
 from herdbook.services.plan.board_model import BoardState
 from herdbook.services.plan.status import Status, status
 from herdbook.services.plan_text import import_export
@@ -93,6 +94,8 @@ MODULES = {
     "plan_text.import_export": WORK,
     "plan.proposals": WORK,
     "record.prior_art": RECORD,
+    "plan.review_queue": WORK,
+    "plan.review_subjects": WORK,
     "plan.reviews": WORK,
     "plan.status": WORK,
     "plan.task_details": WORK,
@@ -267,6 +270,13 @@ def _events(call: Call) -> list[HookEvent]:
     ]
 
 
+def _comments(call: Call) -> list[reviews.NewComment]:
+    """Comments on lines, and on the lines of a comment that is there."""
+    known = call.keys(REVIEW_COMMENTS)
+    new = reviews.NewComment("why?", file_path="a.py", line_number=call.number() + 1)
+    return [new, *(reviews.NewComment("so", reply_to=each) for each in known[:1])]
+
+
 def _thread_id(call: Call) -> str:
     return decode_text(call.row(LANES).thread_id)
 
@@ -285,6 +295,7 @@ BY_NAME: dict[str, Choose] = {
     "comment_id": _key(REVIEW_COMMENTS),
     "conversation_id": _key(CONVERSATIONS),
     "crew": lambda _: {f"agent {number}": SessionSetup() for number in range(4)},
+    "comments": _comments,
     "errand_id": _key(ERRANDS),
     "events": _events,
     "fence": _fence,
@@ -298,6 +309,7 @@ BY_NAME: dict[str, Choose] = {
     "max_retries": lambda _: 1,
     "message_id": _key(MESSAGES),
     "name": lambda call: call.one_of(["otter", "heron", "vole"]),
+    "named": lambda call: call.row(call.one_of(review_subjects.KINDS)).id,
     "other_id": lambda call: decode_checkpoint_id(call.row(KEPT).place),
     "others": _others,
     "parent_message_id": _key(MESSAGES),
@@ -309,6 +321,7 @@ BY_NAME: dict[str, Choose] = {
     "proposal_id": _key(PROPOSALS),
     "proposal_ids": lambda call: call.keys(PROPOSALS),
     "recipient_id": _key(AGENTS),
+    "row": lambda call: call.row(call.one_of(review_subjects.KINDS)),
     "rows": lambda call: [call.row(call.chosen["kind"])],
     "sender_id": _key(AGENTS),
     "sessions": lambda call: [(f"s{call.number()}", f"agent {call.number()}")],

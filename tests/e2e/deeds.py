@@ -80,6 +80,10 @@ STEPS = (
     _added("review", "comment", phase="{phase}", body="why?", **LINE),
     Step("review.set", {"id": "{comment}", "body": "why so?"}),
     Step("review.reply", {"comment": "{comment}", "body": "because"}),
+    Step(
+        "review.submit",
+        {"subject": "{phase}", "comments": [{"reply_to": "{comment}", "body": "and now?"}]},
+    ),
     Step("review.resolve", {"comment": "{comment}"}),
     Step("review.unresolve", {"comment": "{comment}"}),
     Step("review.rm", {"ids": ["{comment}"], "yes": True}),

@@ -37,7 +37,7 @@ UNJOURNALLED = {"task.heartbeat", "log.add", "log.rm"}
 READS = frozenset(
     {
         *("where", "config", "status", "board", "plan", "export.plan", "agent.waiting"),
-        *("progress", "diff", "waiting"),
+        *("progress", "diff", "waiting", "review.diff"),
         *("journal.since", "journal.row", "journal.cursors", "journal.follow"),
         "journal.moments",
         *("conversation.listen", "standing", "advise", "leaderboard", "recall", "prime"),
@@ -117,6 +117,8 @@ def _answer_id(answer: Any) -> str:
 def _filled(value: Any, known: Mapping[str, str]) -> Any:
     if isinstance(value, str):
         return known[value[1:-1]] if value.startswith("{") else value
+    if isinstance(value, dict):
+        return {name: _filled(each, known) for name, each in value.items()}
     return [_filled(each, known) for each in value] if isinstance(value, list) else value
 
 

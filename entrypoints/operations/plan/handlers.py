@@ -122,14 +122,17 @@ def add_comment(
 
     A line counts as added unless it is said otherwise.
     """
-    from herdbook.entrypoints.operations.crud import handlers  # noqa: PLC0415 - others need none
+    import re  # noqa: PLC0415 - others need none
+
+    from herdbook.entrypoints.operations.crud import handlers  # noqa: PLC0415
 
     placed = {"line_type": "added", **values}
     if at is not None:
-        path, _, line = at.rpartition(":")
-        if not path or not line.isdecimal():
-            raise InvalidValue("at", f"{at!r} is no place; write it as src/a.py:7")
-        placed |= {"file_path": path, "line_number": int(line)}
+        place = re.fullmatch(r"(.+):([0-9]+)(?:-([0-9]+))?", at, re.DOTALL)
+        if place is None:
+            raise InvalidValue("at", f"{at!r} is no place; write it as src/a.py:7 or src/a.py:7-9")
+        placed |= {"file_path": place[1], "line_number": int(place[2])}
+        placed |= {} if place[3] is None else {"last_line": int(place[3])}
     if not {"file_path", "line_number"} <= placed.keys():
         raise InvalidValue("at", "is needed, such as src/a.py:7")
     comment: ReviewComment = handlers.add(app, entity=entity, values=placed)

@@ -56,7 +56,10 @@ _REVIEW_CODE: dict[str, dict[str, Any]] = {
     "review.add": {
         "code": "plan.handlers:add_comment",
         "parameters": (
-            Parameter("at", "where: a file from the root on and a line, such as src/a.py:7"),
+            Parameter(
+                "at",
+                "where: a file from the root on and its lines, such as src/a.py:7 or src/a.py:7-9",
+            ),
         ),
     },
 }

@@ -65,7 +65,7 @@ def _rows(uow: UnitOfWork) -> Iterator[Reviewed]:
 
 def _entry(uow: UnitOfWork, row: Reviewed) -> ReviewEntry:
     subject = describe_subject(uow, row)
-    threads = count_threads(uow, subject.phase_ids)
+    threads = _count_threads(uow, subject.phase_ids)
     return ReviewEntry(
         subject.kind,
         subject.id,
@@ -80,7 +80,7 @@ def _entry(uow: UnitOfWork, row: Reviewed) -> ReviewEntry:
     )
 
 
-def count_threads(uow: UnitOfWork, phase_ids: Iterable[str]) -> tuple[int, int]:
+def _count_threads(uow: UnitOfWork, phase_ids: Iterable[str]) -> tuple[int, int]:
     """How many comment threads these phases have, and how many of them are not resolved."""
     found = [thread for each in phase_ids for thread in reviews.threads(uow, each)]
     return len(found), sum(not each.first.resolved for each in found)

@@ -302,3 +302,15 @@ def test_two_initiatives_without_a_branch_show_nothing(editor: Editor, root: Pat
     app.run(Area.WORK, lambda uow: uow.phases.add(Phase(initiative_id=other.id, name="p")))
     editor.begin()
     assert editor.lines(editor.open(root / "a.py")) == []
+
+
+def test_a_comment_on_a_commit_is_where_its_line_is_now(editor: Editor, root: Path) -> None:
+    """Its number counts in the commit that it names, not in the text that was saved since."""
+    app = editor.get_context()
+    head = git(root, "rev-parse", "HEAD").strip()
+    new = reviews.NewComment("why?", None, "a.py", 2, LineType.ADDED, commit_hash=head)
+    app.run(Area.WORK, reviews.submit, phase_of(app).id, [new])
+    (root / "a.py").write_text(f"new\nlines\n{TEXT}")
+    editor.begin()
+    (shown,) = editor.sees((root / "a.py").as_uri(), "you: why?")
+    assert shown["range"]["start"]["line"] == 3

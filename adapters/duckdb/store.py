@@ -155,7 +155,7 @@ class DuckDBStore:
 
     @cached_property
     def wakeups(self) -> Wakeups:
-        return SocketWakeups(self.uuid)
+        return SocketWakeups(self.uuid, self.node)
 
     @property
     def file_path(self) -> Path:

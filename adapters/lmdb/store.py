@@ -79,7 +79,7 @@ class LmdbStore:
     def wakeups(self) -> "Wakeups":
         from herdbook.adapters.wakeups.wakeups import SocketWakeups  # noqa: PLC0415 - as above
 
-        return SocketWakeups(self.uuid)
+        return SocketWakeups(self.uuid, self.node)
 
     def _environment(self) -> LmdbEnvironment:
         if self._env is None:

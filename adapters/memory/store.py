@@ -109,7 +109,7 @@ class MemoryStore:
     def __init__(self, *, dictionary: Dictionary, clock: Clock, ids: Ids, patience: float) -> None:
         self.url = "memory://"
         self.uuid = self.node = uuid4().hex
-        self.wakeups: Wakeups = SocketWakeups(self.uuid)
+        self.wakeups: Wakeups = SocketWakeups(self.uuid, self.node)
         self.dictionary = dictionary
         self.schema_version = dictionary.version
         self.ids = ids

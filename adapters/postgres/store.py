@@ -21,11 +21,12 @@ from herdbook.adapters.postgres.wakeups import PostgresWakeups
 from herdbook.adapters.sql.dialect import quote_name
 from herdbook.adapters.sql.session import Tables
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.domain.journal import Head
+from herdbook.domain.journal import Head, JournalEntry
 from herdbook.domain.location.areas import area_of
-from herdbook.ports.engine.dictionary import HEADS, new_head
+from herdbook.ports.engine.dictionary import HEADS, JOURNAL, new_head
 from herdbook.ports.engine.kinds import Dictionary
 from herdbook.ports.engine.node import derive_node
+from herdbook.ports.engine.query import above, find
 from herdbook.ports.engine.wakeups import Wakeups
 from herdbook.ports.unit_of_work.run import retry
 from herdbook.ports.world.ids import Ids
@@ -58,7 +59,12 @@ class PostgresStore:
 
     @cached_property
     def wakeups(self) -> Wakeups:
-        return PostgresWakeups(self.uuid, self._pool())
+        return PostgresWakeups(self.uuid, self.node, self._pool(), self._read_entries)
+
+    def _read_entries(self, space: str, after: int, limit: int) -> list[JournalEntry]:
+        """Entries of a space after a number, in order."""
+        with self.transaction(space, write=False) as session:
+            return session.select(find(JOURNAL, {"seq": above(after)}, limit=limit))
 
     def _pool(self) -> ConnectionPool:
         if self._connections is None:

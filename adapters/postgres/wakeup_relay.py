@@ -5,7 +5,7 @@ import logging
 import os
 import select
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from time import monotonic
 
@@ -15,13 +15,20 @@ from psycopg.pq import PGnotify
 from herdbook.adapters.postgres.begin import Mode, begin
 from herdbook.adapters.postgres.bounded_connection import BoundedConnection
 from herdbook.adapters.postgres.connection_pool import ConnectionPool
+from herdbook.adapters.wakeups.coalesce import PendingRing
+from herdbook.adapters.wakeups.messages import encode_entries
 from herdbook.adapters.wakeups.socket_folder import make_folder
-from herdbook.adapters.wakeups.sockets import SocketListener, ring_sockets
+from herdbook.adapters.wakeups.sockets import SocketListener, has_listeners, ring_sockets
 from herdbook.domain.errors import HerdbookError
+from herdbook.domain.journal import JournalEntry
 from herdbook.ports.engine.wakeups import LOOK
 
 _LOG = logging.getLogger(__name__)
 
+ReadEntries = Callable[[str, int, int], list[JournalEntry]]
+"""Reads entries of a space after a number, at most so many."""
+MOST_RELAYED = 32
+LAST_NUMBER = 2**63 - 1
 POOLED_PAUSE = 60.0
 """After how many seconds to look again whether there still is a pooler in between."""
 
@@ -29,10 +36,19 @@ POOLED_PAUSE = 60.0
 class Relay:
     """Passes on what other machines notify, while this process listens and no other one does."""
 
-    def __init__(self, folder: str, channel: str, connections: ConnectionPool) -> None:
+    def __init__(
+        self,
+        folder: str,
+        node: str,
+        channel: str,
+        connections: ConnectionPool,
+        read_entries: ReadEntries,
+    ) -> None:
         self._folder = folder
+        self._node = node
         self._channel = channel
         self._connections = connections
+        self._read_entries = read_entries
         self._mutex = threading.Lock()
         self._listeners = 0
         self._thread: threading.Thread | None = None
@@ -69,7 +85,7 @@ class Relay:
     def _run(self, lock: int) -> None:
         try:
             # It hears what this machine has rung already, which need not be rung again.
-            with SocketListener(self._folder) as local:
+            with SocketListener(self._folder, self._node) as local:
                 while self._listeners > 0 and monotonic() >= self._not_before:
                     try:
                         with closing(self._connections.connect_once()) as connection:
@@ -97,28 +113,43 @@ class Relay:
             for message in local.receive():
                 self._hear(message)
             libpq.consume_input()
-            rings = dict(self._new_rings(iter(libpq.notifies, None)))
-            if rings:
-                ring_sockets(self._folder, rings)
+            news = self._find_news(iter(libpq.notifies, None))
+            if news:
+                rings = {space: self._make_ring(space, seq) for space, seq in news.items()}
+                ring_sockets(self._folder, self._node, rings)
 
     def _hear(self, message: bytes) -> None:
         """Remember what was rung on this machine."""
         space, seq = _parse(message)
         self._heard[space] = seq, monotonic()
 
-    def _new_rings(self, notices: Iterable[PGnotify]) -> Iterator[tuple[str, int]]:
+    def _find_news(self, notices: Iterable[PGnotify]) -> dict[str, int]:
         """The spaces and numbers that were not rung on this machine a moment ago."""
+        news: dict[str, int] = {}
         for notice in notices:
             space, seq = _parse(notice.extra)
             known, at = self._heard.get(space, (0, 0.0))
             if seq > known or monotonic() - at > LOOK:
-                yield space, seq
+                news[space] = max(seq, news.get(space, 0))
+        return news
+
+    def _make_ring(self, space: str, seq: int) -> PendingRing:
+        """A ring with the entries that nobody here can have yet, read once for all listeners."""
+        known, _ = self._heard.get(space, (0, 0.0))
+        if not has_listeners(self._folder, space) or not 0 < seq <= LAST_NUMBER:
+            return PendingRing(seq)
+        try:
+            entries = self._read_entries(space, max(known, seq - MOST_RELAYED), MOST_RELAYED)
+        except (HerdbookError, psycopg.Error) as error:
+            _LOG.debug("the entries of %s are left to those who want them: %s", space, error)
+            return PendingRing(seq)
+        return PendingRing(seq, encode_entries(entries))
 
 
 def _parse(message: bytes) -> tuple[str, int]:
     """The space and the number of a message; anybody with an account can send others."""
-    space, _, seq = message.decode(errors="replace").rpartition(" ")
-    return space, int(seq) if seq.isdecimal() else 0
+    space, _, seq = message.partition(b"\0")[0].decode(errors="replace").rpartition(" ")
+    return space, int(seq) if seq.isascii() and seq.isdecimal() and len(seq) < 20 else 0
 
 
 def _try_lock(folder: str) -> int | None:

@@ -4,9 +4,21 @@ import os
 import threading
 from collections.abc import Callable
 from time import monotonic, sleep
+from typing import NamedTuple
 
-Rings = dict[str, int]
-"""The last number of each space that is to be rung."""
+Rings = dict[str, "PendingRing"]
+"""What is to be rung, by space."""
+
+
+class PendingRing(NamedTuple):
+    """The last number of a space, and encoded entries that were committed."""
+
+    seq: int
+    entries: tuple[str, ...] = ()
+
+    def join(self, other: "PendingRing") -> "PendingRing":
+        """One ring for both."""
+        return PendingRing(max(self.seq, other.seq), self.entries + other.entries)
 
 
 class Coalescer:
@@ -28,12 +40,13 @@ class Coalescer:
         self._is_busy = False
         self._due = 0.0
 
-    def __call__(self, space: str, seq: int) -> None:
+    def __call__(self, space: str, ring: PendingRing) -> None:
         """Send now, or leave it to the thread that sends next."""
         if self._pid != os.getpid():
             self._forget_inherited()
         with self._mutex:
-            self._pending[space] = seq
+            before = self._pending.get(space)
+            self._pending[space] = ring if before is None else before.join(ring)
             if self._is_busy:
                 return
             self._is_busy = True

@@ -1,5 +1,6 @@
 """Rings the sockets in a store's folder, and listens on one of them."""
 
+import errno
 import logging
 import os
 import select
@@ -11,14 +12,22 @@ from typing import Self
 from zlib import crc32
 
 from herdbook.adapters.wakeups.coalesce import Rings
+from herdbook.adapters.wakeups.messages import (
+    LONGEST_MESSAGE,
+    decode_ring,
+    encode_hint,
+    encode_ring,
+    limit_entries,
+)
 from herdbook.adapters.wakeups.socket_folder import check_folder, make_folder
-from herdbook.ports.engine.wakeups import LOOK
+from herdbook.ports.engine.wakeups import LOOK, Ring
 
 _LOG = logging.getLogger(__name__)
-_MESSAGE = 512
+_MOST_PROBES = 256
+_TOO_LONG = frozenset({errno.EMSGSIZE, errno.ENOBUFS})
 
 
-def ring_sockets(folder: str, rings: Rings) -> None:
+def ring_sockets(folder: str, node: str, rings: Rings) -> None:
     """Send a datagram to whoever listens to one of these spaces, or to all; waits for nobody.
 
     A socket whose process is gone is removed. One that is full has been rung already.
@@ -29,26 +38,62 @@ def ring_sockets(folder: str, rings: Rings) -> None:
         if not names:
             os.rmdir(folder)  # noqa: PTH106 - the last listener was killed
             return
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-            sender.setblocking(False)  # noqa: FBT003 - that is its signature
-            for space, seq in rings.items():
-                message, wanted = f"{space} {seq}".encode()[:_MESSAGE], _space_mark(space)
+        with _Sender() as sender:
+            for space, (seq, entries) in rings.items():
+                message = encode_ring(node, space, seq, limit_entries(entries))
+                wanted, hint = _space_mark(space), encode_hint(space, seq)
                 for name in names:
                     if name.rpartition("-")[2] in (wanted, _ANY):
-                        _ring(sender, f"{folder}/{name}", message)
+                        sender.send(f"{folder}/{name}", message, hint)
     except OSError as error:
         _LOG.debug("nobody can be woken in %s: %s", folder, error)
 
 
-def _ring(sender: socket.socket, path: str, message: bytes) -> None:
-    try:
-        sender.sendto(message, path)
-    except ConnectionRefusedError:
-        with suppress(OSError):
-            if stat.S_ISSOCK(os.lstat(path).st_mode):
-                os.unlink(path)  # noqa: PTH108 - as above
-    except OSError:  # full, or gone since the folder was read
-        return
+def has_listeners(folder: str, space: str) -> bool:
+    """Whether somebody listens to this space alone."""
+    mark = _space_mark(space)
+    with suppress(OSError):
+        return any(name.endswith(f"-{mark}") for name in os.listdir(folder))  # noqa: PTH208 - as above
+    return False
+
+
+class _Sender:
+    """Sends to many sockets, none of which uses up the kernel's buffer for the others.
+
+    What its receiver has not read yet counts against the socket that it was sent from.
+    """
+
+    def __init__(self) -> None:
+        self._open()
+
+    def _open(self) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)  # noqa: FBT003 - that is its signature
+        self._left = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+    def send(self, path: str, message: bytes, hint: bytes) -> None:
+        """Send a message, or only the hint where messages have to be shorter."""
+        size = 2 * len(message) + 1_024  # the kernel rounds up
+        if self._left < size:
+            self._socket.close()
+            self._open()
+        self._left -= size
+        try:
+            self._socket.sendto(message, path)
+        except ConnectionRefusedError:
+            with suppress(OSError):
+                if stat.S_ISSOCK(os.lstat(path).st_mode):
+                    os.unlink(path)  # noqa: PTH108 - as above
+        except OSError as error:  # full, or gone since the folder was read
+            if error.errno in _TOO_LONG:
+                with suppress(OSError):
+                    self._socket.sendto(hint, path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
 
 
 _ANY = "all"
@@ -63,8 +108,11 @@ class SocketListener:
     """Listens on a socket of its own; where it can have none, every wait lasts for a look."""
 
     def __init__(
-        self, folder: str | None, space: str | None = None, look: float | None = None
+        self, folder: str | None, node: str, space: str | None = None, look: float | None = None
     ) -> None:
+        self._node = node
+        self._messages: list[bytes] = []
+        self._may_have_missed = False
         self._look = LOOK if look is None else look
         self._pid = os.getpid()
         self._path: str | None = None
@@ -75,8 +123,7 @@ class SocketListener:
         except OSError as error:
             _LOG.warning("changes show up to %g s later: %s", self._look, error)
             self._socket, self._waker = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
-        for each in (self._socket, self._waker):
-            each.setblocking(False)  # noqa: FBT003 - that is its signature
+            self._set_up(self._socket, self._waker)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
 
@@ -92,6 +139,7 @@ class SocketListener:
                     listening.bind(f"{path}-new")
                     break
             waker.connect(f"{path}-new")
+            self._set_up(listening, waker)
             # A writer that met it between its making and its use would take it for a dead one.
             os.rename(f"{path}-new", f"{path}-{_space_mark(space)}")  # noqa: PTH104 - as above
         except BaseException:
@@ -100,6 +148,19 @@ class SocketListener:
             raise
         self._path = f"{path}-{_space_mark(space)}"
         return listening, waker
+
+    def _set_up(self, listening: socket.socket, waker: socket.socket) -> None:
+        """Let neither wait, and find out how many messages can be there at once."""
+        for each in (listening, waker):
+            each.setblocking(False)  # noqa: FBT003 - that is its signature
+        self._most_bytes = listening.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // 2
+        self._most_messages = 0
+        with suppress(OSError):  # full
+            while self._most_messages < _MOST_PROBES:
+                waker.send(b"")
+                self._most_messages += 1
+        for _ in range(self._most_messages):
+            listening.recv(1)
 
     @property
     def has_socket(self) -> bool:
@@ -113,7 +174,9 @@ class SocketListener:
         seconds = self._look if timeout is None else min(timeout, self._look)
         # Rounded up: a wait that ends before its time would only be repeated.
         if self._poll.poll(ceil(max(0.0, seconds) * 1_000)):
-            return bool(self.receive())
+            self._messages = self.receive()
+            return bool(self._messages)
+        self._messages, self._may_have_missed = [], False
         if self._path is not None and seconds >= self._look:
             with suppress(OSError):
                 os.utime(self._path)  # programs that tidy `/tmp` leave alone what is young
@@ -124,8 +187,18 @@ class SocketListener:
         messages = []
         with suppress(BlockingIOError):
             while True:
-                messages.append(self._socket.recv(_MESSAGE))
+                messages.append(self._socket.recv(LONGEST_MESSAGE))
+        # Of what comes while it is full nothing is left. What is there then is here now.
+        is_full = len(messages) >= self._most_messages
+        self._may_have_missed = is_full or sum(map(len, messages)) > self._most_bytes
         return [each for each in messages if each]  # an empty one is from `wake`
+
+    def rings(self) -> list[Ring] | None:
+        if self._may_have_missed:
+            return None
+        rings = [decode_ring(each, self._node) for each in self._messages]
+        heard = [each for each in rings if each is not None]
+        return heard if len(heard) == len(rings) else None
 
     def wake(self) -> None:
         with suppress(OSError):  # full, so it wakes anyway, or closed

@@ -3,13 +3,27 @@
 A writer rings after its commit, when it holds no lock any more. A ring is only a hint and may be
 lost or repeated: whoever is woken reads the journal after its own position, and looks there once
 in a while without a ring too. So nothing is ever missed, only found later.
+
+A ring may carry the entries that were committed. They are durable, and who has every entry before
+them need not read the store.
 """
 
 import threading
-from typing import Protocol, Self
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, Self
+
+from herdbook.domain.journal import JournalEntry
 
 LOOK = 1.0
 """After how many seconds without a ring to look for changes anyway."""
+
+
+class Ring(NamedTuple):
+    """That the last entry of a space has this number, and some of its last entries."""
+
+    space: str
+    seq: int
+    entries: Sequence[JournalEntry] = ()
 
 
 class Listener(Protocol):
@@ -27,6 +41,12 @@ class Listener(Protocol):
         Returns whether somebody rang, and forgets the rings until now. Whatever it returns, look.
         """
 
+    def rings(self) -> list[Ring] | None:
+        """The rings that the last wait has received; None if others may have been lost, or damaged.
+
+        Those of other spaces may be among them.
+        """
+
     def wake(self) -> None:
         """End the wait of another thread at once."""
 
@@ -41,10 +61,11 @@ class Listener(Protocol):
 class Wakeups(Protocol):
     """The wake-ups of a store."""
 
-    def ring(self, space: str, seq: int) -> None:
+    def ring(self, space: str, seq: int, entries: Sequence[JournalEntry] = ()) -> None:
         """Wake who listens to a space, whose last entry has this number; never raises an error.
 
-        Many calls in a row may become one ring, but the last of them is always followed by one.
+        Many calls in a row may become one ring, but the last of them is always followed by one. It
+        carries the entries, which were committed, unless they are too long.
         """
 
     def listen(self, space: str | None = None, *, look: float | None = None) -> Listener:

@@ -48,7 +48,7 @@ def journal_values(change: RowChange) -> tuple[dict[str, Any] | None, dict[str, 
     return was, becomes
 
 
-def append_journal(uow: "UnitOfWork") -> Head:
+def append_journal(uow: "UnitOfWork") -> tuple[Head, list[JournalEntry]]:
     """Write the journal entries for a transaction's changes and the new head of the space."""
     head = uow.session.head or new_head(uow.dictionary)
     clock, seq, now, node = uow.clock, head.seq, uow.now, uow.node
@@ -94,7 +94,7 @@ def append_journal(uow: "UnitOfWork") -> Head:
         uow.session.insert(HEADS, [head])
     else:
         uow.session.replace(HEADS, [head])
-    return head
+    return head, entries
 
 
 def _entry(common: dict[str, Any], change: RowChange, seq: int, clock: Stamp) -> JournalEntry:

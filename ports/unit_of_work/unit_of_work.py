@@ -13,7 +13,14 @@ from herdbook.domain.clock import Stamp, merge, tick
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound, StaleWrite, StoreTooNew
 from herdbook.domain.grading import Experience
-from herdbook.domain.journal import NOBODY, Actor, Cause, Provenance, join_notes
+from herdbook.domain.journal import (
+    NOBODY,
+    Actor,
+    Cause,
+    JournalEntry,
+    Provenance,
+    join_notes,
+)
 from herdbook.domain.location.areas import area_of
 from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.derived_ids import derive_id, with_derived_id
@@ -83,6 +90,7 @@ class UnitOfWork(Repositories):
         """The clock of the space after this transaction, once that has been committed."""
         self.seq_after_commit: int | None = None
         """The number of the last entry of the journal, likewise."""
+        self._entries: list[JournalEntry] = []
         self._tx = self._ids()
         self._appended = 0
         self._known: dict[str, dict[Any, Any]] = {}
@@ -323,10 +331,18 @@ class UnitOfWork(Repositories):
 
         self._check_open()
         self._update_projections()
-        head = journal_writer.append_journal(self)
+        head, self._entries = journal_writer.append_journal(self)
         self._commit_started = True
         self.session.commit()
         self.clock_after_commit, self.seq_after_commit = head.clock, head.seq
+
+    def wake_listeners(self) -> None:
+        """Wake who waits for changes of the space, if it was committed.
+
+        To be called when the transaction has ended and holds no lock.
+        """
+        if self.seq_after_commit is not None:
+            self._store.wakeups.ring(self.space, self.seq_after_commit, self._entries)
 
     def receive(self, provenance: Provenance | None) -> None:
         """Record the following changes as made by another replica; None ends that.
@@ -470,9 +486,8 @@ def unit_of_work(
             uow.operation_id = None
             rewrite_rows(uow)
     finally:
-        # Here the transaction has ended and holds no lock.
-        if uow is not None and uow.seq_after_commit is not None:
-            store.wakeups.ring(space, uow.seq_after_commit)
+        if uow is not None:
+            uow.wake_listeners()
     with unit_of_work(
         store, space, ids=ids, actor=actor, operation_id=operation_id, experience=experience
     ) as uow:

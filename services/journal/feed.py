@@ -1,7 +1,8 @@
 """The feed: the changes of a space after a position, as they are committed.
 
-Everybody who waits for changes waits here. A wake-up only ends the wait; what has changed is read
-from the journal, after the reader's own position.
+Everybody who waits for changes waits here. A wake-up ends the wait. The entries that it carries are
+taken from it if they follow those that the reader has; everything else is read from the journal,
+after the reader's own position.
 """
 
 from typing import Self
@@ -15,6 +16,8 @@ from herdbook.services.journal.follower_cursor import FollowerCursor
 
 PAGE = 200
 """How many entries are read at once."""
+MOST_CARRIED = 2_000
+"""How many entries of rings are kept for who waits and does not take."""
 
 
 class Waiter:
@@ -82,19 +85,55 @@ class Feed(Waiter):
         self.since = self.last = since
         self._limit = limit
         self._cursor = cursor
+        self._must_read = True
+        self._carried: dict[int, JournalEntry] = {}
 
-    def take(self) -> list[JournalEntry]:
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for a commit, a look or the end of the time; whether there is reason to take."""
+        is_first = self._listener is None
+        is_rung = super().wait(timeout)
+        rings = self._listener.rings() if self._listener and is_rung and not is_first else None
+        if rings is None:
+            self._must_read = True
+        for ring in rings or ():
+            if ring.space == self.space:
+                self.last = max(self.last, ring.seq)
+                self._carried |= {each.seq: each for each in ring.entries if each.seq > self.since}
+        if len(self._carried) > MOST_CARRIED:
+            self._carried, self._must_read = {}, True
+        return is_rung
+
+    def take(self, *, look: bool = False) -> list[JournalEntry]:
         """The next entries, at most a page, or none; `last` is then the number of the last of all.
 
-        Who takes again has done with the entries before. Raises JournalPruned if the next entry was
-        folded.
+        Entries that were rung for are given without reading the store, and if it was not rung for
+        any others, there are none; with `look` the store is read all the same. Who takes again has
+        done with the entries before. Raises JournalPruned if the next entry was folded.
         """
         if self._cursor is not None:
             self._cursor.move(self.since)
+        if self._listener is not None and not self._must_read and not look:
+            page = self._take_carried()
+            if page or self.since >= self.last:
+                return page
         page, self.last = read(self.store, self.space, _entries, self.since, self._limit)
         if page:
             self.since = page[-1].seq
+        self._must_read = self.since < self.last
+        self._forget_carried()
         return page
+
+    def _take_carried(self) -> list[JournalEntry]:
+        """What rings have carried, as far as it follows on the last entry without a gap."""
+        page: list[JournalEntry] = []
+        while len(page) < self._limit and (entry := self._carried.pop(self.since + 1, None)):
+            page.append(entry)
+            self.since = entry.seq
+        return page
+
+    def _forget_carried(self) -> None:
+        """Keep of what rings have carried only what comes after the last entry."""
+        self._carried = {seq: each for seq, each in self._carried.items() if seq > self.since}
 
 
 def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry], int]:

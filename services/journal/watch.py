@@ -53,7 +53,7 @@ def follow_journal(
     with Feed(store, space, since, limit=limit, cursor=cursor) as feed:
         while end is None or since < end:
             stopping = stop()
-            page = feed.take()
+            page = feed.take(look=stopping)
             if stopping and end is None:
                 end = feed.last
             for entry in page:

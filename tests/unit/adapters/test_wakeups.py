@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from herdbook.adapters.wakeups import coalesce
-from herdbook.adapters.wakeups.coalesce import Coalescer, Rings
+from herdbook.adapters.wakeups.coalesce import Coalescer, PendingRing, Rings
 
 
 class Sent:
@@ -32,22 +32,22 @@ def test_the_first_is_sent_at_once_and_the_rest_together(sent: Sent) -> None:
     """The last number of each space, by a thread that nobody waits for."""
     ring = Coalescer(sent, 0.2)
     for seq in range(1, 6):
-        ring("a", seq)
-    ring("b", 1)
-    assert sent.rings == [{"a": 1}]
+        ring("a", PendingRing(seq))
+    ring("b", PendingRing(1))
+    assert sent.rings == [{"a": PendingRing(1)}]
     for _ in range(2):
         sent.arrived.acquire()
-    assert sent.rings == [{"a": 1}, {"a": 5, "b": 1}]
+    assert sent.rings == [{"a": PendingRing(1)}, {"a": PendingRing(5), "b": PendingRing(1)}]
 
 
 def test_who_closes_does_not_wait_until_it_is_due(sent: Sent) -> None:
     """What was put off is sent, and once."""
     ring = Coalescer(sent, 3_600.0)
-    ring("a", 1)
-    ring("a", 2)
+    ring("a", PendingRing(1))
+    ring("a", PendingRing(2))
     ring.flush()
     ring.flush()
-    assert sent.rings == [{"a": 1}, {"a": 2}]
+    assert sent.rings == [{"a": PendingRing(1)}, {"a": PendingRing(2)}]
 
 
 def test_what_comes_while_others_are_sent_is_sent_after_them() -> None:
@@ -63,16 +63,16 @@ def test_what_comes_while_others_are_sent_is_sent_after_them() -> None:
         done.release()
 
     ring = Coalescer(send, 0.0)
-    thread = threading.Thread(target=ring, args=("a", 1))
+    thread = threading.Thread(target=ring, args=("a", PendingRing(1)))
     thread.start()
     begun.wait()
-    ring("a", 2)
-    assert rings == [{"a": 1}]
+    ring("a", PendingRing(2))
+    assert rings == [{"a": PendingRing(1)}]
     goes_on.set()
     for _ in range(2):
         done.acquire()
     thread.join()
-    assert rings == [{"a": 1}, {"a": 2}]
+    assert rings == [{"a": PendingRing(1)}, {"a": PendingRing(2)}]
 
 
 def test_sending_takes_no_more_than_half_of_the_time(
@@ -83,7 +83,7 @@ def test_sending_takes_no_more_than_half_of_the_time(
     monkeypatch.setattr(coalesce, "monotonic", lambda: float(next(now)))
     monkeypatch.setattr(coalesce, "sleep", slept.append)
     ring = Coalescer(sent, 0.002)
-    ring("a", 1)
+    ring("a", PendingRing(1))
     assert ring._due == 100 + 2 + 1
     assert slept == []
 
@@ -91,17 +91,17 @@ def test_sending_takes_no_more_than_half_of_the_time(
 def test_a_forked_child_sends_its_own(sent: Sent) -> None:
     """Though its parent was at it when it forked."""
     ring = Coalescer(sent, 3_600.0)
-    ring("a", 1)
-    ring("a", 2)
+    ring("a", PendingRing(1))
+    ring("a", PendingRing(2))
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
-        ring("b", 7)
+        ring("b", PendingRing(7))
         os.write(writing, repr(sent.rings[1:]).encode())
         os._exit(0)
     os.waitpid(pid, 0)
     os.close(writing)
-    assert os.read(reading, 100) == b"[{'b': 7}]"
+    assert os.read(reading, 100) == b"[{'b': PendingRing(seq=7, entries=())}]"
     os.close(reading)
 
 

@@ -3,6 +3,9 @@
 Per engine, with 1, 20 and 150 listening processes; each round one writer commits and every listener
 reads the journal after its wake-up. Listeners look without a ring once an hour only, so that what
 is measured are rings, and a lost one would stop the benchmark. Run with `make bench`.
+
+On a machine that others use as well, compare the processor time: what the writer takes for a commit
+with its ring, and what a listener takes for an entry.
 """
 
 import argparse
@@ -16,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from herdbook.adapters import open_store
 from herdbook.domain.plan.model import Task
@@ -49,22 +52,33 @@ def add_task(uow: UnitOfWork, number: int) -> None:
 
 
 def listen(url: str, rounds: int, ready: Barrier, out: Any) -> None:
-    """Read every entry when it is rung, and report at what time each was read."""
+    """Read every entry when it is rung; report at what time each was read, and the CPU time."""
     times: dict[int, float] = {}
     with open_store(url, patience=60.0) as store, Feed(store, SPACE, 0, look=HOUR) as feed:
         feed.fileno()
         feed.take()
         ready.wait()
+        used = time.process_time()
         while len(times) < rounds:
             feed.wait()
             while page := feed.take():
                 now = time.monotonic()
                 times |= {entry.seq: now for entry in page}
-    out.put(times)
+        used = time.process_time() - used
+    out.put((times, used))
 
 
-def measure(url: str, listeners: int, rounds: int, pause: float) -> tuple[list[float], list[float]]:
-    """The seconds that each entry took to each listener, and those of the commits alone."""
+class Figures(NamedTuple):
+    """All in seconds: until each entry was read by each listener, the commits alone, CPU times."""
+
+    found: list[float]
+    commits: list[float]
+    writer_cpu: float
+    listener_cpu: float
+
+
+def measure(url: str, listeners: int, rounds: int, pause: float) -> Figures:
+    """Commit that often, each time when all listeners wait."""
     ready, out = PROCESSES.Barrier(listeners + 1), PROCESSES.SimpleQueue()
     begun: dict[int, float] = {}
     commits: list[float] = []
@@ -78,15 +92,22 @@ def measure(url: str, listeners: int, rounds: int, pause: float) -> tuple[list[f
             child.start()
         ready.wait()
         time.sleep(0.5)
+        used = time.process_time()
         for number in range(rounds):
             begun[number + 2] = time.monotonic()
             run(store, SPACE, add_task, number)
             commits.append(time.monotonic() - begun[number + 2])
             time.sleep(pause)
-        found = [out.get() for _ in children]
+        used = time.process_time() - used
+        reports = [out.get() for _ in children]
     for child in children:
         child.join()
-    return [at - begun[seq] for times in found for seq, at in times.items()], commits
+    return Figures(
+        sorted(at - begun[seq] for times, _ in reports for seq, at in times.items()),
+        sorted(commits),
+        used / rounds,
+        sum(each for _, each in reports) / rounds / listeners,
+    )
 
 
 @contextmanager
@@ -109,16 +130,20 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=100)
     given = parser.parse_args()
     missed = 0
-    print("commit begins → read, ms    listeners  commit     p50     p99     max     bar    load")
+    print(
+        "commit begins → read, ms    listeners  commit     p50     p99     max     bar"
+        "  writer's CPU  a listener's    load"
+    )
     for engine in given.engine or ENGINES:
         for listeners in given.listeners or BARS:
             with new_url(engine) as url:
                 pause = 0.05 + 0.002 * listeners
-                found, commits = map(sorted, measure(url, listeners, given.rounds, pause))
+                found, commits, *cpu = measure(url, listeners, given.rounds, pause)
             p99, bar = found[int(len(found) * 0.99) - 1], BARS[listeners]
             missed += p99 > bar
             figures = statistics.median(commits), statistics.median(found), p99, found[-1], bar
             shown = "".join(f"{each * 1_000:8.1f}" for each in figures)
+            shown += "".join(f"{each * 1_000:14.2f}" for each in cpu)
             load = os.getloadavg()[0]
             print(f"{engine:27} {listeners:9} {shown}{load:8.1f}", flush=True)
     return min(missed, 1)

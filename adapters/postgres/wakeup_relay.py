@@ -28,7 +28,7 @@ _LOG = logging.getLogger(__name__)
 ReadEntries = Callable[[str, int, int], list[JournalEntry]]
 """Reads entries of a space after a number, at most so many."""
 MOST_RELAYED = 32
-LAST_NUMBER = 2**63 - 1
+LONGEST_NUMBER = 18
 POOLED_PAUSE = 60.0
 """After how many seconds to look again whether there still is a pooler in between."""
 
@@ -136,7 +136,7 @@ class Relay:
     def _make_ring(self, space: str, seq: int) -> PendingRing:
         """A ring with the entries that nobody here can have yet, read once for all listeners."""
         known, _ = self._heard.get(space, (0, 0.0))
-        if not has_listeners(self._folder, space) or not 0 < seq <= LAST_NUMBER:
+        if not has_listeners(self._folder, space) or not seq:
             return PendingRing(seq)
         try:
             entries = self._read_entries(space, max(known, seq - MOST_RELAYED), MOST_RELAYED)
@@ -149,7 +149,8 @@ class Relay:
 def _parse(message: bytes) -> tuple[str, int]:
     """The space and the number of a message; anybody with an account can send others."""
     space, _, seq = message.partition(b"\0")[0].decode(errors="replace").rpartition(" ")
-    return space, int(seq) if seq.isascii() and seq.isdecimal() and len(seq) < 20 else 0
+    is_number = seq.isascii() and seq.isdecimal() and len(seq) <= LONGEST_NUMBER
+    return space, int(seq) if is_number else 0
 
 
 def _try_lock(folder: str) -> int | None:

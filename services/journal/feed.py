@@ -132,8 +132,9 @@ class Feed(Waiter):
         return page
 
     def _forget_carried(self) -> None:
-        """Keep of what rings have carried only what comes after the last entry."""
-        self._carried = {seq: each for seq, each in self._carried.items() if seq > self.since}
+        """Keep of what rings have carried only what is to come and what the store has as well."""
+        coming = range(self.since + 1, self.last + 1)
+        self._carried = {seq: each for seq, each in self._carried.items() if seq in coming}
 
 
 def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry], int]:

@@ -11,9 +11,13 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.adapters.wakeups import socket_folder
 from herdbook.adapters.wakeups.socket_folder import socket_folder as folder_of
+from herdbook.domain.entity import evolve
 from herdbook.domain.plan.model import Task
+from herdbook.domain.record.model import Account
+from herdbook.domain.secret import Secret
 from herdbook.ports.engine.store import Store
-from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.services.journal.feed import MOST_CARRIED, Feed
 from tests.contract.children import NOBODY
 
 SPACE = "work/x"
@@ -140,3 +144,33 @@ def test_what_a_killed_listener_has_left_is_tidied_up(store: Store, own: Path) -
 def test_a_store_cannot_choose_the_folder(uuid: str) -> None:
     """What a store says of itself may be anything."""
     assert folder_of(uuid) is None
+
+
+def test_no_secret_is_in_a_ring(store: Store) -> None:
+    """It carries what the journal has, and that has no secrets."""
+    space = "record/x"
+    account = Account(email="ann@example.org", credentials=Secret("hunter2"))
+    with store.wakeups.listen(space, look=3_600.0) as listener:
+        run(store, space, lambda uow: uow.accounts.add(account))
+        with socket.socket(fileno=os.dup(listener.fileno())) as theirs:
+            message = theirs.recv(65_536)
+        assert b"ann@example.org" in message
+        assert b"hunter2" not in message
+
+
+def test_a_flood_of_entries_is_forgotten(store: Store) -> None:
+    """Somebody rings and rings with entries that do not follow on any: memory does not grow."""
+    with Feed(store, SPACE, 0, look=3_600.0) as feed:
+        feed.fileno()
+        _commit(store)
+        assert [each.seq for each in feed.take()] == [1]
+        entry = read(store, SPACE, lambda uow: uow.journal.find(1))
+        for first in range(1_000, 100_000, 1_000):
+            many = [evolve(entry, seq=first + each) for each in range(20)]
+            store.wakeups.ring(SPACE, first + 19, many)
+            store.wakeups.close()
+            feed.wait(0)
+        assert len(feed._carried) <= MOST_CARRIED
+        assert feed.take() == []
+        assert feed.last == 1
+        assert feed._carried == {}

@@ -124,6 +124,13 @@ def follow_until(place: Place, space: str, ended: Event, ready: Event) -> list[i
         return [each.seq for each in watch.follow_journal(store, space, stop=ended.is_set)]
 
 
+def follow_entries(place: Place, space: str, ended: Event, ready: Event) -> list[JournalEntry]:
+    """All entries until all is written."""
+    with opened(place) as store:
+        ready.set()
+        return list(watch.follow_journal(store, space, stop=ended.is_set))
+
+
 def commit_tasks(place: Place, space: str, count: int) -> None:
     """Add tasks, each in a unit of work of its own."""
     with opened(place) as store:

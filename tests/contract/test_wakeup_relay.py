@@ -2,16 +2,20 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from herdbook.adapters import open_store
+from herdbook.domain.journal import JournalEntry
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.store import Store
 from herdbook.ports.engine.wakeups import Listener
-from herdbook.ports.unit_of_work.run import run
+from herdbook.ports.unit_of_work.run import read, run
+from herdbook.services.journal import feed as feeds
+from herdbook.services.journal.feed import Feed
 from tests.contract import followers
 from tests.contract.children import Child, apart, event
 from tests.contract.followers import HOUR
@@ -108,4 +112,50 @@ def test_a_connection_that_is_cut_is_made_again(
         with psycopg.connect(postgres_url, autocommit=True) as server:
             server.execute("SELECT pg_terminate_backend(%s)", first)
         until(lambda: listens() not in ([], first))
+        assert is_rung_from_elsewhere(url, tmp_path, listener)
+
+
+def test_the_relay_reads_once_for_all_listeners(
+    url: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another machine has committed it rings with the entries, and nobody else reads them."""
+    with ExitStack() as stack:
+        following = [stack.enter_context(Feed(store, SPACE, 0, look=HOUR)) for _ in range(5)]
+        for each in following:
+            each.fileno()
+        with store.wakeups.listen(SPACE, look=HOUR) as listener:
+            assert is_rung_from_elsewhere(url, tmp_path, listener)
+        for each in following:
+            while each.take() or each.wait(0.2):  # the relay may still ring
+                continue
+            assert each.take() == []
+        last = following[0].last
+        monkeypatch.setattr(feeds, "read", None)  # who reads now fails
+        apart(followers.commit_elsewhere, url, str(tmp_path), SPACE)
+        found = [_wait_for(each, last + 1) for each in following]
+    kept = read(store, SPACE, lambda uow: uow.journal.since(last))
+    assert found == [kept] * 5
+
+
+def _wait_for(feed: Feed, last: int) -> list[JournalEntry]:
+    found: list[JournalEntry] = []
+    while feed.since < last:
+        assert feed.wait()
+        found += feed.take()
+    return found
+
+
+@pytest.mark.parametrize(
+    "message", ["work/relay 99999999999999999999999", "work/relay -1", "nowhere 5", "\u00fc", "x"]
+)
+def test_a_notice_of_somebody_else_does_no_harm(
+    url: str, store: Store, tmp_path: Path, postgres_url: str, message: str
+) -> None:
+    """Everybody with an account on the server can send one: it wakes somebody at most."""
+    with store.wakeups.listen(SPACE, look=HOUR) as listener:
+        assert is_rung_from_elsewhere(url, tmp_path, listener)
+        with psycopg.connect(postgres_url, autocommit=True) as server:
+            server.execute("SELECT pg_notify(%s, %s)", [f"herdbook_{store.uuid}", message])
+        while listener.wait(0.2):
+            continue
         assert is_rung_from_elsewhere(url, tmp_path, listener)

@@ -37,6 +37,7 @@ LISTS = {
 }
 OTHERWISE = {
     "board": "every lane has its total, and says how many more there are",
+    "lanes": "`total` and `idle` count the lanes, and the text says how many are shown",
     "diff": "`more` counts the rows that are not shown",
     "recall": "ranks, and says among how many it searched",
     "checkpoint.diff": "`more` counts the differences that are not shown",

@@ -37,7 +37,7 @@ UNJOURNALLED = {"task.heartbeat", "log.add", "log.rm"}
 READS = frozenset(
     {
         *("where", "config", "status", "board", "plan", "export.plan", "agent.waiting"),
-        *("progress", "diff", "waiting", "review.diff"),
+        *("progress", "diff", "waiting", "review.diff", "lanes"),
         *("journal.since", "journal.row", "journal.cursors", "journal.follow"),
         "journal.moments",
         *("conversation.listen", "standing", "advise", "leaderboard", "recall", "prime"),

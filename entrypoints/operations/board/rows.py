@@ -49,4 +49,28 @@ ROWS: tuple[Operation, ...] = (
             AT,
         ),
     ),
+    Operation(
+        "lanes",
+        "show who held which task from when to when, with questions and commits",
+        "board.lanes:lanes",
+        "board.lanes_view:lanes",
+        "herdbook lanes --from 2026-05-01T08:00Z --group phase",
+        (
+            Parameter(
+                "from_",
+                "where the window begins; default: eight hours before its end",
+                kind="moment",
+                option="from",
+            ),
+            Parameter("to", "where it ends; default: now", kind="moment"),
+            Parameter(
+                "group",
+                "what a lane is of",
+                choices=("agent", "worktree", "phase"),
+                default="agent",
+            ),
+            Parameter("limit", "how many lanes to show", kind="number", default=100),
+            AT,
+        ),
+    ),
 )

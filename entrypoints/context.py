@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from herdbook.domain.location.resolve import StoreLocation
     from herdbook.ports.engine.store import Store
     from herdbook.ports.engine.wakeups import StopEvent
+    from herdbook.ports.unit_of_work.past_cache import PastCache
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
     from herdbook.services.agents.halts import RecordHalts
 
@@ -224,6 +225,8 @@ class AppContext:
         self.after_write: Callable[[Area], object] = self.written.add
         self.past_note = ""
         """As of when something was read that was not read as it is now, and what is not known."""
+        self.past_cache: PastCache | None = None
+        """Where a server keeps what it read of earlier positions."""
         self.is_missed = False
         """Whether the call was done but did not bring what it waited for."""
         self.on_lease: Callable[[timedelta], None] = lambda _: None
@@ -370,7 +373,7 @@ class AppContext:
 
         area = area or Area.WORK
         if at is not None:
-            kwargs["at"] = at
+            kwargs |= {"at": at, "past_cache": self.past_cache}
             question = self.note_past(question)
         rules = self.workspace.experience if area is Area.RECORD else None
         with self.stores.find(area) or self._open_to_read(area) as store:

@@ -26,6 +26,7 @@ from herdbook.adapters.workspace import Workspace
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import STATE_FOLDER, StoreLocation
 from herdbook.entrypoints.context import AppContext, Identity
+from herdbook.ports.unit_of_work.past_cache import PastCache
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -53,11 +54,13 @@ class PooledStore:
 class StorePool:
     """Stores that stay open, each until its file is replaced by another.
 
-    `backups` starts the backups of what is written to them.
+    `backups` starts the backups of what is written to them; `past_cache` keeps what was read of
+    earlier positions.
     """
 
     def __init__(self) -> None:
         self.backups = BackupTimer()
+        self.past_cache = PastCache()
         self._mutex = threading.Lock()
         self._stores: dict[Key, PooledStore] = {}
 
@@ -225,6 +228,7 @@ class ServerContext:
         identity = Identity(workspace, agent_name, session)
         app = AppContext(workspace, stores, identity, warn=self._warn)
         app.after_write = partial(self._pool.backups.after_write, workspace)
+        app.past_cache = self._pool.past_cache
         app.on_lease = self.on_lease
         return app
 

@@ -15,15 +15,16 @@ from typing import Any, TypeVar
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, JournalPruned
 from herdbook.domain.grading import Experience
-from herdbook.domain.journal import Head, JournalEntry, Position
+from herdbook.domain.journal import Head, Position
 from herdbook.domain.plan.model import TaskStatus
-from herdbook.domain.rewind import AsOf, Values, undo_entry
-from herdbook.ports.engine.codec import decode_journalled, encode_row
+from herdbook.domain.rewind import AsOf
 from herdbook.ports.engine.dictionary import JOURNAL, OPENINGS, SCORE_EVENTS, STANDINGS, TASKS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import PAGE, select_all
-from herdbook.ports.engine.query import Query, Range, above, any_of, find, matches, sort_and_page
+from herdbook.ports.engine.query import Query, Range, any_of, find, sort_and_page
 from herdbook.ports.engine.store import Session, Store
+from herdbook.ports.unit_of_work.past_cache import PastCache
+from herdbook.ports.unit_of_work.past_rows import ChangeReader, PastChanges, PastRows, RowTable
 from herdbook.ports.unit_of_work.positions import entry_stamp, find_position
 from herdbook.ports.unit_of_work.projections import compute_queues, compute_standings
 from herdbook.ports.unit_of_work.readiness_projection import QUEUES, Row
@@ -38,14 +39,20 @@ _UNFINISHED = tuple(status for status in TaskStatus if status is not TaskStatus.
 
 @contextmanager
 def past_unit_of_work(
-    store: Store, space: str, at: Position, *, experience: Experience | None = None
+    store: Store,
+    space: str,
+    at: Position,
+    *,
+    experience: Experience | None = None,
+    cache: PastCache | None = None,
 ) -> Iterator[UnitOfWork]:
     """Begin a unit of work on a space as it was; it cannot be written to.
 
-    Raises what `resolve_position` raises.
+    A `cache` keeps what was read for the next one. Raises what `resolve_position` raises.
     """
     with store.transaction(space, write=False) as session:
-        past = PastSession(session, store, space, resolve_position(session, space, at), experience)
+        as_of = resolve_position(session, space, at)
+        past = PastSession(session, store, space, as_of, experience, cache)
         yield past.uow
 
 
@@ -80,35 +87,6 @@ def position_time(session: Session, seq: int) -> datetime:
     return session.now if stamp is None else stamp.wall
 
 
-class RowTable:
-    """Rows of one kind in memory, found as a store finds them."""
-
-    def __init__(self, rows: Sequence[Any]) -> None:
-        self._rows = rows
-        self._by_values: dict[tuple[str, ...], dict[tuple[Any, ...], list[Any]]] = {}
-
-    def matching(self, query: Query[E]) -> list[E]:
-        """The rows that match a query, in no order."""
-        names = tuple(name for name, _ in query.equals)
-        index = self._by_values.get(names)
-        if index is None:
-            index = self._by_values[names] = {}
-            for row in self._rows:
-                index.setdefault(tuple(getattr(row, name) for name in names), []).append(row)
-        found = index.get(tuple(value for _, value in query.equals), ())
-        return [row for row in found if matches(query, row)]
-
-
-class PastRows:
-    """The rows of a kind that have changed since: as they are now, and as they were."""
-
-    def __init__(self, now: dict[str, Any], then: dict[str, Any]) -> None:
-        self.now = now
-        self.then = then
-        self.table_now = RowTable([row for row in now.values() if row is not None])
-        self.table_then = RowTable([row for row in then.values() if row is not None])
-
-
 class PastSession:
     """The session of a store that stopped at a position; every write is refused."""
 
@@ -119,8 +97,12 @@ class PastSession:
         space: str,
         as_of: AsOf,
         experience: Experience | None = None,
+        cache: PastCache | None = None,
     ) -> None:
         self._session = session
+        self._store = store
+        self._space = space
+        self._cache = cache
         self._dictionary = store.dictionary
         self.as_of = as_of
         self.lost: dict[str, set[str]] = {}
@@ -162,7 +144,9 @@ class PastSession:
         if query.kind.derived:
             return sort_and_page(query, self._computed_table(query.kind).matching(query))
         changed = self._changed_rows(query.kind)
-        limit = None if query.limit is None else query.limit + len(changed.then)
+        # No more than these can be among the rows of today that are left out.
+        other = 0 if query.limit is None else len(changed.table_now.matching(query))
+        limit = None if query.limit is None else query.limit + other
         same = [
             row
             for row in self._session.select(query._replace(limit=limit))
@@ -208,90 +192,58 @@ class PastSession:
         return query._replace(within=("seq", bounds))
 
     @cached_property
-    def _changed_kinds(self) -> dict[str, PastRows]:
-        """What has changed since, by kind: the whole journal after the position, read once."""
-        now: dict[str, dict[str, Any]] = {}
-        then: dict[str, dict[str, Values | None]] = {}
-        query = find(JOURNAL, {"seq": above(self.as_of.seq)}, descending=True, limit=PAGE)
-        while page := self._session.select(query):
-            for kind in {self._dictionary.kinds[entry.entity] for entry in page}:
-                own = [entry for entry in page if entry.entity == kind.name]
-                known = now.setdefault(kind.name, {})
-                self._undo(kind, own, known, then.setdefault(kind.name, {}))
-            query = query.next_page(page[-1])
-        return {
-            name: PastRows(rows, self._decode(self._dictionary.kinds[name], then[name]))
-            for name, rows in now.items()
-        }
+    def _changes(self) -> PastChanges:
+        """What has changed since: the journal after the position, unless that is known already."""
+        seq = self.as_of.seq
+        if self._cache is None:
+            found = ChangeReader(self._session, self._dictionary).read(seq)
+        else:
+            found = self._cache.find_changes(self._store, self._space, self._session, seq)
+        for rows in found.kinds.values():
+            self._note_lost(rows)
+        return found
 
     def _changed_rows(self, kind: Kind[Any]) -> PastRows:
         self._refuse_unknown(kind)
-        found = self._changed_kinds.get(kind.name)
-        if found is None:
-            found = self._changed_kinds[kind.name] = PastRows({}, {})
-        return found
+        return self._changes.kinds.get(kind.name) or PastRows(kind)
+
+    def _note_lost(self, rows: PastRows) -> None:
+        if rows.lost:
+            self.lost.setdefault(rows.kind.name, set()).update(rows.lost)
 
     def _rows_then(self, kind: Kind[Any], keys: Sequence[Any]) -> dict[Any, Any]:
         if not keys:
             return {}
-        is_read = "_changed_kinds" in vars(self)
-        if is_read or len(keys) > FEW:
+        if "_changes" in vars(self) or len(keys) > FEW:
             changed = self._changed_rows(kind).then
             same = [key for key in keys if key not in changed]
             return {**dict(zip(same, self._session.get(kind, same), strict=True)), **changed}
-        where = {"entity": kind.name, "key": any_of(map(str, keys)), "seq": above(self.as_of.seq)}
-        entries = sorted(
-            self._session.select(find(JOURNAL, where)), key=lambda each: each.seq, reverse=True
-        )
-        rows = dict(zip(keys, self._session.get(kind, keys), strict=True))
-        then: dict[str, Values | None] = {}
-        self._undo(kind, entries, dict(rows), then)
-        return {**rows, **self._decode(kind, then)}
-
-    def _undo(
-        self,
-        kind: Kind[Any],
-        entries: Sequence[JournalEntry],
-        now: dict[str, Any],
-        then: dict[str, Values | None],
-    ) -> None:
-        """Take entries of a kind back, the newest first, and keep the rows that they are about."""
-        keys = [key for key in dict.fromkeys(entry.key for entry in entries) if key not in then]
-        missing = [key for key in keys if key not in now]
-        now.update(zip(missing, self._session.get(kind, missing), strict=True))
-        for key in keys:
-            then[key] = None if now[key] is None else encode_row(kind, now[key], reveal=True)
-        for entry in entries:
-            then[entry.key] = undo_entry(entry, then[entry.key])
-
-    def _decode(self, kind: Kind[Any], then: dict[str, Values | None]) -> dict[str, Any]:
-        rows: dict[str, Any] = {}
-        for key, values in then.items():
-            is_lost = values is not None and kind.key not in values
-            if is_lost:
-                self.lost.setdefault(kind.name, set()).add(key)
-            known = None if values is None or is_lost else decode_journalled(kind, values)[0]
-            rows[key] = known
-        return rows
+        reader = ChangeReader(self._session, self._dictionary)
+        rows = reader.rows_then(kind, keys, self.as_of.seq)
+        self._note_lost(rows)
+        return rows.then
 
     def _compute_some(self, kind: Kind[Any], keys: Sequence[Any]) -> dict[Any, Any]:
         """The computed rows with these keys, of few tasks without computing all others."""
-        if kind is STANDINGS or kind.name in self._derived or len(keys) > FEW:
+        is_known = "_changes" in vars(self) and kind.name in self._changes.derived
+        if kind is STANDINGS or is_known or len(keys) > FEW:
             return self._compute(kind)
         tasks = [task for task in self.uow.get(TASKS, keys) if task is not None]
         return _rows_of(kind, compute_queues(self.uow, tasks))
 
     def _compute(self, kind: Kind[Any]) -> dict[Any, Any]:
         """All rows of a kind that is computed from others."""
-        if kind.name not in self._derived:
-            if kind is STANDINGS:
+        if kind is STANDINGS:
+            if kind.name not in self._derived:
                 self._derived[kind.name] = self._compute_standings()
-            else:
-                query = find(TASKS, {"status": any_of(_UNFINISHED)}, limit=PAGE)
-                queues = compute_queues(self.uow, list(select_all(self.uow, query)))
-                for each, _ in QUEUES:
-                    self._derived[each.name] = _rows_of(each, queues)
-        return self._derived[kind.name]
+            return self._derived[kind.name]
+        known = self._changes.derived
+        if kind.name not in known:
+            query = find(TASKS, {"status": any_of(_UNFINISHED)}, limit=PAGE)
+            queues = compute_queues(self.uow, list(select_all(self.uow, query)))
+            for each, _ in QUEUES:
+                known[each.name] = _rows_of(each, queues)
+        return known[kind.name]
 
     def _compute_standings(self) -> dict[Any, Any]:
         """The standings by key; raises InvalidValue if a part of the ledger is lost."""

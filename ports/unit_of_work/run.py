@@ -1,7 +1,7 @@
 """Run a use case in one transaction; retry transient failures; idempotent with an operation id."""
 
 from collections.abc import Callable
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.grading import Experience
@@ -14,6 +14,9 @@ from herdbook.ports.engine.retry import Retry
 from herdbook.ports.engine.store import Store, TryAgain
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.world.ids import Ids
+
+if TYPE_CHECKING:
+    from herdbook.ports.unit_of_work.past_cache import PastCache
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -79,19 +82,22 @@ def read(
     ids: Ids | None = None,
     experience: Experience | None = None,
     at: Position | None = None,
+    past_cache: "PastCache | None" = None,
     **kwargs: Any,
 ) -> R:
     """Run a query function in a read transaction of its own; retry if the connection breaks.
 
     With `at`, it reads the space as it was at an earlier position of its journal, and raises what
-    `past_unit_of_work` raises.
+    `past_unit_of_work` raises; a `past_cache` makes the next such question cheaper.
     """
 
     def ask() -> R:
         if at is not None:
             from herdbook.ports.unit_of_work.past import past_unit_of_work  # noqa: PLC0415 - seldom
 
-            with past_unit_of_work(store, space, at, experience=experience) as uow:
+            with past_unit_of_work(
+                store, space, at, experience=experience, cache=past_cache
+            ) as uow:
                 return question(uow, *args, **kwargs)
         with unit_of_work(store, space, ids=ids, write=False, experience=experience) as uow:
             return question(uow, *args, **kwargs)

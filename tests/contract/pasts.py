@@ -17,6 +17,7 @@ from herdbook.ports.engine.paging import select_all
 from herdbook.ports.engine.query import find, matches, sort_and_page
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.past import past_unit_of_work
+from herdbook.ports.unit_of_work.past_cache import PastCache
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.services.agents.person_queue import work_waiting
 from herdbook.services.journal.moments import list_moments
@@ -107,9 +108,11 @@ def _knowable(kind: Kind[Any], row: Any) -> Any:
     return row
 
 
-def check_past(store: Store, space: str, seq: int, then: Snapshot) -> None:
+def check_past(
+    store: Store, space: str, seq: int, then: Snapshot, cache: PastCache | None = None
+) -> None:
     """Whatever is asked of a space at a position is answered as it was answered there."""
-    with past_unit_of_work(store, space, seq) as uow:
+    with past_unit_of_work(store, space, seq, cache=cache) as uow:
         assert uow.as_of is not None
         assert uow.as_of.seq == seq == uow.journal.last()
         _check_selects(uow, then)
@@ -119,7 +122,7 @@ def check_past(store: Store, space: str, seq: int, then: Snapshot) -> None:
     for name, keys in lost.items():
         assert DICTIONARY.kinds[name].append_only
         assert keys <= then[name].keys()
-    with past_unit_of_work(store, space, seq) as uow:
+    with past_unit_of_work(store, space, seq, cache=cache) as uow:
         _check_gets(uow, then)
 
 

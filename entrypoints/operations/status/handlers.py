@@ -166,7 +166,9 @@ def _is_own(place: StoreLocation) -> bool:
 def _space(
     app: AppContext, store: Store, space: str, worktree: str | None, at: Position | None
 ) -> SpaceAnswer:
-    found, names, note = read(store, space, app.note_past(_read_status), at=at)
+    found, names, note = read(
+        store, space, app.note_past(_read_status), at=at, past_cache=app.past_cache
+    )
     if at is None and space == app.workspace.space(Area.WORK) and _is_outdated(app, found):
         from herdbook.entrypoints import liveness  # noqa: PLC0415 - seldom needed
 

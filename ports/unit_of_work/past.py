@@ -52,7 +52,7 @@ def past_unit_of_work(
     """
     with store.transaction(space, write=False) as session:
         as_of = resolve_position(session, space, at)
-        past = PastSession(session, store, space, as_of, experience, cache)
+        past = PastSession(session, store, space, as_of, experience=experience, cache=cache)
         yield past.uow
 
 
@@ -96,6 +96,7 @@ class PastSession:
         store: Store,
         space: str,
         as_of: AsOf,
+        *,
         experience: Experience | None = None,
         cache: PastCache | None = None,
     ) -> None:
@@ -265,5 +266,8 @@ def _rows_of(kind: Kind[Any], queues: Sequence[Row]) -> dict[Any, Any]:
     """The queue rows of a kind by task; until when a lease lasted is not known."""
     rows = {each.task_id: each for each in queues if isinstance(each, kind.entity)}
     if kind is OPENINGS:
-        return {key: evolve(row, lease_until=None) for key, row in rows.items()}
+        return {
+            key: row if row.lease_until is None else evolve(row, lease_until=None)
+            for key, row in rows.items()
+        }
     return rows

@@ -17,8 +17,10 @@ from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.paging import PAGE
 from herdbook.ports.engine.query import Query, Range, above, any_of, find, matches
 from herdbook.ports.engine.store import Session
+from herdbook.ports.unit_of_work.readiness_projection import SOURCES
 
 E = TypeVar("E")
+_SOURCES = {kind.name for kind in SOURCES}
 
 
 class RowTable:
@@ -134,6 +136,7 @@ class ChangedKinds:
     """The kinds of some changes, copied where they are changed further; `touched` has the keys."""
 
     def __init__(self, known: PastChanges, dictionary: Dictionary) -> None:
+        self.known = known
         self.rows = {**known.kinds}
         self.touched: dict[str, set[str]] = {}
         self._dictionary = dictionary
@@ -149,11 +152,18 @@ class ChangedKinds:
             self.touched.setdefault(name, set()).update(entry.key for entry in entries)
             yield self.rows[name], entries
 
-    def decode(self) -> None:
-        """Make rows of the values of all that was touched and is still known."""
+    def changes_at(self, seq: int, head: int) -> PastChanges:
+        """The changes since a position: what was touched becomes rows again.
+
+        What was computed stays as long as nothing was touched that it is computed from.
+        """
         for name, keys in self.touched.items():
             rows = self.rows[name]
             rows.decode(key for key in keys if key in rows.values)
+        found = PastChanges(seq, head, self.rows)
+        if seq == self.known.seq or not _SOURCES & self.touched.keys():
+            found.derived = self.known.derived
+        return found
 
 
 class ChangeReader:
@@ -193,8 +203,7 @@ class ChangeReader:
             for rows, entries in kinds.group(page):
                 rows.take(self._session, (entry.key for entry in entries))
                 rows.undo(entries)
-        kinds.decode()
-        return PastChanges(seq, self._head, kinds.rows)
+        return kinds.changes_at(seq, self._head)
 
     def _step_on(self, known: PastChanges, seq: int) -> PastChanges:
         """The changes since a later position: entries are applied again, the oldest first.
@@ -213,8 +222,7 @@ class ChangeReader:
             left = [key for key in keys if key in rows.values]
             if left and not rows.is_told_whole:
                 rows.values.update(self.rows_then(rows.kind, left, seq).values)
-        kinds.decode()
-        return PastChanges(seq, self._head, kinds.rows)
+        return kinds.changes_at(seq, self._head)
 
     def _catch_up(self, known: PastChanges) -> PastChanges:
         """The changes since the same position, with what was written since they were read.
@@ -232,10 +240,7 @@ class ChangeReader:
                 rows.undo(fresh)
                 for entry in entries:
                     rows.newest[entry.key] = max(entry.seq, rows.newest[entry.key])
-        kinds.decode()
-        found = PastChanges(known.seq, self._head, kinds.rows)
-        found.derived = known.derived
-        return found
+        return kinds.changes_at(known.seq, self._head)
 
     def _pages(self, low: int, high: int, *, descending: bool) -> Iterator[list[JournalEntry]]:
         """The entries after one number and up to another, page by page."""

@@ -15,13 +15,9 @@ from herdbook.domain.plan.readiness import WaitingTask
 from herdbook.domain.record.model import ScoreEvent, Standing
 from herdbook.domain.record.standing import apply, entry_order, fold, is_late, standing_id
 from herdbook.ports.engine.dictionary import (
-    INITIATIVES,
     OPENINGS,
-    PHASE_DEPENDENCIES,
-    PHASES,
     SCORE_EVENTS,
     STANDINGS,
-    TASK_DEPENDENCIES,
     TASKS,
     WAITING,
 )
@@ -29,12 +25,17 @@ from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.changes import RowChange, group_by_key, net_changes
-from herdbook.ports.unit_of_work.readiness_projection import QUEUES, ReadinessProjection, Row
+from herdbook.ports.unit_of_work.readiness_projection import (
+    QUEUES,
+    SOURCES,
+    ReadinessProjection,
+    Row,
+)
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-_SOURCES = {TASKS, TASK_DEPENDENCIES, PHASES, PHASE_DEPENDENCIES, INITIATIVES, SCORE_EVENTS}
+_SOURCES = {*SOURCES, SCORE_EVENTS}
 
 
 def update_projections(changes: Sequence[RowChange], uow: "UnitOfWork") -> None:

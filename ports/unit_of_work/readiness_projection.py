@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 Row = WaitingTask | Opening
+SOURCES: frozenset[Kind[Any]] = frozenset(
+    {TASKS, TASK_DEPENDENCIES, PHASES, PHASE_DEPENDENCIES, INITIATIVES}
+)
+"""The kinds that the queues are computed from."""
 QUEUES: tuple[tuple[Kind[Any], type], ...] = ((WAITING, WaitingTask), (OPENINGS, Opening))
 
 

@@ -12,8 +12,13 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import JournalPruned
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Project
-from herdbook.ports.engine.dictionary import JOURNAL
-from herdbook.ports.engine.query import Query
+from herdbook.ports.engine.dictionary import (
+    CHAT_MESSAGES,
+    CHAT_SESSIONS,
+    JOURNAL,
+    PROJECTS,
+)
+from herdbook.ports.engine.query import Query, find
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work import past_cache
 from herdbook.ports.unit_of_work.past import past_unit_of_work
@@ -22,6 +27,7 @@ from herdbook.ports.unit_of_work.run import read
 from herdbook.services.journal.prune import prune
 from tests.contract.conftest import Begin
 from tests.contract.pasts import Snapshot, check_past, snapshot
+from tests.contract.rows import make
 from tests.contract.test_use_cases import SHARES, Spaces, Transaction, programs
 from tests.contract.wrapped import WrappedSession, WrappedStore
 
@@ -106,11 +112,11 @@ def test_what_is_kept_is_bounded(
     cache = PastCache()
     for seq in range(1, 30):
         assert _name_at(store, space, seq, cache) == str(seq - 1)
-    (spaces,) = cache._stores.values()  # noqa: SLF001 - what it holds is what this is about
-    assert len(spaces[space]._known) == past_cache.MOST_POSITIONS  # noqa: SLF001
+    (spaces,) = cache._stores.values()
+    assert len(spaces[space]._known) == past_cache.MOST_POSITIONS
     monkeypatch.setattr(past_cache, "MOST_ROWS", 0)
     assert _name_at(store, space, 5, cache) == "4"
-    assert list(spaces[space]._known) == [5]  # noqa: SLF001
+    assert list(spaces[space]._known) == [5]
 
 
 def test_what_was_folded_is_refused_though_it_was_kept(
@@ -145,3 +151,34 @@ def test_many_ask_at_once(store: Store, space: str, begin: Begin) -> None:
         found = list(answers)
     assert found == [str(seq - 1) for seq in [*range(1, 40), *range(39, 0, -1)]]
     assert read(store, space, lambda uow: uow.projects.page()[0].name) == "last"
+
+
+def test_rows_of_which_the_journal_has_the_key_only_are_known_as_far_as_otherwise(
+    store: Store, space: str, begin: Begin
+) -> None:
+    """Stepping on over messages that were written once, of which one is gone and one is not."""
+    with begin() as uow:
+        make(uow, PROJECTS)
+        uow.commit()
+    chats = []
+    for _ in range(2):
+        with begin() as uow:
+            chat = make(uow, CHAT_SESSIONS)
+            chats.append(chat.id)
+            uow.commit()
+        for _ in range(2):
+            with begin() as uow:
+                make(uow, CHAT_MESSAGES, chat_session_id=chat.id)
+                uow.commit()
+    with begin() as uow:
+        last = uow.journal.last()
+        uow.remove(CHAT_SESSIONS, chats[:1])
+        uow.commit()
+    cache, lost_ever = PastCache(), set()
+    for seq in (0, *range(last + 1), *range(last, 0, -1)):
+        with past_unit_of_work(store, space, seq) as uow:
+            there, lost = uow.select(find(CHAT_MESSAGES)), vars(uow.session)["lost"]
+        with past_unit_of_work(store, space, seq, cache=cache) as uow:
+            assert (uow.select(find(CHAT_MESSAGES)), vars(uow.session)["lost"]) == (there, lost)
+        lost_ever |= {len(each) for each in lost.values()}
+    assert lost_ever == {1, 2}

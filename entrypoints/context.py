@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from herdbook.domain.errors import InvalidValue
     from herdbook.domain.journal import Actor, Position
     from herdbook.domain.location.resolve import StoreLocation
+    from herdbook.entrypoints.server_numbers import ServerNumbers
     from herdbook.ports.engine.store import Store
     from herdbook.ports.engine.wakeups import StopEvent
     from herdbook.ports.unit_of_work.past_cache import PastCache
@@ -199,8 +200,9 @@ class AppContext:
     """What one call works with: a workspace, a provider of its stores, and who acts.
 
     A wait ends when `stop` is set. A `note` goes into the journal with every change of the call. A
-    server learns by `on_lease` that its agent holds something for a duration. Only a command at a
-    terminal `may_prompt`: a server has a terminal too, and nobody who calls it sits there.
+    server learns by `on_lease` that its agent holds something for a duration, and tells about
+    itself by `server_numbers`. A call that `is_command` is of the person who typed it: only there
+    may something be asked at the terminal, which a server has too.
     """
 
     def __init__(
@@ -217,7 +219,8 @@ class AppContext:
         self.identity = identity
         self.progress = progress
         self.warn = warn
-        self.may_prompt = False
+        self.is_command = False
+        self.server_numbers: Callable[[], ServerNumbers] | None = None
         self.note: str | None = None
         self.stop: StopEvent | None = None
         self.written: set[Area] = set()

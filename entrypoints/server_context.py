@@ -31,6 +31,7 @@ from herdbook.ports.unit_of_work.past_cache import PastCache
 if TYPE_CHECKING:
     from datetime import timedelta
 
+    from herdbook.entrypoints.server_numbers import ServerNumbers
     from herdbook.ports.engine.store import Store
 
 Key = tuple[str, str, Any, Any]
@@ -221,6 +222,7 @@ class ServerContext:
         self._printed: set[str] = set()
         self._warn = warn or self._print_once
         self.on_lease: Callable[[timedelta], None] = lambda _: None
+        self.numbers: Callable[[], ServerNumbers] | None = None
 
     def call(self, agent_name: str | None = None, session: str | None = None) -> AppContext:
         """The context of one call, by the named agent and in the named session, if any."""
@@ -230,6 +232,7 @@ class ServerContext:
         app.after_write = partial(self._pool.backups.after_write, workspace)
         app.past_cache = self._pool.past_cache
         app.on_lease = self.on_lease
+        app.server_numbers = self.numbers
         return app
 
     def _current(self) -> tuple[PooledStores, Workspace]:

@@ -78,7 +78,7 @@ def _call(operation: Operation, call: ParsedCommand) -> int:
         progress=_progress(),
         warn=_warn,
     )
-    app.may_prompt = True
+    app.is_command = True
     with app.stores.hold():
         answer = code_of(operation.code)(app, **call.arguments)
         if isinstance(answer, Iterator):

@@ -30,6 +30,7 @@ from herdbook.entrypoints.operations.error_table import row_of
 from herdbook.entrypoints.rpc.errors import to_rpc_error
 from herdbook.entrypoints.rpc.internal_errors import report_defect
 from herdbook.entrypoints.rpc.messages import TOO_MANY, RpcError, encode, error_response
+from herdbook.entrypoints.server_numbers import ServerNumbers
 
 PAGE = "index.html"
 PAGES = "/static/pages/"
@@ -80,6 +81,7 @@ class HttpApp:
         self._files = static_files()
         self.pages = page_names(self._files)
         self._folders = folders
+        folders.numbers = self.describe
         self._access = access
         self._agent_tools = agent_tools
         self._waiting: set[RpcCall] = set()
@@ -114,6 +116,15 @@ class HttpApp:
                 yield
 
         return Starlette(routes=routes, lifespan=run)
+
+    def describe(self) -> ServerNumbers:
+        """How this server is; for a thread other than that of the event loop."""
+        return self.metrics.describe(
+            readers=self.feed.count_readers(),
+            waiting=len(self._waiting),
+            behind=self.feed.most_behind(),
+            most_queued=self.feed.most_queued(),
+        )
 
     def end(self) -> None:
         """Let everything that lasts come to its end."""
@@ -190,8 +201,9 @@ class HttpApp:
 
     async def _show_metrics(self, _: Request) -> Response:
         positions = await to_thread.run_sync(self._folders.positions)
+        behind = await to_thread.run_sync(self.feed.most_behind)
         readers, waiting = self.feed.count_readers(), len(self._waiting)
-        text = self.metrics.render(readers, waiting, positions)
+        text = self.metrics.render(readers, waiting, behind, positions)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 

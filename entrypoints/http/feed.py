@@ -173,7 +173,24 @@ class FeedHub:
 
     def count_readers(self, browser: str | None = None) -> int:
         """How many connections there are, in all or of one browser."""
-        return sum(browser in (None, each.browser) for each in self._readers)
+        return sum(browser in (None, each.browser) for each in list(self._readers))
+
+    def most_behind(self) -> int:
+        """How many entries of a journal its readers have not been told of, where it is most.
+
+        It reads the stores: for a thread other than that of the event loop.
+        """
+        behind = [0]
+        for each in list(self._spaces.values()):
+            if each.is_running:
+                with suppress(HerdbookError):
+                    told = each.seq  # before the last entry, which may come in between
+                    behind.append(max(0, each.last() - told))
+        return max(behind)
+
+    def most_queued(self) -> int:
+        """How many events wait for the reader that is slowest."""
+        return max((each.queue_length for each in list(self._readers)), default=0)
 
     def end(self) -> None:
         """Disconnect all readers, because the server ends."""

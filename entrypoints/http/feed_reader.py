@@ -65,6 +65,11 @@ class FeedReader:
         self._news.set()
         return has_room
 
+    @property
+    def queue_length(self) -> int:
+        """How many events wait to be sent."""
+        return len(self._queue)
+
     def end(self) -> None:
         """Send what is queued, and nothing more."""
         self.is_over = True

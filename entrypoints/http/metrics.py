@@ -8,8 +8,12 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from herdbook.entrypoints.rpc.messages import INTERNAL_ERROR
+from herdbook.entrypoints.server_numbers import ServerNumbers
+
 ROUTES = frozenset({"/", "/rpc", "/feed", "/mcp", "/session", "/spaces", "/healthz", "/metrics"})
 _CLIENT_ERROR = 400
+_SERVER_ERROR = 500
 Samples = list[tuple[dict[str, str], float]]
 
 
@@ -30,7 +34,34 @@ class Metrics:
         """Count an error of a method."""
         self.rpc_errors[code] += 1
 
-    def render(self, readers: int, waiting: int, positions: Iterable[tuple[str, int]]) -> str:
+    def describe(
+        self, *, readers: int, waiting: int, behind: int, most_queued: int
+    ) -> ServerNumbers:
+        """What people are told of it."""
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        answers = list(self.requests.items())
+        codes = list(self.rpc_errors.items())
+        return ServerNumbers(
+            pid=os.getpid(),
+            seconds=time.time() - self._started,
+            requests=sum(number for _, number in answers),
+            failed_requests=sum(
+                number for (_, status), number in answers if status >= _SERVER_ERROR
+            ),
+            refused_calls=sum(number for code, number in codes if code != INTERNAL_ERROR),
+            defects=sum(number for code, number in codes if code == INTERNAL_ERROR),
+            waiting_calls=waiting,
+            feed_readers=readers,
+            feed_overflows=self.overflows,
+            feed_behind=behind,
+            most_queued=most_queued,
+            memory=_resident(used.ru_maxrss),
+            open_files=_open_descriptors(),
+        )
+
+    def render(
+        self, readers: int, waiting: int, behind: int, positions: Iterable[tuple[str, int]]
+    ) -> str:
         """Everything, in the text format that Prometheus reads."""
         answered: Samples = [
             ({"route": route, "status": str(status)}, number)
@@ -51,6 +82,7 @@ class Metrics:
             ("herdbook_rpc_errors_total", "counter", "errors of methods by code", codes),
             ("herdbook_rpc_waiting", "gauge", "methods that wait", [({}, waiting)]),
             ("herdbook_feed_clients", "gauge", "connections to the feed", [({}, readers)]),
+            ("herdbook_feed_behind", "gauge", "entries not told to the feed", [({}, behind)]),
             ("herdbook_feed_overflows_total", "counter", "full queues", [({}, self.overflows)]),
             ("herdbook_journal_position", "gauge", "last entry by space", spaces),
             ("process_start_time_seconds", "gauge", "start", [({}, self._started)]),

@@ -8,7 +8,7 @@ and never opened.
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +21,7 @@ from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AGENT, SESSION
 from herdbook.entrypoints.server_context import ServerContext, StorePool
+from herdbook.entrypoints.server_numbers import ServerNumbers
 
 WORKTREES_SECONDS = 1.0
 """How long a list of worktrees is used before an unknown folder is looked for in a new one."""
@@ -49,6 +50,8 @@ class ServedFolders:
         self, variables: Mapping[str, str], arguments: Mapping[str, str | None] | None = None
     ) -> None:
         self.pool = StorePool()
+        self.numbers: Callable[[], ServerNumbers] | None = None
+        """What tells how the server is."""
         self._variables = variables
         self._arguments = arguments
         self._mutex = threading.Lock()
@@ -101,7 +104,7 @@ class ServedFolders:
         if not agent and not session:
             return context
         who = {AGENT: agent or "", SESSION: session or ""}
-        return ServerContext(Path(folder), {**self._variables, **who}, pool=self.pool)
+        return self._context(folder, {**self._variables, **who})
 
     def spaces(self, named: list[str]) -> list[ServedSpace]:
         """The spaces of the named folders, or of all: the work of each, and the user's record.
@@ -162,9 +165,17 @@ class ServedFolders:
     def _add(self, folder: str) -> None:
         if folder not in self._contexts:
             arguments = self._arguments if not self._contexts else None
-            self._contexts[folder] = ServerContext(
-                Path(folder), self._variables, arguments, pool=self.pool
-            )
+            self._contexts[folder] = self._context(folder, self._variables, arguments)
+
+    def _context(
+        self,
+        folder: str,
+        variables: Mapping[str, str],
+        arguments: Mapping[str, str | None] | None = None,
+    ) -> ServerContext:
+        context = ServerContext(Path(folder), variables, arguments, pool=self.pool)
+        context.numbers = self.numbers
+        return context
 
     def _add_worktrees(self, roots: list[str]) -> None:
         self._looked = time.monotonic()

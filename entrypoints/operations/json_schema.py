@@ -6,7 +6,7 @@ decides how a row is described in it: with all its fields, or by reference.
 
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import (
     Annotated,
@@ -63,6 +63,7 @@ _PLAIN: Mapping[Any, Schema] = {
     float: NUMBER,
     bool: FLAG,
     datetime: MOMENT,
+    date: {"type": "string", "format": "date"},
     timedelta: {**NUMBER, "description": "seconds"},
     type(None): NULL,
     Any: {},

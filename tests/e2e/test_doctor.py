@@ -15,6 +15,7 @@ from herdbook.entrypoints.operations.doctor.checks import CHECKS
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Dictionary
 from tests.e2e.conftest import Files, Person
+from tests.e2e.serve_process import Serving
 
 ROOT = Path(__file__).parents[2]
 HARM = ("delet", "remov", "reset", "drop", "rm ")
@@ -211,3 +212,41 @@ def test_an_old_store_is_told_of_and_not_upgraded(
         said = person.tries(app, "doctor", HERDBOOK_WORK=f"lmdb://{folder}").stdout
         assert "schema 4; the next command that opens it makes it 5" in said
         assert data.read_bytes() == content
+
+
+@pytest.mark.parametrize("engine", ["lmdb", "duckdb", "postgres"])
+def test_a_server_finds_what_the_command_finds_and_tells_of_itself(
+    person: Person, app: Path, engine: str, postgres_url: str
+) -> None:
+    """Beside its own open stores; but not what stands in a line that was set aside."""
+    person.chooses(engine if engine != "postgres" else postgres_url)
+    person.runs(app, "task", "add", "one")
+    spool = person.home / ".local" / "state" / "herdbook" / "spool"
+    spool.mkdir(parents=True, exist_ok=True)
+    (spool / "events.jsonl").write_text("no event\n")
+    person.runs(app, "flush")
+    server = Serving(person, app)
+    try:
+        with server.feed() as feed:
+            next(feed)
+            answer = server.calls("doctor")
+    finally:
+        assert server.ends() == (0, "")
+    own = [each for each in answer["checks"] if each["check"] == "server"]
+    assert [each["health"] for each in own] == ["ok"] * 3
+    assert "1 connection to the feed, all told of every change" in own[2]["says"]
+    assert (answer["server"]["feed_readers"], answer["server"]["feed_behind"]) == (1, 0)
+    command = diagnosis(person, app)
+    assert command["server"] is None
+    assert [troubles(answer, each.name, "warning") for each in CHECKS] == [
+        troubles(command, each.name, "warning") for each in CHECKS
+    ]
+    assert "could not be checked" not in json.dumps(answer)
+    assert [each["line"] for each in answer["aside"]] == [""]
+    assert [each["line"] for each in command["aside"]] == ["no event"]
+    (work,) = (each for each in answer["stores"] if each["area"] == "work")
+    assert (work["engine"], work["trouble"]) == (
+        "postgresql" if engine == "postgres" else engine,
+        None,
+    )
+    assert work["head"] > 0

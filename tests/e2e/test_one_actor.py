@@ -38,6 +38,7 @@ READS = frozenset(
     {
         *("where", "config", "status", "board", "plan", "export.plan", "agent.waiting"),
         *("progress", "diff", "waiting", "review.diff", "lanes"),
+        "doctor",
         *("journal.since", "journal.row", "journal.cursors", "journal.follow"),
         "journal.moments",
         *("conversation.listen", "standing", "advise", "leaderboard", "recall", "prime"),

@@ -14,7 +14,8 @@
  * @property {() => void} [tick] draw times again
  * @property {Record<string, () => void>} [keys] what keys do on this page
  * @property {[string, string][]} [help] the keys in words
- * @property {string} [area] the area whose changes it shows; without it, those of all
+ * @property {string} [area] the area whose changes it shows; without it, those of all; `none` for a page
+ *   that is read again only when the person asks for it
  * @property {number} [pause] milliseconds between two readings because of changes, if reading is dear
  *
  * @typedef {{ name: string, title: string, key: string, load: () => Promise<{ open: (place: Place) => Page }> }} PageRow
@@ -28,5 +29,6 @@ export const PAGES = [
   { name: "agents", title: "Agents", key: "a", load: () => import("./pages/agents/page.js") },
   { name: "history", title: "History", key: "h", load: () => import("./pages/history/page.js") },
   { name: "record", title: "Record", key: "r", load: () => import("./pages/record/page.js") },
+  { name: "health", title: "Health", key: "e", load: () => import("./pages/health/page.js") },
   { name: "task", title: "Task", key: "", load: () => import("./pages/task/page.js") },
 ];

@@ -7,6 +7,7 @@ from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.operations.doctor import (
     backup_checks,
     install_checks,
+    server_checks,
     state_checks,
     store_checks,
 )
@@ -36,6 +37,7 @@ CHECKS = (
     Check("spool", state_checks.check_spool),
     Check("halts", state_checks.check_halts),
     Check("imports", state_checks.check_imports),
+    Check("server", server_checks.check_server),
     Check("bounds", state_checks.check_bounds),
 )
 

@@ -1,19 +1,29 @@
 """`doctor`: runs the table of checks."""
 
 from collections.abc import Callable
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.adapters.user_state import spool
 from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
+from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.operations.backups.last_backups import last_backups
+from herdbook.entrypoints.operations.doctor.answers import (
+    CheckResultAnswer,
+    DoctorAnswer,
+    DoctorDetails,
+    MergedDatabase,
+    SetAsideLine,
+    StoreAnswer,
+)
 from herdbook.entrypoints.operations.doctor.check_result import Health
 from herdbook.entrypoints.operations.doctor.checks import run_checks
 from herdbook.entrypoints.operations.doctor.installation import Installation
 from herdbook.entrypoints.operations.doctor.state_checks import hook_log
+from herdbook.entrypoints.operations.doctor.store_facts import StoreFacts
 
 R = TypeVar("R")
 
@@ -21,16 +31,7 @@ LAST_LINES = 5
 """How many lines of the hooks' log are given."""
 
 
-class CheckResultAnswer(TypedDict):
-    """What one check found: `ok`, `warning` or `problem`, a sentence, and what to do."""
-
-    check: str
-    health: Health
-    says: str
-    advice: str | None
-
-
-def doctor(app: AppContext) -> dict[str, Any]:
+def doctor(app: AppContext) -> DoctorAnswer:
     """The results of all checks, and what they looked at; `ok` unless there is a problem."""
     app.workspace.disregard_broken_repository()
     there = Installation(app)
@@ -45,7 +46,7 @@ def doctor(app: AppContext) -> dict[str, Any]:
     }
 
 
-def _details(app: AppContext, there: Installation) -> dict[str, Any]:
+def _details(app: AppContext, there: Installation) -> DoctorDetails:
     """What programs read of the spool and the record, as far as it can be read."""
     record = there.store(Area.RECORD)
     waiting = _read_or(lambda: there.waiting, spool.SpoolBacklog(0, None))
@@ -61,21 +62,18 @@ def _details(app: AppContext, there: Installation) -> dict[str, Any]:
             "url": None if record.place is None else shown_url(record.place.url),
             "trouble": record.trouble,
         },
-        "aside": [each._asdict() for each in _read_list(lambda: there.aside)],
+        "aside": [_describe_line(app, each) for each in _read_list(lambda: there.aside)],
         "without_project": [
-            {**each._asdict(), "folder": text_of(each.folder)}
+            each._replace(folder=text_of(each.folder))
             for each in _read_list(lambda: there.unlocated_notes)
         ],
         "dropped": [
-            {**each._asdict(), "folder": text_of(each.folder)}
+            each._replace(folder=text_of(each.folder))
             for each in _read_list(lambda: there.dropped_notes)
         ],
         "halted": _read_list(lambda: there.halted_agents),
         "enforce_halt": _read_or(lambda: app.workspace.setting("enforce_halt"), None),
-        "merged": [
-            {**each._asdict(), "told": str(each)}
-            for each in _read_list(lambda: there.merge_outcomes)
-        ],
+        "merged": [_describe_merge(each) for each in _read_list(lambda: there.merge_outcomes)],
         "log": _read_list(_log),
         "clocks_ahead": [
             {"space": app.workspace.space(each.area), "seconds": _seconds_ahead(each.space)}
@@ -96,6 +94,43 @@ def _details(app: AppContext, there: Installation) -> dict[str, Any]:
             if each.space is not None
         ],
         "backups": _read_or(lambda: last_backups(app), None),
+        "stores": [_describe_store(each) for each in there.stores],
+        "server": _read_or(lambda: there.server_numbers, None),
+    }
+
+
+def _describe_line(app: AppContext, line: spool.RejectedLine) -> SetAsideLine:
+    """A line that was set aside; what stands in it is for the person at the keyboard alone."""
+    shown = line.line if app.is_command else ""
+    return {"place": line.place, "line": shown, "reason": line.reason}
+
+
+def _describe_merge(outcome: tracker_automerge.Outcome) -> MergedDatabase:
+    return {
+        "source": outcome.source,
+        "changed_at": outcome.changed_at,
+        "added": outcome.added,
+        "failed": outcome.failed,
+        "trouble": outcome.trouble,
+        "reasons": list(outcome.reasons),
+        "needs_words": outcome.needs_words,
+        "told": str(outcome),
+    }
+
+
+def _describe_store(facts: StoreFacts) -> StoreAnswer:
+    place, probe, space = facts.place, facts.probe, facts.space
+    oldest = space.cursors[0] if space is not None and space.cursors else None
+    return {
+        "area": facts.area,
+        "engine": None if place is None else place.scheme,
+        "url": None if place is None else shown_url(place.url),
+        "exists": None if probe is None else probe.exists,
+        "bytes": None if probe is None else probe.bytes,
+        "schema_version": None if probe is None else probe.schema_version,
+        "trouble": facts.trouble,
+        "head": None if space is None else space.head.seq,
+        "cursor_behind": None if space is None or oldest is None else space.head.seq - oldest.seq,
     }
 
 

@@ -59,6 +59,9 @@ def _compare(found: str, there: Installation) -> CheckResult:
             f"`herdbook` on the PATH is {found}, inside this repository; it was not run",
             "put the folder of your own installation first on the PATH",
         )
+    if not there.app.is_command:
+        advice = "`herdbook doctor` in a terminal compares their versions"
+        return ok(f"`herdbook` on the PATH is {found}, another installation than this one", advice)
     try:
         told = subprocess.run(  # noqa: S603 - what the user's own PATH names, as hooks do
             [found, "--version"], capture_output=True, timeout=_ANSWER_SECONDS, check=False

@@ -16,6 +16,8 @@ from herdbook.services.record import record_ingest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from herdbook.entrypoints.server_numbers import ServerNumbers
+
 
 class Installation:
     """The stores, the spool and the notes of a user, as a workspace sees them."""
@@ -32,6 +34,12 @@ class Installation:
     def store(self, area: Area) -> StoreFacts:
         """The store of one area."""
         return next(each for each in self.stores if each.area is area)
+
+    @cached_property
+    def server_numbers(self) -> "ServerNumbers | None":
+        """What the server that answers tells of itself; None in a command."""
+        tell = self.app.server_numbers
+        return None if tell is None else tell()
 
     @cached_property
     def waiting(self) -> spool.SpoolBacklog:

@@ -9,6 +9,5 @@ ROWS: tuple[Operation, ...] = (
         "doctor.handlers:doctor",
         "doctor.views:doctor",
         "herdbook doctor",
-        local=True,
     ),
 )

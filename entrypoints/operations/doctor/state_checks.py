@@ -69,20 +69,24 @@ def check_spool(there: Installation) -> Iterator[CheckResult]:
     for each in there.unlocated_notes:
         yield problem(
             f"{each.events} events in {text_of(each.folder)} are recorded without their project: "
-            f"{each.reason}"
+            f"{each.reason}",
+            "once git can read that folder as you, later events have their project",
         )
     for note in there.dropped_notes:
         yield warning(
             f"{note.commits} commits in {text_of(note.folder)} are counted for nobody: "
-            f"{note.reason}"
+            f"{note.reason}",
+            "`herdbook agent add` in a session, or HERDBOOK_AGENT, says whose commits they are",
         )
     for line in _hook_log():
-        yield warning(f"hook.log: {line}")
+        advice = "`herdbook hooks install` writes the hooks of this version; older lines stay here"
+        yield warning(f"hook.log: {line}", advice)
 
 
 def _aside(there: Installation) -> Iterator[CheckResult]:
     for each in there.aside[-SHOWN:]:
-        yield warning(f"set aside {each.place}: {each.reason}")
+        advice = "it is kept as it came: `herdbook doctor --json` shows it; all others were counted"
+        yield warning(f"set aside {each.place}: {each.reason}", advice)
     if len(there.aside) > SHOWN:
         yield warning(f"{len(there.aside)} lines were set aside; `--json` has them all")
     if lost := spool.dropped_lines():

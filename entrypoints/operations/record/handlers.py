@@ -80,7 +80,7 @@ def grade(
 
 
 def _may_prompt(app: AppContext) -> bool:
-    return app.may_prompt and sys.stdin.isatty() and sys.stderr.isatty()
+    return app.is_command and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _grade_listed(app: AppContext, agent: str | None, limit: int) -> list[grading.UngradedCommit]:

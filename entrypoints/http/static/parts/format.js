@@ -77,3 +77,19 @@ export const MARKS = {
   stopped: "●",
   waiting_for_input: "!",
 };
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/**
+ * A number of bytes in the unit that suits it: `312 B`, `1.5 MiB`.
+ * @param {number} bytes
+ */
+export function sizeText(bytes) {
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1024 && unit < UNITS.length - 1) {
+    size /= 1024;
+    unit += 1;
+  }
+  return `${unit ? size.toFixed(1) : size} ${UNITS[unit]}`;
+}

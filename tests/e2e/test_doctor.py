@@ -12,7 +12,7 @@ import pytest
 from herdbook.adapters import open_store
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.operations.doctor.checks import CHECKS
-from herdbook.ports.engine.dictionary import DICTIONARY
+from herdbook.ports.engine.dictionary import DICTIONARY, VERSION
 from herdbook.ports.engine.kinds import Dictionary
 from tests.e2e.conftest import Files, Person
 from tests.e2e.serve_process import Serving
@@ -75,7 +75,7 @@ def test_it_tells_the_journal_its_growth_and_who_has_read_least(
     assert journal["bytes"] > 100
     (line,) = troubles(answer, "journal", "ok")
     assert "oldest cursor 'slow' (a report) at #3, 2 behind" in line
-    assert any("schema 5" in each for each in troubles(answer, "stores", "ok"))
+    assert any(f"schema {VERSION}" in each for each in troubles(answer, "stores", "ok"))
 
 
 @pytest.mark.parametrize("trouble", ["server", "damaged", "no folder", "too new"])
@@ -210,7 +210,7 @@ def test_an_old_store_is_told_of_and_not_upgraded(
     data.chmod(0o600)
     for _ in range(2):
         said = person.tries(app, "doctor", HERDBOOK_WORK=f"lmdb://{folder}").stdout
-        assert "schema 4; the next command that opens it makes it 5" in said
+        assert f"schema 4; the next command that opens it makes it {VERSION}" in said
         assert data.read_bytes() == content
 
 

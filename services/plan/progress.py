@@ -20,6 +20,7 @@ from herdbook.ports.engine.dictionary import JOURNAL, PHASES, TASKS
 from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.plan.plan_order import rows_in_order
 
 POINTS = 25
 """How many moments the history is shown at."""
@@ -84,7 +85,7 @@ class _CountedTasks:
         self._uow = uow
         self._initiative_id = initiative_id
         if initiative_id is None:
-            self._phases = list(select_all(uow, find(PHASES, limit=PAGE)))
+            self._phases = list(rows_in_order(uow, PHASES, page=PAGE))
         else:
             uow.initiatives.get(initiative_id)
             self._phases = uow.phases.of_initiative(initiative_id)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 from tests.e2e.conftest import Person, app, person, warm
 from tests.e2e.serve_process import Serving
@@ -22,6 +22,7 @@ SECONDS = 60_000
 WIDE = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 844}
 READY = "main[data-ready]"
+expect.set_options(timeout=SECONDS)
 
 
 @pytest.fixture(scope="session")

@@ -77,6 +77,16 @@ def test_phases_and_history_add_up(begin: Begin) -> None:
     assert (whole.history[0].done, whole.history[0].total) == (0, 5), "the first transaction"
 
 
+def test_phases_stand_in_the_order_of_the_plan(begin: Begin) -> None:
+    """Those of one initiative together, the oldest first, and tasks without a phase last."""
+    goals = [add_initiative(begin) for _ in range(3)]
+    added = [(goal, add_phase(begin, goal, PhaseStatus.APPROVED)) for goal in goals * 2]
+    add_tasks(begin, *(Task(name="a", phase_id=phase.id) for _, phase in added), Task(name="b"))
+    found = [each.phase.id if each.phase else None for each in measured(begin).phases]
+    wanted = [phase.id for goal in goals for owner, phase in added if owner is goal]
+    assert found == [*wanted, None]
+
+
 def test_a_forecast_needs_some_completed_tasks(begin: Begin) -> None:
     tasks = add_tasks(begin, *(Task(name=str(n)) for n in range(LEAST + 3)))
     set_status(begin, TaskStatus.COMPLETED, *tasks[: LEAST - 1])

@@ -28,6 +28,8 @@ class PhaseProgressAnswer(TypedDict):
     id: str | None
     name: str | None
     status: PhaseStatus | None
+    initiative_id: str | None
+    initiative: str | None
     done: int
     total: int
 
@@ -54,11 +56,14 @@ def progress(
 ) -> ProgressAnswer:
     """How far each phase is, what was completed lately, and when the rest may be done."""
 
-    def measure(uow: UnitOfWork) -> PlanProgress:
+    def measure(uow: UnitOfWork) -> tuple[PlanProgress, dict[str, str]]:
         key = crud.key_of(uow, INITIATIVES, initiative) if initiative else None
-        return measure_progress(uow, initiative_id=key)
+        measured = measure_progress(uow, initiative_id=key)
+        owners = {each.phase.initiative_id for each in measured.phases if each.phase}
+        goals = uow.get_existing(INITIATIVES, sorted(owners))
+        return measured, {goal.id: goal.name for goal in goals}
 
-    found = app.read(Area.WORK, measure, at=at)
+    found, names = app.read(Area.WORK, measure, at=at)
     return {
         "now": _point(found.now),
         "phases": [
@@ -66,6 +71,8 @@ def progress(
                 "id": each.phase.id if each.phase else None,
                 "name": each.phase.name if each.phase else None,
                 "status": each.phase.status if each.phase else None,
+                "initiative_id": each.phase.initiative_id if each.phase else None,
+                "initiative": names[each.phase.initiative_id] if each.phase else None,
                 "done": each.done,
                 "total": each.total,
             }

@@ -30,13 +30,14 @@ def _phases(phases: list[Data]) -> list[str]:
         return []
     names = [shorten(plain(each["name"] or "without a phase"), NAME) for each in phases]
     places = max(map(width, names))
-    return [
-        *(
-            f"  {pad(name, places)}  {_bar(each)}  {each['done']:,} of {each['total']:,}"
-            for name, each in zip(names, phases, strict=True)
-        ),
-        "",
-    ]
+    several = len({each["initiative_id"] for each in phases}) > 1
+    lines, before = [], None
+    for name, each in zip(names, phases, strict=True):
+        if several and each["initiative_id"] not in (None, before):
+            lines.append(shorten(plain(each["initiative"]), NAME + BAR))
+        before = each["initiative_id"]
+        lines.append(f"  {pad(name, places)}  {_bar(each)}  {each['done']:,} of {each['total']:,}")
+    return [*lines, ""]
 
 
 def _bar(part: Data) -> str:

@@ -3,8 +3,9 @@
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, duration, exact, leaseLeft, many, MARKS, short } from "../../parts/format.js";
-import { clock, isPast } from "../../parts/moment.js";
+import { clock, isPast, shownMoment } from "../../parts/moment.js";
 import { act } from "../../parts/notices.js";
+import { bar, burnUp, count, forecastText, forecastTitle, initiativeBars, paceText } from "../../parts/progress.js";
 import { call } from "../../parts/rpc.js";
 import { windowed } from "../../parts/windowed.js";
 
@@ -15,6 +16,8 @@ import { windowed } from "../../parts/windowed.js";
  */
 
 const NEXT = 5;
+/** The progress comes from the whole journal: it is read for a tenth of the time at most. */
+const SELDOM = 9;
 const ROW = { narrow: 44, wide: 32 };
 const narrow = matchMedia("(max-width: 860px)");
 const WORDS = /** @type {Record<string, string>} */ ({
@@ -37,6 +40,14 @@ export function open({ root }) {
   let ready = [];
   let counts = { ready: 0, held: 0, waiting: 0 };
   let space = "";
+  /** @type {import("../../parts/progress.js").Progress | null} */
+  let progress = null;
+  let progressDue = 0;
+  let progressTimer = 0;
+  let isProgressRead = false;
+  let isProgressOld = false;
+  /** @type {number | null} */
+  let progressMoment = null;
   let chosen = "";
   /** The refusals of answers, by what was answered. @type {Map<string, string>} */
   const refusals = new Map();
@@ -56,6 +67,32 @@ export function open({ root }) {
     ready = next;
     if (!entries.some((each) => each.subject === chosen)) chosen = entries[0]?.subject ?? "";
     show();
+    refreshProgress();
+  }
+
+  /** Read how far the plan is: without keeping the page from being shown, and the seldomer the longer it takes. */
+  async function refreshProgress() {
+    clearTimeout(progressTimer);
+    isProgressOld = isProgressRead;
+    if (isProgressRead) return;
+    const moment = shownMoment()?.seq ?? null;
+    const begun = performance.now();
+    if (moment === progressMoment && begun < progressDue) {
+      progressTimer = window.setTimeout(refreshProgress, progressDue - begun);
+      return;
+    }
+    isProgressRead = true;
+    progressMoment = moment;
+    try {
+      progress = await call("progress");
+      show();
+    } catch {
+      // The head says that there is no connection; the next change or its return reads again.
+    }
+    const now = performance.now();
+    progressDue = now + SELDOM * (now - begun);
+    isProgressRead = false;
+    if (isProgressOld) refreshProgress();
   }
 
   /**
@@ -215,8 +252,22 @@ export function open({ root }) {
         ready.length
           ? h("ol", { class: "next" }, ready.map((each) => h("li", { key: each.id }, h("a", { href: `/task/${each.id}` }, each.name), h("span", { class: "mute" }, each.priority === "medium" ? "" : ` ${each.priority}`))))
           : h("p", { class: "mute" }, counts.held || counts.waiting ? "No task is ready." : ["The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")]),
+        progress && progress.now.total > 0 && drawProgress(progress),
       ),
     ]);
+  }
+
+  /** @param {import("../../parts/progress.js").Progress} found */
+  function drawProgress(found) {
+    return h(
+      "section",
+      { key: "progress", class: "progress", "aria-labelledby": "progress-title" },
+      h("h2", { id: "progress-title" }, "Progress ", h("span", { class: "mute" }, `${count(found.now)} done`)),
+      bar(found.now, "The whole plan"),
+      h("p", { class: "mute", title: forecastTitle(found) }, `${paceText(found)} ${forecastText(found)}`),
+      burnUp(found),
+      initiativeBars(found),
+    );
   }
 
   /** @type {Record<string, () => void>} */

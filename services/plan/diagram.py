@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.graph import Edges
-from herdbook.domain.plan.model import Phase, Task, TaskStatus
-from herdbook.ports.engine.dictionary import OPENINGS, PHASES, TASKS
+from herdbook.domain.plan.model import Initiative, InitiativeStatus, Phase, Task, TaskStatus
+from herdbook.domain.plan.pick_up import PickUpOrder, pick_up_order
+from herdbook.domain.plan.readiness import phase_is_open
+from herdbook.ports.engine.dictionary import INITIATIVES, OPENINGS, PHASES, TASKS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import schedule
@@ -35,24 +37,33 @@ class DiagramPhase(NamedTuple):
     """A phase of a diagram; `after` has the ids of the shown phases and tasks it waits for."""
 
     phase: Phase
+    initiative: Initiative
     after: tuple[str, ...]
 
 
 class Diagram(NamedTuple):
-    """The nodes in the order of waves, their phases, and the critical path."""
+    """The nodes in the order of waves, their phases by initiative, and the critical path.
+
+    `pick_up` is in which order so many agents would pick up the tasks, if that was asked for.
+    """
 
     nodes: tuple[DiagramNode, ...]
     stretches: tuple[DiagramPhase, ...]
     critical_path: tuple[str, ...]
+    pick_up: PickUpOrder | None = None
 
 
 def build_diagram(
-    uow: UnitOfWork, *, initiative_id: str | None = None, phase_id: str | None = None
+    uow: UnitOfWork,
+    *,
+    initiative_id: str | None = None,
+    phase_id: str | None = None,
+    agents: int | None = None,
 ) -> Diagram:
     """The diagram of the unfinished tasks of a space, an initiative or a phase.
 
     Raises NotFound if the initiative or phase does not exist, and InvalidValue for more tasks than
-    one diagram can hold.
+    one diagram can hold, and for a number of agents that nobody has.
     """
     _refuse_too_much(uow, initiative_id, phase_id)
     found = schedule.layout(uow, initiative_id=initiative_id, phase_id=phase_id)
@@ -62,24 +73,53 @@ def build_diagram(
     openings = uow.get(OPENINGS, [task.id for task in tasks])
     wave_of = {task.id: at for at, wave in enumerate(found.waves, start=1) for task in wave}
     arrows = _Arrows(found.edges, wave_of, phase_ids)
-    return Diagram(
-        tuple(
-            DiagramNode(
-                task,
-                wave_of[task.id],
-                state_of(task, opening),
-                task.id in path,
-                # What its phase waits for is shown at the phase, not at each of its tasks.
-                arrows.of(task.id, but=f"{_GATE}{task.phase_id}"),
-            )
-            for task, opening in zip(tasks, openings, strict=True)
-        ),
-        tuple(
-            DiagramPhase(phase, arrows.of(f"{_GATE}{phase.id}"))
-            for phase in uow.get_existing(PHASES, phase_ids)
-        ),
-        tuple(path),
+    phases = uow.get_existing(PHASES, phase_ids)
+    owners = list(dict.fromkeys(phase.initiative_id for phase in phases))
+    initiatives = {each.id: each for each in uow.get_existing(INITIATIVES, owners)}
+    phases.sort(key=lambda phase: owners.index(phase.initiative_id))
+    nodes = tuple(
+        DiagramNode(
+            task,
+            wave_of[task.id],
+            state_of(task, opening),
+            task.id in path,
+            # What its phase waits for is shown at the phase, not at each of its tasks.
+            arrows.of(task.id, but=f"{_GATE}{task.phase_id}"),
+        )
+        for task, opening in zip(tasks, openings, strict=True)
     )
+    stretches = tuple(
+        DiagramPhase(phase, initiatives[phase.initiative_id], arrows.of(f"{_GATE}{phase.id}"))
+        for phase in phases
+    )
+    pick_up = None
+    if agents is not None:
+        open_phases = {each.phase.id for each in stretches if _is_open(each)}
+        pick_up = pick_up_order(
+            found.items,
+            found.edges,
+            agents,
+            held=[node.task.id for node in nodes if node.state is BoardState.HELD],
+            closed={node.task.id for node in nodes if _waits_for_person(uow, node, open_phases)},
+        )
+    return Diagram(nodes, stretches, tuple(path), pick_up)
+
+
+def _is_open(stretch: DiagramPhase) -> bool:
+    """Whether nothing that a person decides keeps the tasks of a phase from starting."""
+    is_active = stretch.initiative.status is InitiativeStatus.ACTIVE
+    return is_active and phase_is_open(stretch.phase, stretch.initiative)
+
+
+def _waits_for_person(uow: UnitOfWork, node: DiagramNode, open_phases: set[str]) -> bool:
+    """Whether somebody has to decide something before a task can be picked up."""
+    task = node.task
+    if node.state is not BoardState.WAITING:
+        return node.state is BoardState.BLOCKED
+    if task.phase_id is not None:
+        return task.phase_id not in open_phases
+    owner = None if task.initiative_id is None else uow.initiatives.find(task.initiative_id)
+    return owner is not None and owner.status is not InitiativeStatus.ACTIVE
 
 
 class _Arrows:

@@ -63,7 +63,7 @@ def longest_chain(uow: UnitOfWork, tasks: Iterable[Task]) -> list[Task]:
 
 
 class Layout(NamedTuple):
-    """What a diagram of a plan needs: its waves, its critical path and the graph itself.
+    """What a diagram of a plan needs: its waves, its critical path, and the graph with its items.
 
     Nodes of the graph are tasks, also outside the scope, and `gate:` and `done:` of phases.
     """
@@ -71,6 +71,7 @@ class Layout(NamedTuple):
     waves: list[list[Task]]
     critical_path: list[Task]
     edges: rules.Edges
+    items: list[Item]
 
 
 def layout(
@@ -82,6 +83,7 @@ def layout(
         [[asked.tasks[key] for key in wave] for wave in rules.waves(asked.items, asked.edges)],
         [asked.tasks[key] for key in rules.critical_path(asked.items, asked.edges)],
         asked.edges,
+        asked.items,
     )
 
 

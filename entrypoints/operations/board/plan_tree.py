@@ -65,6 +65,23 @@ def lines(answer: dict[str, Any]) -> list[Line]:
                 (f"  {others[task['id']]}", "dim"),
             ]
         )
+    return [*found, *_pick_up(answer)]
+
+
+def _pick_up(answer: dict[str, Any]) -> list[Line]:
+    """The order in which so many agents would pick up the tasks, if that was asked for."""
+    asked = answer.get("pick_up")
+    if asked is None:
+        return []
+    names = {task["id"]: shorten(plain(task["name"]), MAX_WIDTH) for task in answer["tasks"]}
+    who, steps = plural(asked["agents"], "agent"), plural(len(asked["steps"]), "step")
+    found: list[Line] = [[], [(f"with {who}: {steps}, if all tasks were equally long", "bold")]]
+    number = len(str(len(asked["steps"])))
+    for at, step in enumerate(asked["steps"], start=1):
+        found.append([(f"{at:>{number}}  ", "dim"), (", ".join(names[key] for key in step), "")])
+    if asked["stuck"]:
+        waiting = ", ".join(names[key] for key in asked["stuck"])
+        found.append([("not before a person decides: ", STYLES["blocked"]), (waiting, "")])
     return found
 
 

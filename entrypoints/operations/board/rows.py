@@ -25,7 +25,7 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "plan",
         "draw the unfinished tasks as a tree, in waves that can run in parallel",
-        "board.handlers:plan",
+        "board.plan_graph:plan",
         "board.plan_tree:plan",
         "herdbook plan --initiative a1b2 --mermaid",
         (
@@ -35,6 +35,7 @@ ROWS: tuple[Operation, ...] = (
             flag("dot", "as a DOT graph, for Graphviz"),
             flag("svg", "as a picture: an SVG file that loads nothing"),
             flag("layout", "with the places of the tasks in a drawing, for programs that draw it"),
+            Parameter("agents", "tell in which order so many agents would pick it up", "number"),
             AT,
         ),
     ),

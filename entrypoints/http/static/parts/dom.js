@@ -85,7 +85,7 @@ function patch(parent, before, wanted) {
  */
 function create(parent, child) {
   if (typeof child === "string") return { node: document.createTextNode(child), child, children: [] };
-  const isSvg = child.tag === "svg" || parent.namespaceURI === SVG;
+  const isSvg = child.tag === "svg" || (parent.namespaceURI === SVG && parent.tagName !== "foreignObject");
   const node = isSvg ? document.createElementNS(SVG, child.tag) : document.createElement(child.tag);
   for (const [name, value] of Object.entries(child.props)) set(node, name, undefined, value);
   return { node, child, children: patch(node, [], child.children) };

@@ -59,7 +59,7 @@ export function open({ root, key }) {
       "li",
       { key: agent.id, class: agent.status === "waiting_for_input" || isHalted ? "row mine" : "row" },
       h("a", { href: `/agents/${agent.id}` }, agent.name),
-      h("span", null, h("span", { class: `mark ${agent.status}`, "aria-hidden": "true" }, MARKS[agent.status]), isHalted ? "halted" : word(agent.status)),
+      h("span", null, h("span", { class: `mark ${isHalted ? "crashed" : agent.status}`, "aria-hidden": "true" }, MARKS[isHalted ? "crashed" : agent.status]), isHalted ? "halted" : word(agent.status)),
       h("span", { class: "mute" }, doing(agent) ?? "–"),
       row?.task ? h("a", { href: `/task/${row.task_id}` }, row.task) : h("span", { class: "mute" }, "–"),
       h("span", { class: "mute" }, [agent.provider, agent.model].filter(Boolean).join(" ")),

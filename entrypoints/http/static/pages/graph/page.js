@@ -1,42 +1,47 @@
 // The graph: waves from left to right, phases from top to bottom. The server says where each task
-// stands; what is chosen lights what it waits for and what waits for it.
+// stands, and in which order so many agents would pick them up; what is chosen lights what it waits
+// for and what waits for it.
 
 import { draw, h } from "../../parts/dom.js";
 import { many, MARKS } from "../../parts/format.js";
 import { call, Refusal } from "../../parts/rpc.js";
+import { boxOf, drawingSize, drawTasks, foldPhases } from "./drawing.js";
+import { viewOf } from "./zoom.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
+/** @import { Plan, GraphTask } from "./drawing.js" */
 
-const WIDTH = 190;
-const HEIGHT = 32;
-const ACROSS = 240;
-const DOWN = 42;
-const HEAD = 26;
-const EDGE = 16;
-const NAME = 24;
 /** Above so many tasks a drawing shows one phase at a time. */
 const MOST = 500;
+/** Above so many tasks all phases begin folded. */
+const FOLDED = 200;
 
 /**
  * @param {Place} place
  * @returns {Page}
  */
 export function open({ root, query, replace }) {
-  /** @type {any} */
-  let plan = { tasks: [], phases: [], layout: { bands: [], spots: {}, columns: 0, rows: 0 } };
+  /** @type {Plan} */
+  let plan = { waves: 0, tasks: [], phases: [], critical_path: [], layout: { bands: [], spots: {}, columns: 0, rows: 0 } };
   let phase = query.get("phase") ?? "";
   let focus = query.get("focus") ?? "";
+  let agents = Number(query.get("agents")) || 0;
   let size = 0;
   let refusal = "";
+  let isList = query.get("as") === "list";
+  /** The phases that are folded; null until the first plan says how many tasks there are. @type {Set<string> | null} */
+  let folded = null;
   /** @type {any[]} */
   let phases = [];
+  const view = viewOf(root, () => show());
 
   async function refresh() {
     /** @type {any} */
     let whole = null;
     refusal = "";
+    const asked = { layout: true, ...(agents ? { agents } : {}) };
     try {
-      whole = await call("plan", { layout: true });
+      whole = await call("plan", asked);
       size = whole.tasks.length;
       const left = new Set(whole.tasks.map((/** @type {any} */ each) => each.phase_id));
       phases = whole.phases.filter((/** @type {any} */ each) => left.has(each.id));
@@ -49,25 +54,17 @@ export function open({ root, query, replace }) {
       if (!phases.length) refusal = error.message;
     }
     if (!phase && size > MOST && phases.length) phase = phases[0].id;
-    if (phase) plan = await call("plan", { phase, layout: true });
+    if (phase) plan = await call("plan", { phase, ...asked });
     else if (whole) plan = whole;
+    folded ??= new Set(!phase && size > FOLDED ? plan.layout.bands.map((each) => each.id ?? "") : []);
     show();
-  }
-
-  /** @param {string} id */
-  function corner(id) {
-    const spot = plan.layout.spots[id];
-    if (!spot) return null;
-    const [column, row] = spot;
-    const bands = plan.layout.bands.filter((/** @type {any} */ each) => each.first_row <= row).length;
-    return { x: EDGE + column * ACROSS, y: EDGE + row * DOWN + bands * HEAD };
   }
 
   /** The chosen task, all that it waits for, and all that waits for it. @returns {Set<string> | null} */
   function near() {
     if (!plan.layout.spots[focus]) return null;
     /** @type {Map<string, string[]>} */
-    const before = new Map(plan.tasks.map((/** @type {any} */ each) => [each.id, each.after]));
+    const before = new Map(plan.tasks.map((each) => [each.id, each.after]));
     /** @type {Map<string, string[]>} */
     const behind = new Map();
     for (const [id, others] of before) for (const other of others) behind.set(other, [...(behind.get(other) ?? []), id]);
@@ -92,110 +89,210 @@ export function open({ root, query, replace }) {
   }
 
   function keepAddress() {
-    const asked = new URLSearchParams(Object.entries({ phase, focus }).filter(([, value]) => value));
+    const parts = { phase, focus, agents: agents ? String(agents) : "", as: isList ? "list" : "" };
+    const asked = new URLSearchParams(Object.entries(parts).filter(([, value]) => value));
     replace(asked.size ? `/graph?${asked}` : "/graph");
   }
 
-  function show() {
-    const { layout, tasks } = plan;
-    const lit = near();
-    const across = EDGE * 2 + Math.max(1, layout.columns) * ACROSS - (ACROSS - WIDTH);
-    const down = EDGE * 2 + layout.rows * DOWN + layout.bands.length * HEAD;
-    const names = new Map(plan.phases.map((/** @type {any} */ each) => [each.id, each.name]));
-    const chosen = tasks.find((/** @type {any} */ each) => each.id === focus);
-    draw(root, [
-      h(
-        "div",
-        { key: "filter", class: "filter" },
-        h("h1", null, "Graph ", h("span", { class: "mute" }, tasks.length === size ? `${many(size, "task")} in ${many(plan.waves ?? 0, "wave")}` : `${tasks.length} of ${many(size, "task")}`)),
-        phases.length > 1 &&
-          h(
-            "select",
-            {
-              "aria-label": "Phase",
-              onchange: (/** @type {Event} */ event) => {
-                phase = /** @type {HTMLSelectElement} */ (event.currentTarget).value;
-                keepAddress();
-                refresh();
-              },
-            },
-            size <= MOST && h("option", { key: "", value: "", selected: !phase }, "all phases"),
-            phases.map((each) => h("option", { key: each.id, value: each.id, selected: each.id === phase }, each.name)),
-          ),
-        chosen && h("span", null, "Chosen: ", h("a", { class: "about", href: `/task/${chosen.id}` }, chosen.name)),
-      ),
-      refusal && h("p", { key: "refusal", class: "trouble" }, refusal, ". ", h("a", { href: "/board" }, "The board lists them.")),
-      tasks.length > MOST && h("p", { key: "many", class: "calm" }, "So many tasks are too many to draw. ", h("a", { href: "/board" }, "The board lists them.")),
-      tasks.length > MOST || refusal ? null : tasks.length
-        ? h(
-            "div",
-            { key: "drawing", class: "drawing", tabindex: "0", role: "group", "aria-label": "The plan, also as a list on the board" },
-            h(
-              "svg",
-              { width: across, height: down, viewBox: `0 0 ${across} ${down}` },
-              layout.bands.map((/** @type {any} */ band, /** @type {number} */ at) => {
-                const y = EDGE + band.first_row * DOWN + at * HEAD;
-                return [
-                  h("line", { key: `line ${band.id}`, class: "band", x1: 0, x2: across, y1: y - 4, y2: y - 4 }),
-                  h("text", { key: `phase ${band.id}`, class: "phase", x: EDGE, y: y + 14 }, band.id ? names.get(band.id) ?? "" : "without a phase"),
-                ];
-              }),
-              tasks.flatMap((/** @type {any} */ task) => task.after.map((/** @type {string} */ other) => drawEdge(task, other, lit))),
-              tasks.map((/** @type {any} */ task) => drawTask(task, lit)),
-            ),
-          )
-        : h("p", { key: "none", class: "calm" }, "Nothing is left to do. ", h("code", null, "herdbook task add 'write the parser'")),
-    ]);
+  /** @param {string} id */
+  function fold(id) {
+    if (folded?.has(id)) folded.delete(id);
+    else folded?.add(id);
+    show();
   }
 
-  /**
-   * @param {any} task
-   * @param {string} other
-   * @param {Set<string> | null} lit
-   */
-  function drawEdge(task, other, lit) {
-    const from = corner(other);
-    const to = corner(task.id);
-    if (!from || !to) return null;
-    const isCritical = plan.critical_path.includes(task.id) && plan.critical_path.includes(other);
-    const [x, y, toX, toY] = [from.x + WIDTH, from.y + HEIGHT / 2, to.x, to.y + HEIGHT / 2];
-    const middle = toX - (ACROSS - WIDTH) / 2;
-    const isNear = lit?.has(task.id) && lit.has(other);
-    return h("path", {
-      key: `${other} ${task.id}`,
-      class: `edge${isCritical ? " critical" : ""}${isNear ? " near" : lit ? " far" : ""}`,
-      d: `M${x} ${y}H${middle}V${toY}H${toX}`,
-    });
+  /** @param {number} number */
+  function setAgents(number) {
+    agents = Math.max(0, Math.min(100, number));
+    keepAddress();
+    refresh();
   }
 
-  /**
-   * @param {any} task
-   * @param {Set<string> | null} lit
-   */
-  function drawTask(task, lit) {
-    const place = corner(task.id);
-    if (!place) return null;
-    const name = task.name.length > NAME ? `${task.name.slice(0, NAME)}…` : task.name;
+  function showList() {
+    isList = !isList;
+    keepAddress();
+    show();
+  }
+
+  /** The step in which each task would be picked up, and its place in the order of all. */
+  function pickUps() {
+    /** @type {Map<string, { step: number, place: number }>} */
+    const found = new Map();
+    plan.pick_up?.steps.forEach((step, at) => step.forEach((id) => found.set(id, { step: at + 1, place: found.size + 1 })));
+    return found;
+  }
+
+  function controls() {
+    const chosen = plan.tasks.find((each) => each.id === focus);
+    const title = plan.tasks.length === size ? `${many(size, "task")} in ${many(plan.waves ?? 0, "wave")}` : `${plan.tasks.length.toLocaleString("en")} of ${many(size, "task")}`;
     return h(
-      "a",
-      {
-        key: task.id,
-        href: `/task/${task.id}`,
-        "aria-label": `${task.name}, ${task.state}${task.critical ? ", critical" : ""}`,
-        class: lit ? (lit.has(task.id) ? "near" : "far") : null,
-        onclick: (/** @type {MouseEvent} */ event) => {
-          if (focus === task.id) return; // the second click opens it
-          event.preventDefault();
-          event.stopPropagation();
-          choose(task.id);
-        },
-      },
-      h("title", null, `${task.name} (${task.state})`),
-      h("rect", { class: "box", x: place.x, y: place.y, width: WIDTH, height: HEIGHT, rx: 4 }),
-      h("text", { "aria-hidden": "true", class: `mark ${task.state}`, x: place.x + 8, y: place.y + 20 }, MARKS[task.state]),
-      h("text", { "aria-hidden": "true", x: place.x + 26, y: place.y + 20 }, name),
+      "div",
+      { key: "filter", class: "filter" },
+      h("h1", null, "Graph ", h("span", { class: "mute" }, title)),
+      phases.length > 1 &&
+        h(
+          "select",
+          {
+            "aria-label": "Phase",
+            onchange: (/** @type {Event} */ event) => {
+              phase = /** @type {HTMLSelectElement} */ (event.currentTarget).value;
+              folded = null;
+              keepAddress();
+              refresh();
+            },
+          },
+          size <= MOST && h("option", { key: "", value: "", selected: !phase }, "all phases"),
+          phases.map((each) => h("option", { key: each.id, value: each.id, selected: each.id === phase }, each.name)),
+        ),
+      h(
+        "label",
+        { class: "agents-asked", title: "In which order so many agents would pick up the tasks" },
+        h("span", { class: "mute" }, "Forecast for "),
+        h("input", {
+          type: "number",
+          min: "0",
+          max: "100",
+          value: agents || "",
+          placeholder: "–",
+          "aria-label": "Forecast for so many agents",
+          onchange: (/** @type {Event} */ event) => setAgents(Number(/** @type {HTMLInputElement} */ (event.currentTarget).value)),
+        }),
+        h("span", { class: "mute" }, " agents"),
+      ),
+      h("button", { class: "quiet", onclick: showList, "aria-pressed": isList ? "true" : "false" }, "As a list"),
+      !isList && view.buttons(),
+      chosen && h("span", null, "Chosen: ", h("a", { class: "about", href: `/task/${chosen.id}` }, chosen.name)),
     );
   }
 
-  return { refresh, keys: { Escape: () => focus && choose(focus) }, help: [["Esc", "choose no task"]] };
+  /**
+   * @param {string} id
+   * @param {Map<string, string>} names
+   */
+  const link = (id, names) => h("a", { key: id, href: `/task/${id}` }, names.get(id));
+
+  /** What the forecast says in words. */
+  function forecast() {
+    const found = plan.pick_up;
+    if (!found) return null;
+    const names = new Map(plan.tasks.map((each) => [each.id, each.name]));
+    const freed = focus ? found.frees[focus] ?? [] : [];
+    return h(
+      "p",
+      { key: "forecast", class: "forecast" },
+      `With ${many(found.agents, "agent")}: ${many(found.steps.length, "step")}, if all tasks were equally long. `,
+      found.next ? ["The next claim gives ", link(found.next, names), ". "] : "Nothing can be claimed at this moment. ",
+      found.stuck.length > 0 && `${many(found.stuck.length, "task")} wait${found.stuck.length === 1 ? "s" : ""} for a person to decide. `,
+      focus && names.has(focus) && [freed.length ? ["Finishing ", link(focus, names), ` frees ${freed.map((id) => names.get(id)).join(", ")}.`] : ["Finishing ", link(focus, names), " alone frees nothing."]],
+    );
+  }
+
+  /** The same as a list: by phase, with what each task waits for in words. */
+  function list() {
+    const names = new Map(plan.tasks.map((each) => [each.id, each.name]));
+    const order = pickUps();
+    const stuck = new Set(plan.pick_up?.stuck);
+    return h(
+      "div",
+      { key: "list", class: "graph-list" },
+      plan.layout.bands.map((band) =>
+        h(
+          "section",
+          { key: band.id ?? "", "aria-label": titleOf(band.id) },
+          h("h2", null, titleOf(band.id)),
+          h(
+            "ul",
+            { class: "related" },
+            plan.tasks
+              .filter((each) => each.phase_id === band.id)
+              .map((each) =>
+                h(
+                  "li",
+                  { key: each.id },
+                  h("span", { class: `mark ${each.state}`, "aria-hidden": "true" }, MARKS[each.state]),
+                  h("a", { href: `/task/${each.id}` }, each.name),
+                  h("span", { class: "mute" }, words(each, names, order, stuck)),
+                ),
+              ),
+          ),
+        ),
+      ),
+    );
+  }
+
+  /**
+   * @param {GraphTask} task
+   * @param {Map<string, string>} names
+   * @param {Map<string, { step: number, place: number }>} order
+   * @param {Set<string>} stuck
+   */
+  function words(task, names, order, stuck) {
+    const after = task.after.map((id) => names.get(id)).filter(Boolean);
+    const picked = order.get(task.id);
+    const when = picked ? `step ${picked.step}` : stuck.has(task.id) ? "waits for a person" : "";
+    return [`wave ${task.wave}`, task.state, task.critical ? "critical" : "", when, after.length ? `after ${after.join(", ")}` : ""].filter(Boolean).join(", ");
+  }
+
+  /** @param {string | null} id */
+  function titleOf(id) {
+    const found = plan.phases.find((each) => each.id === id);
+    return found ? `${found.name} · ${found.initiative}` : "Without a phase";
+  }
+
+  function show() {
+    const isDrawn = !refusal && plan.tasks.length > 0 && plan.tasks.length <= MOST;
+    draw(root, [
+      controls(),
+      refusal && h("p", { key: "refusal", class: "trouble" }, refusal, ". ", h("a", { href: "/board" }, "The board lists them.")),
+      plan.tasks.length > MOST && h("p", { key: "many", class: "calm" }, "So many tasks are too many to draw. ", h("a", { href: "/board" }, "The board lists them.")),
+      isDrawn && forecast(),
+      isDrawn && (isList ? list() : drawing()),
+      !refusal && !plan.tasks.length && h("p", { key: "none", class: "calm" }, "Nothing is left to do. ", h("code", null, "herdbook task add 'write the parser'")),
+    ]);
+    view.apply();
+  }
+
+  function drawing() {
+    const shown = foldPhases(plan, folded ?? new Set());
+    const { across, down } = drawingSize(shown);
+    return h(
+      "div",
+      { key: "drawing", class: "drawing", tabindex: "0", role: "group", "aria-label": "The plan as a drawing; “As a list” tells the same in words", ...view.handlers },
+      h(
+        "svg",
+        { width: across, height: down, viewBox: `0 0 ${across} ${down}`, "data-across": across, "data-down": down },
+        drawTasks(shown, { lit: near(), order: pickUps(), stuck: new Set(plan.pick_up?.stuck), titleOf, fold, choose, focus, folded: folded ?? new Set() }),
+      ),
+    );
+  }
+
+  /** @param {number} step */
+  function chooseNext(step) {
+    const order = plan.tasks.filter((each) => boxOf(foldPhases(plan, folded ?? new Set()), each.id));
+    const at = order.findIndex((each) => each.id === focus);
+    const next = order[at < 0 ? 0 : Math.max(0, Math.min(order.length - 1, at + step))];
+    if (!next || next.id === focus) return;
+    choose(next.id);
+    view.reveal(next.id);
+  }
+
+  return {
+    refresh,
+    keys: {
+      Escape: () => focus && choose(focus),
+      j: () => chooseNext(1),
+      k: () => chooseNext(-1),
+      "+": () => view.zoom(1),
+      "-": () => view.zoom(-1),
+      0: () => view.fit(),
+      v: showList,
+    },
+    help: [
+      ["j k", "choose the next, the previous task"],
+      ["+ - 0", "larger, smaller, all of it; the wheel with Ctrl does it too"],
+      ["arrows", "move the drawing, when it has the focus"],
+      ["v", "as a list"],
+      ["Esc", "choose no task"],
+    ],
+  };
 }

@@ -66,7 +66,9 @@ export function open({ root, query, replace }) {
   /** @param {any} entry */
   function what(entry) {
     const row = entry.after ?? entry.before ?? {};
-    const name = row.name ?? row.title ?? row.email ?? row.branch ?? names.get(entry.key) ?? short(entry.key);
+    const said = row.question ?? row.content ?? row.body;
+    const quoted = typeof said === "string" ? `“${cut(said)}”` : null;
+    const name = row.name ?? row.title ?? row.email ?? row.branch ?? names.get(entry.key) ?? quoted ?? short(entry.key);
     const kind = entry.entity.replace(/ies$/, "ys").replace(/s$/, "").replaceAll("_", " ");
     if (entry.op === "add") return `added ${kind} ${name}`;
     if (entry.op === "remove") return `removed ${kind} ${(entry.before ?? {}).name ?? name}`;
@@ -166,10 +168,16 @@ export function open({ root, query, replace }) {
  * A value in words; an id by the name of its row, if that is known.
  * @param {any} value
  * @param {Map<string, string>} names
+ * @returns {string}
  */
 function say(value, names) {
   if (value === null) return "none";
   if (/^[a-z]+_[0-9a-f]{20}$/.test(value)) return names.get(value) ?? short(value);
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value).replaceAll("_", " ");
-  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  if (Array.isArray(value)) return value.map((each) => say(each?.question ?? each, names)).join("; ") || "none";
+  if (typeof value === "object") return cut(JSON.stringify(value));
+  const text = String(value);
+  return /^[a-z_]+$/.test(text) ? text.replaceAll("_", " ") : cut(text);
 }
+
+/** @param {string} text */
+const cut = (text) => (text.length > 60 ? `${text.slice(0, 60)}…` : text);

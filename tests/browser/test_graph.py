@@ -1,0 +1,85 @@
+"""The graph as a person looks at it: forecast, folding, zoom, and the same as a list."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NARROW, OpenDesk
+from tests.browser.test_dashboard import violations
+from tests.e2e.conftest import Person
+from tests.e2e.serve_process import Serving
+
+
+def box(page: Page, name: str) -> dict[str, float]:
+    """Where the box of a task is."""
+    found = page.get_by_role("link", name=re.compile(f"^{name}, ")).bounding_box()
+    assert found is not None
+    return dict(found)  # type: ignore[arg-type]
+
+
+def test_a_forecast_says_who_picks_up_what(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """The step of each task in its box, the next claim and what finishing frees in words."""
+    person.runs(app, "task", "add", "Fill the tables", "--after", "Write the tables")
+    page = open_desk(server).opens("/graph")
+    page.get_by_label("Forecast for so many agents").fill("2")
+    page.get_by_label("Forecast for so many agents").press("Enter")
+    expect(page.locator(".forecast")).to_contain_text("With 2 agents: 2 steps")
+    expect(page.locator(".forecast")).to_contain_text("The next claim gives Write the tables.")
+    expect(page.locator(".forecast")).to_contain_text("1 task waits for a person to decide.")
+    assert page.url.endswith("/graph?agents=2")
+    page.get_by_role("link", name="Write the tables, step 1, ready, critical").click()
+    expect(page.locator(".forecast")).to_contain_text("frees Fill the tables")
+    expect(
+        page.get_by_role("link", name=re.compile("Draw the form, waiting.*person"))
+    ).to_be_visible()
+    assert violations(page) == []
+    person.runs(app, "task", "move", "Write the tables", "completed")
+    expect(page.locator(".forecast")).to_contain_text("The next claim gives Fill the tables.")
+
+
+def test_phases_fold_by_keys_and_stay_in_order(server: Serving, open_desk: OpenDesk) -> None:
+    """A folded phase takes one line and says how many tasks are in it."""
+    page = open_desk(server).opens("/graph")
+    before = box(page, "Draw the form")["y"]
+    phase = page.get_by_role("button", name="Schema · Ship the login, 2 tasks")
+    phase.focus()
+    page.keyboard.press("Enter")
+    expect(phase).to_have_attribute("aria-expanded", "false")
+    expect(page.get_by_role("link", name=re.compile("^Choose the keys"))).to_have_count(0)
+    assert box(page, "Draw the form")["y"] < before
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name=re.compile("^Choose the keys"))).to_be_visible()
+    assert box(page, "Draw the form")["y"] == before
+
+
+def test_it_grows_by_keys_and_by_the_wheel(server: Serving, open_desk: OpenDesk) -> None:
+    """What the pointer is at stays under it, and the page itself does not grow."""
+    page = open_desk(server).opens("/graph")
+    first = box(page, "Choose the keys")
+    page.keyboard.press("+")
+    expect(page.get_by_role("button", name="125 %")).to_be_visible()
+    assert box(page, "Choose the keys")["width"] > first["width"]
+    page.keyboard.press("0")
+    assert box(page, "Choose the keys") == first
+    page.mouse.move(first["x"] + 5, first["y"] + 5)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -100)
+    page.keyboard.up("Control")
+    expect(page.get_by_role("button", name="125 %")).to_be_visible()
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
+def test_the_list_tells_the_same_in_words(server: Serving, open_desk: OpenDesk) -> None:
+    """For screen readers and narrow windows; the address keeps it."""
+    page = open_desk(server, viewport=NARROW).opens("/graph?agents=1")
+    page.get_by_role("button", name="As a list").click()
+    assert page.url.endswith("/graph?agents=1&as=list")
+    schema = page.get_by_role("region", name="Schema · Ship the login")
+    expect(schema.get_by_role("listitem")).to_have_count(2)
+    expect(schema).to_contain_text("wave 1, held")
+    expect(schema).to_contain_text("step 2")
+    assert violations(page) == []
+    assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")

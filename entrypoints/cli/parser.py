@@ -169,8 +169,9 @@ def _add(made: argparse.ArgumentParser, parameter: Parameter) -> None:
     else:
         # The name of the field stays an option where people have another word for it.
         names = dict.fromkeys((option, f"--{parameter.name.replace('_', '-')}"))
+        short = [f"-{parameter.short}"] if parameter.short else []
         made.add_argument(
-            *(names if parameter.field else [option]),
+            *(names if parameter.field else [*short, option]),
             dest=parameter.name,
             required=parameter.required,
             **more,

@@ -10,7 +10,7 @@ class Parameter(NamedTuple):
     Its kind is text, texts, number, flag, yesno, moment, duration, position, path, json or secret;
     `many` takes several values of that kind. A parameter made from a `field` of an entity is passed
     among the values of a row. One that `refers` to a kind of rows is an id, or the beginning of
-    one. `option` is its name on the command line where that differs.
+    one. `option` is its name on the command line where that differs, `short` a letter for it.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Parameter(NamedTuple):
     field: str = ""
     refers: str = ""
     option: str = ""
+    short: str = ""
 
 
 AT = Parameter(

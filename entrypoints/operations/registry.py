@@ -29,6 +29,7 @@ from herdbook.entrypoints.operations.record import rows as record_rows
 from herdbook.entrypoints.operations.review import rows as review_rows
 from herdbook.entrypoints.operations.servers import rows as servers_rows
 from herdbook.entrypoints.operations.setup import rows as setup_rows
+from herdbook.entrypoints.operations.share import rows as share_rows
 from herdbook.entrypoints.operations.sql import rows as sql_rows
 from herdbook.entrypoints.operations.status import rows as status_rows
 from herdbook.entrypoints.operations.stores import rows as stores_rows
@@ -57,6 +58,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *checkpoints_rows.ROWS,
     *hooks_rows.ROWS,
     *servers_rows.ROWS,
+    *share_rows.ROWS,
     *setup_rows.ROWS,
     *demo_rows.ROWS,
 )

@@ -87,7 +87,7 @@ def differences(uow: UnitOfWork, since: Position, limit: int = MOST_ROWS) -> Dif
     order = {kind.name: place for place, kind in enumerate(uow.dictionary)}
     found.sort(key=lambda each: order[each.kind.name])
     shown = found[:limit]
-    names = _RowNames(uow, shown, found)
+    names = RowNames(uow, shown, found)
     counts = {word: sum(each.op is op for each in found) for op, word in _WORDS.items()}
     return {
         "since": {"seq": begin.seq, "time": begin.time},
@@ -107,7 +107,7 @@ def _fields_of(effect: Effect) -> list[str]:
     return [name for name in {**effect.was, **effect.became} if name not in STAMP_FIELDS]
 
 
-def _row(effect: Effect, names: "_RowNames") -> RowDifference:
+def _row(effect: Effect, names: "RowNames") -> RowDifference:
     return {
         "change": _WORDS[effect.op],
         "entity": effect.kind.name,
@@ -127,7 +127,7 @@ def _row(effect: Effect, names: "_RowNames") -> RowDifference:
     }
 
 
-class _RowNames:
+class RowNames:
     """What the rows of a difference, and the rows that they refer to, are called."""
 
     def __init__(self, uow: UnitOfWork, shown: Iterable[Effect], found: Iterable[Effect]) -> None:

@@ -20,6 +20,7 @@ LISTS = {
     "search idea": "2 of 3",
     "log.list": "2 of 3 pieces",
     "journal.list": r"2 of \d\d entries",
+    "history": r"\d+ of \d\d changes",
     "message.list": "2 of 6",
     "message.inbox": "2 of 3",
     "message.inbox --agent otter": "2 of 3",

@@ -41,6 +41,7 @@ READS = frozenset(
         "doctor",
         *("journal.since", "journal.row", "journal.cursors", "journal.follow"),
         "journal.moments",
+        "history",
         *("conversation.listen", "standing", "advise", "leaderboard", "recall", "prime"),
         *("checkpoint.threads", "checkpoint.diff"),
     }

@@ -5,12 +5,12 @@ import { draw, h } from "./parts/dom.js";
 import { follow } from "./parts/feed.js";
 import { many } from "./parts/format.js";
 import { handleKey } from "./parts/keys.js";
-import { addressOf, isPast } from "./parts/moment.js";
+import { addressOf, isPast, shownMoment } from "./parts/moment.js";
 import { openPalette, openHelp } from "./parts/palette.js";
 import { createRewind } from "./parts/rewind.js";
 import { callNow, chooseFolder, chosenFolder, exchangeTicket, Refusal, servedFolders } from "./parts/rpc.js";
 import { setTheme, themeName } from "./parts/theme.js";
-import { PAGES } from "./page_table.js";
+import { PAGES, SHARED } from "./page_table.js";
 
 /** @import { Page, PageRow } from "./page_table.js" */
 
@@ -165,7 +165,7 @@ function showHead() {
       "div",
       { class: "tools" },
       state.folders.length > 1 && chooser(),
-      h("button", { class: "quiet", onclick: () => openPalette(go) , title: "Ctrl K" }, "Commands"),
+      h("button", { class: "quiet", onclick: showPalette, title: "Ctrl K" }, "Commands"),
       h("button", { class: "quiet", "aria-pressed": String(isPast()), onclick: rewind.enter, title: "[" }, "Rewind"),
       h("button", { class: "quiet wide", onclick: showKeys, title: "?" }, "Keys"),
       h("button", { class: "quiet", onclick: () => (setTheme(next), showHead()) }, next === "dark" ? "Dark" : "Light"),
@@ -196,6 +196,19 @@ function chooser() {
       h("option", { key: each, value: each, selected: each === chosen }, each.split("/").pop()),
     ),
   );
+}
+
+function showPalette() {
+  const { name, title } = state.row;
+  const at = shownMoment();
+  const [, , key] = location.pathname.split("/");
+  const words = ["herdbook", "share", name, name === "task" && decodeURIComponent(key ?? ""), at && `--at ${at.seq}`, `-o ${name}.html`];
+  const hint = {
+    name: "share",
+    summary: `write ${title} as one HTML file, which needs no server and no scripts`,
+    command: words.filter(Boolean).join(" "),
+  };
+  openPalette(go, SHARED.has(name) ? [hint] : []);
 }
 
 function showKeys() {
@@ -314,7 +327,7 @@ async function start() {
       pages: Object.fromEntries(PAGES.map((row) => [row.key, () => go(row.name === "now" ? "/" : `/${row.name}`)])),
       page: state.page?.keys ?? {},
       moment: rewind.keys(),
-      palette: () => openPalette(go),
+      palette: showPalette,
       help: showKeys,
     }),
   );

@@ -32,3 +32,6 @@ export const PAGES = [
   { name: "health", title: "Health", key: "e", load: () => import("./pages/health/page.js") },
   { name: "task", title: "Task", key: "", load: () => import("./pages/task/page.js") },
 ];
+
+/** The pages that `herdbook share` writes as a file. */
+export const SHARED = new Set(["now", "board", "graph", "task", "agents", "lanes", "history", "record"]);

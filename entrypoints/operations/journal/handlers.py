@@ -15,6 +15,7 @@ from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
+from herdbook.services.journal import history as told
 from herdbook.services.journal import moments as listing
 from herdbook.services.journal import prune as folding
 from herdbook.services.journal import watch
@@ -130,6 +131,19 @@ def since(
         return uow.journal.since(seq, limit=limit)
 
     return app.read(Area.WORK, inside, at=at)
+
+
+def history(
+    app: AppContext, *, before: int | None, limit: int, at: Position | None = None
+) -> told.History:
+    """The last transactions in words, newest first."""
+    found: told.History = app.read(Area.WORK, told.list_history, before=before, limit=limit, at=at)
+    steps = found["steps"]
+    if steps and steps[-1]["before"] >= found["first"]:
+        shown = sum(len(each["entries"]) for each in steps)
+        left = f"--before {steps[-1]['before'] + 1} shows earlier ones"
+        app.warn(f"{shown} of {found['last'] - found['first'] + 1} changes; {left}")
+    return found
 
 
 def moments(

@@ -64,6 +64,18 @@ ROWS: tuple[Operation, ...] = (
         (argument("id", "its id with its prefix, whole unless the row still exists"), AT),
     ),
     Operation(
+        "history",
+        "show what happened, transaction by transaction, newest first",
+        "journal.handlers:history",
+        "journal.views:history",
+        "herdbook history --limit 20",
+        (
+            Parameter("before", "what happened before this entry of the journal", kind="number"),
+            _LIMIT._replace(help="how many changes to show; transactions are shown whole"),
+            AT,
+        ),
+    ),
+    Operation(
         "journal.moments",
         "list the transactions of the journal with their times: the positions of --at",
         "journal.handlers:moments",

@@ -36,6 +36,17 @@ def entry(answer: dict[str, Any]) -> str:
     return plain(line)
 
 
+def history(answer: dict[str, Any]) -> str:
+    """A paragraph for each transaction."""
+    return "\n\n".join(map(_step, answer["steps"])) or "nothing has happened yet"
+
+
+def _step(step: dict[str, Any]) -> str:
+    note = f" [{step['note']}]" if step["note"] else ""
+    head = plain(f"{local_time(step['time'])} {step['who'] or 'somebody'}{note}")
+    return "\n".join([head, *(plain(f"  #{e['seq']} {e['text']}") for e in step["entries"])])
+
+
 def moments(answer: dict[str, Any]) -> str:
     """A line for each transaction, and where the journal begins and ends."""
     lines = [

@@ -37,10 +37,15 @@ export function openHelp(keys) {
   ]);
 }
 
-/** @param {(path: string) => void} go */
-export async function openPalette(go) {
+/** @typedef {{ name: string, summary: string, command: string }} Hint a command that is typed in a terminal */
+
+/**
+ * @param {(path: string) => void} go
+ * @param {Hint[]} [hints]
+ */
+export async function openPalette(go, hints = []) {
   const dialog = openDialog("Commands");
-  /** @type {Method[] | null} */
+  /** @type {(Method | Hint)[] | null} */
   let methods = null;
   let words = "";
   let at = 0;
@@ -51,7 +56,7 @@ export async function openPalette(go) {
       return asked.every((word) => text.includes(word));
     });
     // Those whose name begins with the words stand first.
-    const isNamed = (/** @type {Method} */ each) => each.name.replace(/[.-]/g, " ").startsWith(asked.join(" "));
+    const isNamed = (/** @type {Method | Hint} */ each) => each.name.replace(/[.-]/g, " ").startsWith(asked.join(" "));
     const all = [...matches.filter(isNamed), ...matches.filter((each) => !isNamed(each))];
     const found = all.slice(0, MOST);
     at = Math.max(0, Math.min(at, found.length - 1));
@@ -78,7 +83,7 @@ export async function openPalette(go) {
           event.preventDefault(); // else Enter would press what has the focus next
           if (!methods) return;
           if (event.key === "Enter") {
-            if (found.length) showForm(dialog, found[at], show);
+            if (found.length) choose(found[at]);
             else if (words) {
               dialog.close();
               go(`/task/${encodeURIComponent(words)}`);
@@ -102,7 +107,7 @@ export async function openPalette(go) {
                   id: `command-${number}`,
                   role: "option",
                   "aria-selected": number === at ? "true" : "false",
-                  onclick: () => showForm(dialog, each, show),
+                  onclick: () => choose(each),
                 },
                 h("code", null, each.name.replaceAll(".", " ")),
                 h("span", { class: "mute" }, each.summary),
@@ -113,12 +118,36 @@ export async function openPalette(go) {
       all.length > MOST && h("p", { key: "more", class: "mute" }, `${MOST} of ${all.length}; more words show fewer.`),
     ]);
   };
+  /** @param {Method | Hint} item */
+  const choose = (item) => ("command" in item ? showHint(dialog, item, show) : showForm(dialog, item, show));
   show();
   /** @type {HTMLElement | null} */ (dialog.querySelector("input"))?.focus();
   const all = await readMethods();
   // At an earlier moment there is only what can be read of it.
-  methods = isPast() ? all.filter((each) => each["x-past"]) : all;
+  methods = [...hints, ...(isPast() ? all.filter((each) => each["x-past"]) : all)];
   show();
+}
+
+/**
+ * What to type in a terminal.
+ * @param {HTMLDialogElement} dialog
+ * @param {Hint} hint
+ * @param {() => void} back
+ */
+function showHint(dialog, { name, summary, command }, back) {
+  draw(dialog, []);
+  draw(dialog, [
+    h("h2", { key: "title" }, name),
+    h("p", { key: "summary", class: "mute" }, summary),
+    h("pre", { key: "command", class: "answer", tabindex: "0", role: "status" }, command),
+    h(
+      "div",
+      { key: "buttons", class: "buttons" },
+      h("button", { class: "strong", onclick: () => navigator.clipboard.writeText(command).then(() => dialog.close()) }, "Copy"),
+      h("button", { onclick: back }, "Back"),
+    ),
+  ]);
+  /** @type {HTMLElement | null} */ (dialog.querySelector("button"))?.focus();
 }
 
 /**

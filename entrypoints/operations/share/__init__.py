@@ -1,0 +1,1 @@
+"""`share`: a page of the dashboard as one file."""

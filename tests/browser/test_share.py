@@ -1,0 +1,193 @@
+"""Shared pages: one file that reads without a server, without scripts, by everybody."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from herdbook.entrypoints.http.app import static_files
+from herdbook.entrypoints.operations.share.rows import PAGES
+from tests.browser.conftest import MODULES, NARROW, WIDE, OpenDesk
+from tests.browser.test_dashboard import HOSTILE
+from tests.browser.test_rewind import last_of, opens_at, positions, works_on
+from tests.e2e.conftest import Person
+from tests.e2e.serve_process import Serving
+
+
+@pytest.fixture
+def reader(chromium: Browser) -> Iterator[Page]:
+    """A window of somebody who has nothing but the file and runs no scripts."""
+    context = chromium.new_context(java_script_enabled=False, offline=True, viewport=WIDE)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    yield page
+    context.close()
+    assert [each for each in asked if not each.startswith("file://")] == []
+
+
+def shares(person: Person, app: Path, page: str, *words: str) -> Path:
+    """Share a page, and give back the file."""
+    key = ["Write the tables"] if page == "task" else []
+    person.runs(app, "share", page, *key, "-o", f"{page}.html", "--force", *words)
+    return app / f"{page}.html"
+
+
+def is_clean(page: Page) -> list[str]:
+    """The names of what axe finds; it is a script, and the only one that ever runs here."""
+    page.evaluate((MODULES / "axe-core" / "axe.min.js").read_text())
+    found = page.evaluate("axe.run().then(found => found.violations)")
+    return [f"{each['id']}: {each['nodes'][0]['html'][:120]}" for each in found]
+
+
+EXPECTED = {
+    "now": ("Waiting for a person (1)", "brisk-otter asks", "May I merge?", "Write the tables"),
+    "board": ("held 1", "Choose the keys", "Draw the form", "waits for"),
+    "graph": ("3 unfinished tasks", "Choose the keys", "Screens"),
+    "task": ("Task: Write the tables", "Waits for", "Changes"),
+    "agents": ("2 agents", "calm-lynx", "waiting for input"),
+    "lanes": ("brisk-otter", "Choose the keys", "until now"),
+    "history": ("of", "added task Draw the form", "assignee brisk-otter"),
+    "record": ("Setups", "Agents"),
+}
+
+
+def test_every_page_reads_without_scripts(
+    server: Serving, person: Person, app: Path, reader: Page
+) -> None:
+    """Its headings, its rows, the repository, the time and the position; nothing is loaded."""
+    assert EXPECTED.keys() == set(PAGES)
+    last = last_of(server)
+    for name, words in EXPECTED.items():
+        file = shares(person, app, name)
+        text = file.read_text()
+        assert "<script" not in text
+        assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+        assert "https://" not in text
+        assert str(app) not in text
+        assert str(person.home) not in text
+        reader.goto(file.as_uri())
+        expect(reader.get_by_role("heading", level=1)).to_be_visible()
+        for each in words:
+            expect(reader.locator("body")).to_contain_text(each)
+        expect(reader.get_by_role("banner")).to_contain_text(app.name)
+        expect(reader.get_by_role("banner")).to_contain_text(f"after change #{last}")
+        expect(reader.locator("header time")).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d .* UTC$"))
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_shared_page_is_for_everybody(
+    server: Serving, chromium: Browser, scheme: str, size: dict[str, int]
+) -> None:
+    """No violation that axe knows, and nothing beside the screen."""
+    person, app = server.person, server.folder
+    # The policy of the file forbids every script; axe is one.
+    context = chromium.new_context(color_scheme=scheme, viewport=size, bypass_csp=True)  # type: ignore[arg-type]
+    page = context.new_page()
+    for name in PAGES:
+        page.goto(shares(person, app, name).as_uri())
+        assert (name, is_clean(page)) == (name, [])
+        beside = page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        assert (name, beside) == (name, False)
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert dark == ("rgb(17, 19, 24)" if scheme == "dark" else "rgb(251, 251, 252)")
+    context.close()
+
+
+def test_hostile_texts_stay_texts(
+    server: Serving, person: Person, app: Path, chromium: Browser
+) -> None:
+    """In every page, also where scripts could run."""
+    names = (*HOSTILE, '" onload="alert(1)', "</style></title><script>alert(1)</script>", "a\0b")
+    for each in names:
+        server.calls("task.add", name=each.replace("\0", ""), description=each.replace("\0", ""))
+    context = chromium.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    for name in ("board", "graph", "history", "now"):
+        page.goto(shares(person, app, name).as_uri())
+        assert (
+            page.evaluate("document.querySelectorAll('script, img, [onload], [onerror]').length")
+            == 0
+        )
+        if name in ("board", "graph"):
+            shown = page.locator("main").inner_text()
+            assert "<img src=x onerror=alert(1)>" in shown
+            assert "</script><script>alert(1)</script>" in shown
+            assert "\u202e" not in shown
+    assert said == []
+    context.close()
+
+
+def test_a_shared_page_can_be_of_an_earlier_moment(
+    server: Serving, person: Person, app: Path, reader: Page
+) -> None:
+    """The board of then, with the time of then; what was not known then is said or refused."""
+    seq = positions(server)[-1]
+    works_on(person, app)
+    reader.goto(shares(person, app, "board", "--at", str(seq)).as_uri())
+    expect(reader.get_by_role("banner")).to_contain_text("as it was")
+    expect(reader.get_by_role("banner")).to_contain_text(f"after change #{seq}")
+    expect(reader.locator("main")).to_contain_text("brisk-otter, lease not known")
+    expect(reader.locator("main")).not_to_contain_text("Write all tables")
+    reader.goto(shares(person, app, "agents", "--at", str(seq)).as_uri())
+    expect(reader.locator("main")).to_contain_text("not known of then")
+    told = person.tries(app, "share", "record", "--at", str(seq), "-o", "never.html")
+    assert told.returncode == 2
+    assert "not known of then" in told.stderr
+    assert not (app / "never.html").exists()
+
+
+def test_nothing_is_written_but_what_was_asked_for(person: Person, app: Path) -> None:
+    """A file that is there stays, unless that is said; so does what a link leads to."""
+    person.runs(app, "task", "add", "one")
+    kept = app / "kept.html"
+    kept.write_text("mine")
+    (app / "link.html").symlink_to(app / "nowhere.html")
+    for name in ("kept.html", "link.html"):
+        for _ in range(2):
+            told = person.tries(app, "share", "board", "-o", name)
+            assert told.returncode == 2
+            assert "is there already; --force replaces it" in told.stderr
+    assert kept.read_text() == "mine"
+    assert not (app / "nowhere.html").exists()
+    answer = person.asks(app, "share", "board", "-o", "kept.html", "--force")
+    assert answer["bytes"] == kept.stat().st_size > 1000
+    person.runs(app, "share", "board", "-o", "link.html", "--force")
+    assert not (app / "link.html").is_symlink()
+    assert not (app / "nowhere.html").exists()
+    for words in (("task",), ("board", "one"), ("nothing",)):
+        assert person.tries(app, "share", *words, "-o", "x.html").returncode == 2
+    assert person.tries(app, "share", "task", "no such task", "-o", "x.html").returncode != 0
+    assert person.tries(app, "share", "board", "-o", "no/such/folder.html").returncode != 0
+    assert sorted(each.name for each in app.glob("*.html")) == ["kept.html", "link.html"]
+    assert not [each for each in app.iterdir() if each.name.startswith(".kept")]
+
+
+def test_the_palette_says_the_command(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Of the page and the moment that are shown; the command does it."""
+    seq = positions(server)[-1]
+    page = open_desk(server).opens("/board")
+    opens_at(page, server, "/board", seq)
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Find a command").fill("share")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").filter(has_text="herdbook share")).to_have_text(
+        f"herdbook share board --at {seq} -o board.html"
+    )
+    person.runs(app, *f"share board --at {seq} -o board.html".split())
+    assert (app / "board.html").exists()
+
+
+def test_the_pages_that_are_offered_can_be_shared() -> None:
+    """The table of pages says the same as the command."""
+    table = static_files()["/static/page_table.js"].content.decode()
+    offered = re.search(r"SHARED = new Set\(\[(.*)\]\)", table)
+    assert offered
+    assert re.findall(r'"(\w+)"', offered[1]) == list(PAGES)

@@ -133,8 +133,10 @@ function loadStyle(name) {
 /** @param {string} text */
 function showTrouble(text) {
   const place = document.createElement("div");
+  place.className = "page";
   const isElsewhere = !isPast() && new URLSearchParams(location.search).has("at");
   draw(place, [
+    h("h1", null, state.row.title),
     h("p", { class: "trouble", role: "alert" }, text),
     isElsewhere && h("p", null, h("a", { href: location.pathname }, "Back to now")),
   ]);

@@ -38,11 +38,12 @@ class FileAnswer(TypedDict):
     """A file that changed.
 
     `form` is text, binary, large or submodule. `hunks` is None unless they were asked for, and
-    `is_complete` says whether they are all of them.
+    `is_complete` says whether they are all of them. `content_id` changes with its contents.
     """
 
     path: str
     old_path: str | None
+    content_id: str
     change: str
     form: str
     added: int | None
@@ -146,6 +147,7 @@ def file_answer(file: ChangedFile, threads: int, open_threads: int) -> FileAnswe
     return {
         "path": path,
         "old_path": None if old_path == path else old_path,
+        "content_id": file.new_id,
         "change": file.change,
         "form": _form(file),
         "added": file.added,

@@ -64,6 +64,7 @@ class Comparison(NamedTuple):
     git: CommitComparison | None
     changed: ChangedFiles
     problem: str | None
+    repository: WorkRepository | None = None
 
 
 def diff(
@@ -131,7 +132,8 @@ def compare(app: AppContext, subject: ReviewSubject, wanted: str | None) -> Comp
     if source.base is None:
         reason = f"{source.name} and {source.base_name} have no commit in common"
         return Comparison(source, sources, None, none, reason)
-    return Comparison(source, sources, git, git.changed_files(source.base, source.head), None)
+    changed = git.changed_files(source.base, source.head)
+    return Comparison(source, sources, git, changed, None, repository)
 
 
 def _list_files(app: AppContext, known: SubjectRead, found: Comparison) -> DiffAnswer:

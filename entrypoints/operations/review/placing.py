@@ -14,6 +14,11 @@ OLD, NEW = "old", "new"
 _HASH: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
+def is_hash(text: str) -> bool:
+    """Whether a text is the whole hash of a commit."""
+    return _HASH.fullmatch(text) is not None
+
+
 class LinePlace(NamedTuple):
     """The side and the lines of a comment in the diff, and whether they are still there."""
 
@@ -58,7 +63,7 @@ class CommentPlacer:
     def _lines_then(self, comment: ReviewComment) -> list[str] | None:
         """The lines of the file in the commit that a comment was made on."""
         commit = comment.commit_hash
-        if commit is None or not _HASH.fullmatch(commit):
+        if commit is None or not is_hash(commit):
             return None
         key = commit, comment.file_path
         if key not in self._earlier:

@@ -51,7 +51,7 @@ ROWS: tuple[Operation, ...] = (
             Parameter(
                 "comments",
                 "a list of objects with body, and file, line, last_line, type (added, removed, "
-                "context) or reply_to",
+                "context) and commit (the one that was looked at), or reply_to",
                 kind="json",
                 required=True,
             ),

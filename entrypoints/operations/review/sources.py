@@ -59,6 +59,10 @@ class WorkRepository:
         """The last commit that two have in common."""
         return changes.merge_base(self.folder, one, other, self.variables)
 
+    def has(self, commit: str, source: WorkSource) -> bool:
+        """Whether a commit is one that a source was at since it began."""
+        return self.merge_base(commit, source.head) == commit
+
     def trunk(self, default: str | None, apart_from: str | None) -> tuple[str, str] | None:
         """The commit and the name of the default branch, if that is another than a branch."""
         for name in TRUNKS:

@@ -12,6 +12,7 @@ from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import find_agent_id
 from herdbook.entrypoints.operations.review.answers import printable
 from herdbook.entrypoints.operations.review.handlers import Comparison, compare, read_subject
+from herdbook.entrypoints.operations.review.placing import is_hash
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
@@ -19,7 +20,7 @@ from herdbook.services.plan import reviews
 from herdbook.services.plan.review_subjects import ReviewSubject
 from herdbook.services.plan.reviews import NewComment
 
-_FIELDS = {"body", "file", "line", "last_line", "type", "reply_to"}
+_FIELDS = {"body", "file", "line", "last_line", "type", "commit", "reply_to"}
 
 
 class SubmitAnswer(TypedDict):
@@ -94,8 +95,11 @@ def _parse_one(given: Any) -> NewComment:
         type_ = LineType(given.get("type", LineType.ADDED))
     except ValueError as error:
         raise InvalidValue("comments", "type must be added, removed or context") from error
+    commit = given.get("commit")
+    if commit is not None and not (isinstance(commit, str) and is_hash(commit)):
+        raise InvalidValue("comments", "commit must be the hash of a commit")
     end = None if last == line else last
-    return NewComment(given["body"], None, path, line, type_, end)
+    return NewComment(given["body"], None, path, line, type_, end, commit_hash=commit)
 
 
 def _number(given: Mapping[str, Any], name: str, default: int) -> int:
@@ -104,9 +108,10 @@ def _number(given: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def _add_text(found: Comparison, comment: NewComment) -> NewComment:
-    """A comment with the text of its lines, and the commit that has them.
+    """A comment with the text of its lines, and the commit that has them: by default the newest.
 
-    Raises InvalidValue if its file is not in the diff, or has no such line.
+    Raises InvalidValue if its file is not in the diff, or has no such line, or if the commit that
+    its author saw is not of the branch.
     """
     if comment.reply_to is not None:
         return comment
@@ -115,14 +120,17 @@ def _add_text(found: Comparison, comment: NewComment) -> NewComment:
         raise InvalidValue("comments", f"there are no lines to comment on: {found.problem}")
     file = _find_file(found, comment.file_path)
     is_old = comment.line_type is LineType.REMOVED
-    commit, path = (source.base, file.old_path) if is_old else (source.head, file.path)
+    seen = comment.commit_hash or source.head
+    if seen != source.head and (found.repository is None or not found.repository.has(seen, source)):
+        raise InvalidValue("comments", f"{seen} is not a commit of {source.name}")
+    commit, path = (source.base, file.old_path) if is_old else (seen, file.path)
     lines = git.file_lines(commit, path) or []
     last = comment.last_line or comment.line_number
     if last > len(lines):
         raise InvalidValue("comments", f"{comment.file_path!r} has no line {last}")
     text = "\n".join(printable(each) for each in lines[comment.line_number - 1 : last])
     return comment._replace(
-        file_path=printable(path), line_text=text, commit_hash=None if is_old else source.head
+        file_path=printable(path), line_text=text, commit_hash=None if is_old else seen
     )
 
 

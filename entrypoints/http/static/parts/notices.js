@@ -51,12 +51,12 @@ function show() {
  * @param {string} text what was done
  * @param {string} method
  * @param {Record<string, any>} params
- * @param {string} subject the id of a row that it changes
+ * @param {string | ((result: any) => string)} subject the id of a row that it changes, maybe told by its answer
  * @returns {Promise<any>}
  */
 export async function act(text, method, params, subject) {
   const result = await call(method, params);
-  const tx = await findChange(subject);
+  const tx = await findChange(typeof subject === "string" ? subject : subject(result));
   notify(text, { undo: tx ? () => undo(tx) : null });
   return result;
 }

@@ -169,6 +169,7 @@ export function open({ root }) {
       ),
       h("p", { class: "said" }, entry.text),
       entry.task_id && h("a", { class: "about", href: `/task/${entry.task_id}` }, `task ${short(entry.task_id)}`),
+      entry.kind === "review" && h("a", { class: "about", href: `/review/${entry.subject}` }, "look at the diff"),
       written && !isPast() &&
         h("textarea", {
           rows: "1",

@@ -112,6 +112,7 @@ export function open({ root, key, replace }) {
           h("p", { class: "mute" }, h("span", { class: `mark ${markName(task.status)}`, "aria-hidden": "true" }, MARKS[markName(task.status)]), task.status.replaceAll("_", " ")),
           !isPast() && h("div", { class: "buttons" }, MOVES.map((state) => h("button", { key: state, onclick: () => move(state) }, `Move to ${state}`))),
           refusal && h("p", { class: "trouble", role: "alert" }, refusal),
+          h("p", { key: "review" }, h("a", { href: `/review/${task.id}` }, "What was changed for it")),
         ),
         task.description && h("section", { key: "description" }, h("h2", null, "What is to be done"), h("p", { class: "prose" }, task.description)),
         task.acceptance && h("section", { key: "acceptance" }, h("h2", null, "Done when"), h("p", { class: "prose" }, task.acceptance)),

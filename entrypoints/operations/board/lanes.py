@@ -104,8 +104,6 @@ def lanes(
     """Who held which task in a window of time, its questions and commits, a lane for each."""
     since, until = (None if each is None else each.astimezone(UTC) for each in (from_, to))
     now = app.read(Area.WORK, lambda uow: uow.now, at=at)
-    if until is not None and until < now:
-        at = until  # what came after the window is not a part of it
     end = until or now
     commits = _read_commits(app, end - WINDOW if since is None else since, min(end, now))
 
@@ -120,7 +118,11 @@ def lanes(
         )
         return {**_window(window, LaneGroup(group)), **past_note(uow)}
 
-    return app.read(Area.WORK, look, at=at)
+    found = app.read(Area.WORK, look, at=at)
+    if found["cut"] and end < now:
+        # So much came after the window that it was not reached: how its claims ended is not told.
+        return app.read(Area.WORK, look, at=end)
+    return found
 
 
 def _read_commits(app: AppContext, since: datetime, until: datetime) -> list[Commit]:

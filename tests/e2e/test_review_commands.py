@@ -87,9 +87,8 @@ def test_what_is_not_committed_is_counted(person: Person, app: Path, work: Path)
     answer = person.asks(app, "review", "diff", "Schema", "--stat")
     assert answer["source"]["uncommitted"] == 1
     assert [each["path"] for each in answer["files"]] == ["calc.py", "new name.txt"]
-    assert "1 files of its worktree are in no commit" in person.runs(
-        app, "review", "diff", "Schema"
-    )
+    shown = person.runs(app, "review", "diff", "Schema")
+    assert "not committed in its worktree: 1 file\n" in shown
 
 
 @pytest.mark.usefixtures("work")
@@ -171,6 +170,35 @@ def test_a_comment_moves_with_its_lines(person: Person, app: Path, work: Path) -
     person.git(work, "commit", "--quiet", "--all", "--message=answer")
     seen = person.asks(app, "review", "diff", "Schema", "--file", "calc.py")["threads"]
     assert [(each["line"], each["state"]) for each in seen] == [(4, "outdated"), (10, "moved")]
+
+
+def test_a_comment_on_what_was_seen_is_about_that_commit(
+    person: Person, app: Path, work: Path
+) -> None:
+    """Also if there are newer ones; a commit of another branch is refused."""
+    seen = person.asks(app, "review", "diff", "Schema", "--stat")["source"]["head"]
+    (work / "calc.py").write_text(f"import os\n{AFTER}")
+    person.git(work, "commit", "--quiet", "--all", "--message=more")
+    person.registers(work, "calm-lynx")
+    answer = submit(
+        person,
+        app,
+        {"file": "calc.py", "line": 2, "commit": seen, "body": "why?"},
+        HERDBOOK_AGENT="calm-lynx",
+    )
+    (comment,) = answer["comments"]
+    assert (comment["commit_hash"], comment["author"]) == (seen, "calm-lynx")
+    assert comment["line_text"] == "    return a + b + 0"
+    (thread,) = person.asks(app, "review", "diff", "Schema", "--file", "calc.py")["threads"]
+    assert (thread["line"], thread["state"]) == (3, "moved")
+    assert "  |     return a + b + 0\n" in person.runs(app, "review", "threads", "Schema")
+    person.git(app, "commit", "--quiet", "--allow-empty", "--message=elsewhere")
+    other = person.git(app, "rev-parse", "HEAD").strip()
+    for commit in (other, "0" * 40, "HEAD", "--all", 7):
+        given = json.dumps([{"file": "calc.py", "line": 2, "commit": commit, "body": "why?"}])
+        refused = person.tries(app, "review", "submit", "Schema", "--comments", given)
+        assert refused.returncode == 2
+    assert len(person.asks(app, "review", "list")) == 1
 
 
 @pytest.mark.usefixtures("work")

@@ -116,7 +116,13 @@ def threads(answer: list[Data]) -> str:
     if not answer:
         return "there are none"
     return "\n\n".join(
-        "\n".join([_place(each["first"]), *map(_comment, [each["first"], *each["replies"]])])
+        "\n".join(
+            [
+                _place(each["first"]),
+                *_code(each["first"]),
+                *map(_comment, [each["first"], *each["replies"]]),
+            ]
+        )
         for each in answer
     )
 
@@ -140,8 +146,14 @@ def comments(answer: list[Data]) -> str:
 
 def _place(comment: Data) -> str:
     state = "resolved" if comment["resolved"] else "open"
-    place = f"{plain(comment['file_path'])}:{comment['line_number']}"
+    last = f"-{comment['last_line']}" if comment["last_line"] else ""
+    place = f"{plain(comment['file_path'])}:{comment['line_number']}{last}"
     return f"{place}  ({comment['line_type']}, {state})  {short_id(comment['id'])}"
+
+
+def _code(comment: Data) -> list[str]:
+    """The lines that a comment is about, as they were."""
+    return [f"  | {plain(each)}" for each in (comment["line_text"] or "").split("\n") if each]
 
 
 def _comment(comment: Data) -> str:

@@ -42,12 +42,12 @@ def diff(answer: Data) -> str:
     if len(answer["sources"]) > 1:
         lines.append(f"branches with work on it: {', '.join(map(plain, answer['sources']))}")
     if source is not None and source["uncommitted"]:
-        lines.append(f"{source['uncommitted']} files of its worktree are in no commit")
+        lines.append(f"not committed in its worktree: {_files(source['uncommitted'])}")
     if answer["problem"] is not None:
         return "\n".join([*lines, plain(answer["problem"])])
     total = answer["total"]
     lines += ["", *(_stat(each) for each in answer["files"])]
-    lines.append(f"{total['files']} files, +{total['added']} -{total['removed']}")
+    lines.append(f"{_files(total['files'])}, +{total['added']} -{total['removed']}")
     for each in answer["files"]:
         if each["hunks"]:
             lines += ["", f"=== {_name(each)}", *_hunk_lines(each["hunks"])]
@@ -57,6 +57,10 @@ def diff(answer: Data) -> str:
         said = [f"  {plain(each['author'])}: {plain(each['body'])}" for each in _comments(thread)]
         lines += ["", f"{place}  {'resolved' if first['resolved'] else 'open'}", *said]
     return "\n".join([*lines, *map(plain, answer["cut"])])
+
+
+def _files(count: int) -> str:
+    return f"{count:,} file{'' if count == 1 else 's'}"
 
 
 def _comments(thread: Data) -> list[Data]:

@@ -374,6 +374,7 @@ export function openOne({ root, key, query, go, replace }) {
     refresh,
     tick: show,
     area: "work",
+    pause: 1000,
     keys: {
       j: () => void selection.step(1),
       k: () => void selection.step(-1),

@@ -74,7 +74,7 @@ def test_a_question_is_answered_by_keys_alone(
     """The answer reaches the agent, the queue becomes empty, and undo brings the question back."""
     page = open_desk(server).opens()
     expect(page).to_have_title("(1) Now · Herdbook")
-    assert page.get_attribute("#icon", "href") == "/static/icon-waiting.svg"
+    assert page.get_attribute("#icon", "href") == "/static/icons/waiting-1.svg"
     expect(page.get_by_role("heading", name="brisk-otter asks")).to_be_visible()
     page.keyboard.press("1")
     expect(page.get_by_text("Nothing waits for you.")).to_be_visible()

@@ -7,6 +7,7 @@ import { many } from "./parts/format.js";
 import { handleKey } from "./parts/keys.js";
 import { addressOf, isPast, shownMoment } from "./parts/moment.js";
 import { openPalette, openHelp } from "./parts/palette.js";
+import { iconOf, noteWaiting } from "./parts/notifications.js";
 import { createRewind } from "./parts/rewind.js";
 import { callNow, chooseFolder, chosenFolder, exchangeTicket, Refusal, servedFolders } from "./parts/rpc.js";
 import { setTheme, themeName } from "./parts/theme.js";
@@ -145,7 +146,7 @@ function showTrouble(text) {
 
 function showHead() {
   document.title = `${state.waiting ? `(${state.waiting}) ` : ""}${state.row.title} · Herdbook`;
-  icon.href = state.waiting ? "/static/icon-waiting.svg" : "/static/icon.svg";
+  icon.href = iconOf(state.waiting);
   const links = PAGES.filter((row) => row.key).map((row) =>
     h(
       "a",
@@ -226,7 +227,9 @@ function showKeys() {
 }
 
 async function countWaiting() {
-  state.waiting = (await callNow("waiting")).length;
+  const entries = await callNow("waiting");
+  state.waiting = entries.length;
+  noteWaiting(entries, () => go("/"));
   showHead();
 }
 

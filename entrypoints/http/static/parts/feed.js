@@ -17,6 +17,11 @@ import { knownActivities } from "./activity.js";
 const NAME = "herdbook.feed";
 const RETRY = 1000;
 
+let leads = false;
+
+/** Whether this window reads the feed for all others. */
+export const isLeading = () => leads;
+
 /**
  * Follow the changes until the page is closed.
  * @param {(news: News) => void} tell
@@ -33,13 +38,12 @@ export function follow(tell) {
   };
   channel.onmessage = (event) => {
     if (event.data === "who") {
-      if (isLeading) channel.postMessage({ kind: "pulse", position, isConnected, activities: knownActivities() });
+      if (leads) channel.postMessage({ kind: "pulse", position, isConnected, activities: knownActivities() });
     } else take(event.data);
   };
-  let isLeading = false;
   channel.postMessage("who");
   navigator.locks.request(NAME, () => {
-    isLeading = true;
+    leads = true;
     return lead();
   });
 

@@ -1,7 +1,6 @@
 // Short sentences at the edge of the page: what was done, with Undo, or why it was not.
 
 import { draw, h } from "./dom.js";
-import { newestEntries } from "./journal.js";
 import { call } from "./rpc.js";
 
 /** @typedef {{ id: number, text: string, isRefusal: boolean, undo: (() => void) | null }} Notice */
@@ -67,9 +66,9 @@ export async function act(text, method, params, subject) {
  * @returns {Promise<string | null>}
  */
 async function findChange(subject) {
-  const entries = await newestEntries(RECENT);
-  const own = entries.filter((/** @type {any} */ each) => each.key === subject && !each.agent);
-  return own.length ? own[own.length - 1].tx : null;
+  const { steps } = await call("history", { limit: RECENT });
+  const isOwn = (/** @type {any} */ step) => !step.agent && step.entries.some((/** @type {any} */ each) => each.key === subject);
+  return steps.find(isOwn)?.tx ?? null;
 }
 
 /** @param {string} tx */

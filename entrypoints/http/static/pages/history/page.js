@@ -1,90 +1,88 @@
-// History: the journal, newest first, with filters that stay in the address, and Undo for each change.
+// History: the journal by transactions, newest first, with filters that stay in the address, Undo for
+// each transaction, and the way to the moments before and after it.
 
 import { draw, h } from "../../parts/dom.js";
-import { ago, exact, short } from "../../parts/format.js";
-import { entriesAfter, newestEntries } from "../../parts/journal.js";
+import { ago, exact } from "../../parts/format.js";
+import { isPast, shownMoment } from "../../parts/moment.js";
 import { notify } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
 import { windowed } from "../../parts/windowed.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
+/**
+ * @typedef {{ seq: number, op: string, entity: string, key: string, name: string | null, text: string }} Entry
+ * @typedef {{ seq: number, before: number, tx: string, time: string, who: string | null, note: string | null, entries: Entry[] }} Step
+ * @typedef {{ step: Step, entry: Entry, isFirst: boolean, isLast: boolean }} Row
+ */
 
 const ROW = 32;
 const PAGE = 500;
-const QUIET = new Set(["updated_at", "version", "id", "created_at", "fence", "claim_stamp", "lease_until", "worktree_id"]);
+
+/** @param {Step} step */
+const who = (step) => step.who ?? "somebody";
 
 /**
  * @param {Place} place
  * @returns {Page}
  */
 export function open({ root, query, replace }) {
-  /** @type {any[]} Newest first. */
-  let entries = [];
+  /** @type {Step[]} Newest first. */
+  let steps = [];
+  let total = 0;
   let isAll = false;
-  /** What rows are called, as far as the entries tell. @type {Map<string, string>} */
-  const names = new Map();
+  /** The moment that the steps were read for. @type {number | undefined} */
+  let moment;
   const filters = { q: query.get("q") ?? "", who: query.get("who") ?? "", kind: query.get("kind") ?? "" };
 
   async function refresh() {
-    if (!entries.length) {
-      const [newest, agents] = await Promise.all([newestEntries(PAGE), call("agent.list", { limit: 1000 })]);
-      for (const each of agents) names.set(each.id, each.name);
-      entries = newest.reverse();
-      isAll = !entries.length || entries[entries.length - 1].seq === 1;
-    } else {
-      const newer = await entriesAfter(entries[0].seq, PAGE);
-      if (newer.length === PAGE) {
-        entries = [];
-        return refresh();
-      }
-      entries = [...newer.reverse(), ...entries];
-    }
+    const at = shownMoment()?.seq;
+    const answer = await call("history", { limit: PAGE });
+    total = answer.last - answer.first + 1;
+    const newest = /** @type {Step[]} */ (answer.steps);
+    const reach = newest.length ? newest[newest.length - 1].before : 0;
+    // What was read before goes on below, unless more has happened since than was read now.
+    const known = at === moment && steps.length && steps[0].seq >= reach ? steps.filter((each) => each.seq <= reach) : [];
+    steps = [...newest, ...known];
+    moment = at;
+    note(answer.first);
     show();
   }
 
   async function more() {
-    const first = entries[entries.length - 1].seq;
-    const older = (await entriesAfter(first - 1 - PAGE, PAGE)).filter((each) => each.seq < first);
-    isAll = !older.length || older[0].seq === 1;
-    entries = [...entries, ...older.reverse()];
+    const answer = await call("history", { before: steps[steps.length - 1].before + 1, limit: PAGE });
+    steps = [...steps, ...answer.steps];
+    note(answer.first);
     show();
   }
 
-  /** @param {any} entry */
-  async function undo(entry) {
+  /** @param {number} first */
+  function note(first) {
+    isAll = !steps.length || steps[steps.length - 1].before < first;
+  }
+
+  /** @param {Step} step */
+  async function undo(step) {
     try {
-      await call("undo", { tx: `#${entry.seq}` });
-      notify(`#${entry.seq} was taken back.`);
+      await call("undo", { tx: `#${step.seq}` });
+      notify(`#${step.seq} was taken back.`);
     } catch (error) {
       notify(/** @type {Error} */ (error).message, { isRefusal: true });
     }
   }
 
-  /** @param {any} entry */
-  const who = (entry) => entry.agent ?? entry.person ?? "somebody";
-
-  /** @param {any} entry */
-  function what(entry) {
-    const row = entry.after ?? entry.before ?? {};
-    const said = row.question ?? row.content ?? row.body;
-    const quoted = typeof said === "string" ? `“${cut(said)}”` : null;
-    const name = row.name ?? row.title ?? row.email ?? row.branch ?? names.get(entry.key) ?? quoted ?? short(entry.key);
-    const kind = entry.entity.replace(/ies$/, "ys").replace(/s$/, "").replaceAll("_", " ");
-    if (entry.op === "add") return `added ${kind} ${name}`;
-    if (entry.op === "remove") return `removed ${kind} ${(entry.before ?? {}).name ?? name}`;
-    const changes = Object.keys(entry.after ?? {}).filter((each) => !QUIET.has(each));
-    const told = changes.map((each) => `${each.replace(/_id$/, "").replaceAll("_", " ")} ${say(entry.after[each], names)}`).join(", ");
-    return `${kind} ${names.get(entry.key) ?? short(entry.key)}: ${told || "changed"}`;
-  }
-
+  /** @returns {Row[]} */
   function find() {
     const words = filters.q.toLowerCase();
-    return entries.filter(
-      (each) =>
-        (!filters.who || who(each) === filters.who) &&
-        (!filters.kind || each.entity === filters.kind) &&
-        (!words || `${what(each)} ${who(each)} ${each.key} ${each.note ?? ""}`.toLowerCase().includes(words)),
-    );
+    return steps
+      .filter((step) => !filters.who || who(step) === filters.who)
+      .flatMap((step) => {
+        const found = step.entries.filter(
+          (each) =>
+            (!filters.kind || each.entity === filters.kind) &&
+            (!words || `${each.text} ${who(step)} ${each.key} ${step.note ?? ""}`.toLowerCase().includes(words)),
+        );
+        return found.map((entry, at) => ({ step, entry, isFirst: at === 0, isLast: at === found.length - 1 }));
+      });
   }
 
   /**
@@ -111,38 +109,43 @@ export function open({ root, query, replace }) {
     show();
   }
 
-  /** @param {any} entry */
-  function drawRow(entry) {
-    const text = what(entry);
+  /** @param {Row} row */
+  function drawRow({ step, entry, isFirst, isLast }) {
+    const title = step.note ? `${entry.text} [${step.note}]` : entry.text;
     return h(
       "li",
-      { key: entry.seq, class: "row" },
+      { key: entry.seq, class: `row${isFirst ? "" : " rest"}${isLast ? "" : " open"}` },
       h("code", { class: "mute" }, `#${entry.seq}`),
-      h("time", { datetime: entry.at, title: exact(entry.recorded_at ?? entry.at) }, ago(entry.recorded_at ?? entry.at)),
-      h("span", { class: "mute" }, who(entry)),
-      entry.entity === "tasks" && entry.op !== "remove" ? h("a", { href: `/task/${entry.key}`, title: text }, text) : h("span", { title: text }, text),
-      h("button", { class: "quiet", "aria-label": `Undo change ${entry.seq}`, onclick: () => undo(entry) }, "Undo"),
+      isFirst ? h("time", { datetime: step.time, title: exact(step.time) }, ago(step.time)) : h("span"),
+      h("span", { class: "mute" }, isFirst && who(step)),
+      entry.entity === "tasks" && entry.op !== "remove" ? h("a", { href: `/task/${entry.key}`, title }, entry.text) : h("span", { title }, entry.text),
+      h(
+        "span",
+        { class: "moments" },
+        isFirst && h("a", { href: `/board?at=${step.before}`, title: "the board as it was before this", "aria-label": `Board before change ${step.seq}` }, "before"),
+        isFirst && h("a", { href: `/board?at=${step.seq}`, title: "the board as it was after this", "aria-label": `Board after change ${step.seq}` }, "after"),
+      ),
+      isFirst && !isPast() ? h("button", { class: "quiet", "aria-label": `Undo change ${step.seq}`, onclick: () => undo(step) }, "Undo") : h("span"),
     );
   }
 
   function show() {
-    for (const each of entries) {
-      const name = each.after?.name ?? each.before?.name;
-      if (name && !names.has(each.key)) names.set(each.key, name);
-    }
     const found = find();
-    const people = [...new Set(entries.map(who))].sort();
-    const kinds = [...new Set(entries.map((each) => each.entity))].sort();
+    const loaded = steps.reduce((sum, each) => sum + each.entries.length, 0);
+    const people = [...new Set(steps.map(who))].sort();
+    const kinds = [...new Set(steps.flatMap((step) => step.entries.map((each) => each.entity)))].sort();
+    const counts = found.length === total ? total.toLocaleString("en") : `${found.length.toLocaleString("en")} of ${(isAll ? loaded : total).toLocaleString("en")}`;
     draw(root, [
       h(
         "div",
         { key: "filter", class: "filter" },
-        h("h1", null, "History ", h("span", { class: "mute" }, found.length === entries.length ? `${entries.length}${isAll ? "" : " newest"}` : `${found.length} of ${entries.length}${isAll ? "" : " newest"}`)),
+        h("h1", null, "History ", h("span", { class: "mute" }, counts)),
         h("input", { type: "search", value: filters.q, "aria-label": "Filter changes", placeholder: "Filter ( / )", oninput: (/** @type {Event} */ event) => set("q", /** @type {HTMLInputElement} */ (event.currentTarget).value) }),
         choice("who", "everybody", people),
         choice("kind", "everything", kinds),
+        !isAll && h("span", { class: "mute wide" }, `the last ${loaded.toLocaleString("en")} were read`),
       ),
-      entries.length
+      steps.length
         ? windowed({
             name: "history",
             label: "Changes",
@@ -152,7 +155,7 @@ export function open({ root, query, replace }) {
             redraw: show,
             foot: !isAll && h("p", { class: "more" }, h("button", { class: "quiet", onclick: more }, "earlier changes")),
           })
-        : h("p", { key: "none", class: "calm" }, "Nothing has happened yet. ", h("code", null, "herdbook task add 'write the parser'")),
+        : h("p", { key: "none", class: "calm" }, isPast() ? "Nothing had happened yet." : ["Nothing has happened yet. ", h("code", null, "herdbook task add 'write the parser'")]),
     ]);
   }
 
@@ -163,21 +166,3 @@ export function open({ root, query, replace }) {
     help: [["/", "filter"]],
   };
 }
-
-/**
- * A value in words; an id by the name of its row, if that is known.
- * @param {any} value
- * @param {Map<string, string>} names
- * @returns {string}
- */
-function say(value, names) {
-  if (value === null) return "none";
-  if (/^[a-z]+_[0-9a-f]{20}$/.test(value)) return names.get(value) ?? short(value);
-  if (Array.isArray(value)) return value.map((each) => say(each?.question ?? each, names)).join("; ") || "none";
-  if (typeof value === "object") return cut(JSON.stringify(value));
-  const text = String(value);
-  return /^[a-z_]+$/.test(text) ? text.replaceAll("_", " ") : cut(text);
-}
-
-/** @param {string} text */
-const cut = (text) => (text.length > 60 ? `${text.slice(0, 60)}…` : text);

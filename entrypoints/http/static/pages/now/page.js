@@ -6,6 +6,7 @@ import { ago, duration, exact, leaseLeft, many, MARKS, short } from "../../parts
 import { clock, isPast, shownMoment } from "../../parts/moment.js";
 import { act } from "../../parts/notices.js";
 import { bar, burnUp, count, forecastText, forecastTitle, initiativeBars, paceText } from "../../parts/progress.js";
+import { hasNotifications, isNotifying, toggleNotifications } from "../../parts/notifications.js";
 import { call } from "../../parts/rpc.js";
 import { windowed } from "../../parts/windowed.js";
 
@@ -241,6 +242,16 @@ export function open({ root }) {
         entries.length
           ? h("ol", { class: "entries" }, entries.slice(0, 50).map(drawEntry), entries.length > 50 && h("li", { key: "more", class: "mute" }, `and ${entries.length - 50} more`))
           : h("p", { class: "calm" }, isPast() ? "Nothing waited for you." : "Nothing waits for you."),
+        !isPast() && hasNotifications() &&
+          h(
+            "button",
+            {
+              class: "quiet bell",
+              title: "a notification of your desktop for each thing that newly waits for you",
+              onclick: () => toggleNotifications().then(show),
+            },
+            isNotifying() ? "Stop notifying me" : "Notify me",
+          ),
       ),
       h(
         "section",

@@ -1,5 +1,6 @@
 """What happened, in words: the transactions of the journal, newest first."""
 
+import json
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any, TypedDict
@@ -141,11 +142,18 @@ def _value(effect: Effect, field: str, names: RowNames) -> str:
         return "none"
     if field.endswith("path"):
         return _short(PurePath(str(value)).name)
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return _short(", ".join(value)) or "none"
+    if isinstance(value, list):
+        return _short(", ".join(map(_item_text, value))) or "none"
     return _short(
         value.replace("_", " ") if known is None and isinstance(value, str) else str(value)
     )
+
+
+def _item_text(value: object) -> str:
+    """One of several values: a question by its text, anything else as JSON has it."""
+    if isinstance(value, dict) and isinstance(value.get("question"), str):
+        value = value["question"]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _short(text: str) -> str:

@@ -41,6 +41,28 @@ def explain_standing(
     )
 
 
+def describe_state(agent: str, skill_points: int, *, active: bool) -> str:
+    """Whether an agent may work, and what would halt it."""
+    if not active:
+        return f"{agent} is halted: its bugs have cost its last skill point"
+    return f"{agent} may work; {_count(skill_points, 'more bug')} would halt it"
+
+
+def describe_standing(standing: Standing, reasons: StandingReasons) -> tuple[str, ...]:
+    """A standing in sentences: the state, the next skill point, and what the grades tell."""
+    sentences = [describe_state(standing.agent, standing.skill_points, active=standing.active)]
+    if reasons.experience_missing is not None:
+        missing = _count(reasons.experience_missing, "more experience point")
+        rise = f"{missing} will raise it to {standing.skill_points + 1} skill points"
+        sentences.append(rise)
+    score = standing.communication_score
+    return *sentences, describe_score(score, reasons.graded, reasons.mean_grade)
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def describe_score(score: int, graded: int, mean_grade: Interval | None) -> str:
     """How a communication score came about, and how much the grades behind it tell."""
     change = f"communication score {score}, {score - FIRST_COMMUNICATION_SCORE:+d} since the start"

@@ -61,6 +61,12 @@ def read(
     return uow.log_chunks.of_agent(agent_id, limit=limit, after=last)
 
 
+def read_last(uow: UnitOfWork, agent_id: str, count: int) -> list[LogChunk]:
+    """The last chunks of an agent's log, in the order of sessions."""
+    query = find(LOG_CHUNKS, {"agent_id": agent_id}, descending=True, limit=count)
+    return uow.select(query)[::-1]
+
+
 def count(uow: UnitOfWork, agents: Sequence[str]) -> int:
     """How many chunks the logs of some agents have together."""
     ids = {find_log(uow, each) for each in agents}

@@ -8,7 +8,7 @@ from herdbook.domain.conversation import LogChunk
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.ports.engine.dictionary import LOG_CHUNKS
-from herdbook.services.agents import log_bounds, logs
+from herdbook.services.agents import agent_lifecycle, log_bounds, logs
 from tests.cases import for_each
 from tests.contract.claims import add_agents, do
 from tests.contract.turns import Begin
@@ -17,6 +17,23 @@ from tests.contract.turns import Begin
 def _read(begin: Begin, agent_id: str, **options: object) -> list[LogChunk]:
     with begin(write=False) as uow:
         return logs.read(uow, agent_id, **options)
+
+
+def test_the_end_of_a_log_is_read_in_its_order(begin: Begin) -> None:
+    """Across sessions, of this agent alone, and whole if it is short."""
+    first, second = add_agents(begin, 2)
+    for number in range(4):
+        do(begin, logs.append, first, f"piece {number}")
+        do(begin, logs.append, second, "of another")
+    do(begin, agent_lifecycle.resume, first)
+    do(begin, logs.append, first, "next session")
+
+    def read_end(count: int) -> list[str]:
+        with begin(write=False) as uow:
+            return [each.content for each in logs.read_last(uow, first, count)]
+
+    assert read_end(2) == ["piece 3", "next session"]
+    assert read_end(9) == [*(f"piece {number}" for number in range(4)), "next session"]
 
 
 def test_a_piece_of_a_log_carries_the_agents_name_of_the_moment(begin: Begin) -> None:

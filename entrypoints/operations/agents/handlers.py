@@ -164,17 +164,23 @@ def log(
     follow: bool,
     after: str | None,
     limit: int | None,
+    last: int | None = None,
 ) -> Iterator[LogChunk]:
     """The log of an agent, chunk by chunk, or of several or all, one after the other.
 
     A removed agent's log is found too. Only one log can be followed or begun after a chunk.
     """
+    if last is not None and (last < 1 or follow or after is not None or limit is not None):
+        raise InvalidValue("last", "is at least 1, and goes without --follow, --after and --limit")
     named = [*([] if agent is None else [agent]), *(agents or [])]
     if len(named) != 1 and (follow or after is not None):
         name = "follow" if follow else "after"
         raise InvalidValue(name, "is for one agent's log; name one agent")
     if not named:
         named = app.read(Area.WORK, lambda uow: list(uow.log_chunks.agent_ids()))
+    if last is not None:
+        yield from _read_ends(app, named, last)
+        return
     left = limit
     for each in named:
         for chunk in _read_log(app, each, follow=follow, after=after, limit=left):
@@ -186,6 +192,12 @@ def log(
         total = app.read(Area.WORK, logs.count, named)
         if total > limit:
             app.warn(f"{limit} of {total} pieces; --limit sets how many are shown")
+
+
+def _read_ends(app: AppContext, named: Sequence[str], last: int) -> Iterator[LogChunk]:
+    for each in named:
+        found = app.read(Area.WORK, logs.find_log, each)
+        yield from app.read(Area.WORK, logs.read_last, found, last)
 
 
 def _read_log(

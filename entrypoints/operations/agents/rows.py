@@ -162,6 +162,7 @@ ROWS: tuple[Operation, ...] = (
             Parameter("follow", "keep running and print new entries", kind="flag"),
             Parameter("after", "start after the piece with this id"),
             Parameter("limit", "the maximum number of pieces", kind="number"),
+            Parameter("last", "only so many pieces from the end of each log", kind="number"),
         ),
         alias="log",
         follows=True,

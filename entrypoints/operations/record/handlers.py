@@ -16,6 +16,7 @@ from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.events import SessionSetup, name_after_session, name_of_agent
 from herdbook.domain.record.model import Activity, Retrospective, Standing
+from herdbook.domain.record.standing_reasons import describe_standing
 from herdbook.entrypoints.cli.text import plain
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
@@ -147,6 +148,7 @@ class StandingAnswer(TypedDict):
     bugs_until_halt: int
     graded: int
     mean_grade: IntervalAnswer | None
+    sentences: list[str]
 
 
 def standing(
@@ -160,7 +162,12 @@ def standing(
         found = grading.standings(uow, events, agent, crew=crew)
         reasons = grading.standing_reasons(uow, found, agent)
         return [
-            {**row_to_data(each), **to_data(why)} for each, why in zip(found, reasons, strict=True)
+            {
+                **row_to_data(each),
+                **to_data(why),
+                "sentences": list(describe_standing(each, why)),
+            }
+            for each, why in zip(found, reasons, strict=True)
         ]
 
     return app.read(Area.RECORD, question)

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from herdbook.domain.grading import FIRST_COMMUNICATION_SCORE, Grade
-from herdbook.domain.record.intervals import Interval
 from herdbook.domain.record.standing import Grader
-from herdbook.domain.record.standing_reasons import compare_graders, describe_score
+from herdbook.domain.record.standing_reasons import compare_graders, describe_state
 from herdbook.entrypoints.cli.terminal import table
 from herdbook.entrypoints.cli.text import plain, plural
 
@@ -86,21 +85,15 @@ def _reasons(each: dict[str, Any], *, alone: bool) -> list[str]:
     """The sentences on one agent; of several, only on those that are halted."""
     if not alone:
         return [] if each["active"] else _state(each)
-    lines = _state(each)
-    if each["experience_missing"] is not None:
-        missing = plural(each["experience_missing"], "more experience point")
-        lines.append(f"{missing} will raise it to {each['skill_points'] + 1} skill points")
-    grade = each["mean_grade"] and Interval(**each["mean_grade"])
-    return [*lines, describe_score(each["communication_score"], each["graded"], grade)]
+    return [*_state(each), *map(plain, each["sentences"][1:])]
 
 
 def _state(each: dict[str, Any]) -> list[str]:
     agent = plain(each["agent"])
+    state = describe_state(agent, each["skill_points"], active=each["active"])
     if each["active"]:
-        bugs = plural(each["skill_points"], "more bug")
-        return [f"{agent} may work; {bugs} would halt it"]
-    command = f"`herdbook reinstate {shlex.quote(agent)}`"
-    return [f"{agent} is halted: its bugs have cost its last skill point; {command} ends that"]
+        return [state]
+    return [f"{state}; `herdbook reinstate {shlex.quote(agent)}` ends that"]
 
 
 def activities(answer: Sequence[dict[str, Any]]) -> str:

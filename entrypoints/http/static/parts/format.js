@@ -93,3 +93,9 @@ export function sizeText(bytes) {
   }
   return `${unit ? size.toFixed(1) : size} ${UNITS[unit]}`;
 }
+
+/**
+ * A word as a shell takes it, so that a command that is copied means what it shows.
+ * @param {string} word
+ */
+export const shellWord = (word) => (/^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

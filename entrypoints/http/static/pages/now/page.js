@@ -2,19 +2,15 @@
 
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
-import { ago, duration, exact, leaseLeft, many, MARKS, short } from "../../parts/format.js";
+import { duration, leaseLeft, many, MARKS } from "../../parts/format.js";
 import { clock, isPast, shownMoment } from "../../parts/moment.js";
-import { act } from "../../parts/notices.js";
 import { bar, burnUp, count, forecastText, forecastTitle, initiativeBars, paceText } from "../../parts/progress.js";
 import { hasNotifications, isNotifying, toggleNotifications } from "../../parts/notifications.js";
 import { call } from "../../parts/rpc.js";
+import { createQueue } from "../../parts/waiting_queue.js";
 import { windowed } from "../../parts/windowed.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
-/**
- * @typedef {{ label: string, method: string, params: Record<string, any>, text: string | null }} Action
- * @typedef {{ kind: string, subject: string, since: string, title: string, text: string, agent: string | null, task_id: string | null, actions: Action[] }} Entry
- */
 
 const NEXT = 5;
 /** The progress comes from the whole journal: it is read for a tenth of the time at most. */
@@ -33,8 +29,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
  * @returns {Page}
  */
 export function open({ root }) {
-  /** @type {Entry[]} */
-  let entries = [];
+  const queue = createQueue({ root, show, refresh });
   /** @type {any[]} */
   let rows = [];
   /** @type {any[]} */
@@ -49,11 +44,6 @@ export function open({ root }) {
   let isProgressOld = false;
   /** @type {number | null} */
   let progressMoment = null;
-  let chosen = "";
-  /** The refusals of answers, by what was answered. @type {Map<string, string>} */
-  const refusals = new Map();
-  /** What is being written. @type {Map<string, string>} */
-  const texts = new Map();
 
   async function refresh() {
     const [waiting, status, next] = await Promise.all([
@@ -61,12 +51,11 @@ export function open({ root }) {
       call("status"),
       call("task.ready", { limit: NEXT }),
     ]);
-    entries = waiting;
+    queue.set(waiting);
     rows = status.spaces[0].rows;
     space = status.spaces[0].space;
     counts = status.spaces[0].tasks;
     ready = next;
-    if (!entries.some((each) => each.subject === chosen)) chosen = entries[0]?.subject ?? "";
     show();
     refreshProgress();
   }
@@ -94,112 +83,6 @@ export function open({ root }) {
     progressDue = now + SELDOM * (now - begun);
     isProgressRead = false;
     if (isProgressOld) refreshProgress();
-  }
-
-  /**
-   * @param {Entry} entry
-   * @param {Action} action
-   */
-  async function answer(entry, action) {
-    const text = texts.get(entry.subject) ?? "";
-    if (action.text && !text.trim()) return focusText(entry);
-    const params = action.text ? { ...action.params, [action.text]: text } : action.params;
-    try {
-      await act(`${entry.title}: ${action.text ? "answered" : action.label}`, action.method, params, entry.subject);
-      refusals.delete(entry.subject);
-      texts.delete(entry.subject);
-      await refresh();
-      focusChosen();
-    } catch (error) {
-      refusals.set(entry.subject, /** @type {Error} */ (error).message);
-      show();
-    }
-  }
-
-  /** @param {Entry | undefined} entry */
-  function focusText(entry) {
-    if (entry) /** @type {HTMLElement | null} */ (find(entry.subject)?.querySelector("textarea"))?.focus();
-  }
-
-  /** @param {string} subject */
-  const find = (subject) =>
-    [...root.querySelectorAll(".entry")].find((each) => /** @type {HTMLElement} */ (each).dataset.subject === subject);
-
-  function focusChosen() {
-    const box = /** @type {HTMLElement | undefined} */ (find(chosen));
-    box?.focus();
-    box?.scrollIntoView({ block: "nearest" });
-  }
-
-  /** @param {number} step */
-  function choose(step) {
-    const at = entries.findIndex((each) => each.subject === chosen);
-    const next = entries[Math.max(0, Math.min(entries.length - 1, at + step))];
-    if (!next) return;
-    chosen = next.subject;
-    show();
-    focusChosen();
-  }
-
-  const current = () => entries.find((each) => each.subject === chosen);
-
-  /** @param {Entry} entry */
-  function drawEntry(entry) {
-    const written = entry.actions.find((each) => each.text);
-    const refusal = refusals.get(entry.subject);
-    const name = `text-${entry.subject}`;
-    return h(
-      "li",
-      {
-        key: entry.subject,
-        class: entry.subject === chosen ? "entry chosen" : "entry",
-        "data-subject": entry.subject,
-        tabindex: "-1",
-        onfocusin: () => {
-          if (chosen === entry.subject) return;
-          chosen = entry.subject;
-          show();
-        },
-      },
-      h(
-        "div",
-        { class: "title" },
-        h("span", { class: "mark", "aria-hidden": "true" }, "!"),
-        h("h2", null, entry.title),
-        h("time", { datetime: entry.since, title: exact(entry.since) }, ago(entry.since)),
-      ),
-      h("p", { class: "said" }, entry.text),
-      entry.task_id && h("a", { class: "about", href: `/task/${entry.task_id}` }, `task ${short(entry.task_id)}`),
-      entry.kind === "review" && h("a", { class: "about", href: `/review/${entry.subject}` }, "look at the diff"),
-      written && !isPast() &&
-        h("textarea", {
-          rows: "1",
-          id: name,
-          "aria-label": `Your answer to ${entry.title}`,
-          placeholder: "Your answer",
-          oninput: (/** @type {Event} */ event) =>
-            texts.set(entry.subject, /** @type {HTMLTextAreaElement} */ (event.currentTarget).value),
-          onkeydown: (/** @type {KeyboardEvent} */ event) => {
-            if (event.key === "Enter" && !event.shiftKey) {
-              event.preventDefault();
-              answer(entry, written);
-            } else if (event.key === "Escape") focusChosen();
-          },
-        }),
-      h(
-        "div",
-        { class: "buttons" },
-        !isPast() && entry.actions.map((each, at) =>
-          h(
-            "button",
-            { key: each.label, class: at === 0 ? "strong" : null, onclick: () => answer(entry, each) },
-            entry.subject === chosen && at < 9 && h("kbd", { "aria-hidden": "true" }, each.text ? "r" : at + 1),
-            each.label,
-          ),
-        ),
-      ),
-      refusal && h("p", { class: "trouble", role: "alert" }, refusal),
-    );
   }
 
   /** @param {any} row */
@@ -238,9 +121,9 @@ export function open({ root }) {
       h(
         "section",
         { key: "queue", class: "queue", "aria-labelledby": "queue-title" },
-        h("h1", { id: "queue-title" }, isPast() ? "Waited for you " : "Waiting for you ", entries.length > 0 && h("b", { class: "count" }, entries.length)),
-        entries.length
-          ? h("ol", { class: "entries" }, entries.slice(0, 50).map(drawEntry), entries.length > 50 && h("li", { key: "more", class: "mute" }, `and ${entries.length - 50} more`))
+        h("h1", { id: "queue-title" }, isPast() ? "Waited for you " : "Waiting for you ", queue.count() > 0 && h("b", { class: "count" }, queue.count())),
+        !queue.isEmpty()
+          ? queue.draw()
           : h("p", { class: "calm" }, isPast() ? "Nothing waited for you." : "Nothing waits for you."),
         !isPast() && hasNotifications() &&
           h(
@@ -282,28 +165,11 @@ export function open({ root }) {
     );
   }
 
-  /** @type {Record<string, () => void>} */
-  const keys = {
-    j: () => choose(1),
-    k: () => choose(-1),
-    r: () => focusText(current()),
-  };
-  for (let at = 0; at < 9; at++) {
-    keys[String(at + 1)] = () => {
-      const entry = current();
-      const action = entry?.actions[at];
-      if (entry && action) answer(entry, action);
-    };
-  }
   return {
     refresh,
     tick: show,
-    keys,
-    help: [
-      ["j k", "next, previous"],
-      ["1–9", "answer"],
-      ["r", "write an answer; Enter sends it"],
-    ],
+    keys: queue.keys,
+    help: queue.help,
   };
 }
 

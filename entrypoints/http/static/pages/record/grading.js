@@ -60,6 +60,7 @@ export function createGrading({ root, show, refresh }) {
       focusChosen();
     } catch (error) {
       refusals.set(key, /** @type {Error} */ (error).message);
+      if (!waiting.some((each) => keyOf(each) === key)) waiting = [commit, ...waiting];
       show();
     }
   }

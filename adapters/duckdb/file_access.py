@@ -57,8 +57,11 @@ class SharedFile:
         self._pid = os.getpid()
 
     @contextmanager
-    def attach(self, *, write: bool) -> Iterator[Attachment]:
+    def attach(self, *, write: bool, in_turn: bool = False) -> Iterator[Attachment]:
         """Use the file: alone to write, with others to read.
+
+        With `in_turn` this process starts DuckDB only when it is next to get the file: where many
+        need it at the same moment, whoever has the file has a processor too.
 
         What is not committed at the end of the block is rolled back. A thread may read while it
         reads, but not nest anything else: that raises RuntimeError, because it would wait for
@@ -67,7 +70,7 @@ class SharedFile:
         file, use = self._current(), Use(write=write)
         doubtful = False
         try:
-            yield file.attach(use, patience=self.patience, check=self._check)
+            yield file.attach(use, patience=self.patience, check=self._check, in_turn=in_turn)
         except BaseException as error:
             doubtful = may_be_unusable_after(error)
             raise
@@ -99,6 +102,10 @@ class SharedFile:
     def is_wanted(self) -> bool:
         """Whether others wait for the file that is in use here, or its log has become long."""
         return self._current().is_wanted()
+
+    def log_size(self) -> int:
+        """How many bytes the log of the file has."""
+        return self._current().log_size()
 
     def busy(self, waited: float) -> StoreBusy:
         """The error that names who holds the file."""

@@ -19,7 +19,8 @@ from herdbook.domain.errors import StoreBusy, StoreUnavailable
 
 _LOG = logging.getLogger(__name__)
 
-_LONG_LOG = 16 * 2**20
+_LONG_LOG = 4 * 2**20
+"""Whoever opens the file after a crash reads this first: a second and a half of a processor."""
 
 
 class Use:
@@ -133,8 +134,13 @@ class ProcessFile:
         self._writes = 0
         self._linger_until = 0.0
 
-    def attach(self, use: Use, *, patience: float, check: Check | None) -> Attachment:
-        """Admit this use, and attach the file unless it still is attached."""
+    def attach(
+        self, use: Use, *, patience: float, check: Check | None, in_turn: bool = False
+    ) -> Attachment:
+        """Admit this use, and attach the file unless it still is attached.
+
+        With `in_turn`, DuckDB itself is started only when this process is next to get the file.
+        """
         deadline = monotonic() + patience
         with self._mutex:
             self._wait_for_admission(use, patience)
@@ -144,8 +150,11 @@ class ProcessFile:
         try:
             self._detach()
             file_checks.require_database(self.path)
+            if not in_turn:
+                self._database.start()
+            prepare = self._start_in_turn if in_turn else None
+            self._take_lock(write=use.write, deadline=deadline, prepare=prepare)
             self._database.start()
-            self._take_lock(write=use.write, deadline=deadline)
             self._undo_torn_checkpoint(deadline)
             hold = self._attach_file(check)
             with self._mutex:
@@ -217,6 +226,13 @@ class ProcessFile:
             waits = bool(self._waiting) or (hold is not None and hold.has_waiters())
         return waits or self._log_is_long()
 
+    def log_size(self) -> int:
+        """How many bytes the log has, 0 if there is none."""
+        try:
+            return file_checks.wal_path(self.path).stat().st_size
+        except OSError:
+            return 0
+
     def busy(self, waited: float) -> StoreBusy:
         """The error that names who holds the file."""
         return self._file_lock.busy(waited)
@@ -283,10 +299,7 @@ class ProcessFile:
 
     def _log_is_long(self) -> bool:
         """Whether the log should be written into the file before it gets any longer."""
-        try:
-            return file_checks.wal_path(self.path).stat().st_size > _LONG_LOG
-        except OSError:
-            return False
+        return self.log_size() > _LONG_LOG
 
     def _is_quiet(self) -> bool:
         return not self._uses and (self._changer is None or self._outside)
@@ -328,13 +341,26 @@ class ProcessFile:
             self.path, use, hold, self._database.checkpoint, self._recovered, number=self._writes
         )
 
-    def _take_lock(self, *, write: bool, deadline: float) -> None:
+    def _start_in_turn(self) -> None:
+        """Start DuckDB while another process still has the file; no fork may come in between."""
+        with self._mutex:
+            self._outside = False
+        try:
+            self._database.start()
+        finally:
+            with self._mutex:
+                self._outside = True
+                self._gate.notify_all()
+
+    def _take_lock(
+        self, *, write: bool, deadline: float, prepare: Callable[[], None] | None = None
+    ) -> None:
         self._outside = True
         try:
             patience = deadline - monotonic()
             wakeup_address = self._idle_releaser.wakeup_address()
             self._hold = self._file_lock.take(
-                write=write, patience=patience, wakeup_address=wakeup_address
+                write=write, patience=patience, wakeup_address=wakeup_address, prepare=prepare
             )
         finally:
             with self._mutex:  # a fork in progress ends before anything is attached
@@ -355,9 +381,14 @@ class ProcessFile:
         status = file_checks.require_database(self.path)
         file_checks.require_length(self.path, hold.file.clean_state())
         self._recovered = hold.file.last_acknowledged(status)
+        if self._recovered is not None and check is not None and not self.log_size():
+            # DuckDB removes an empty log when it attaches the file to write.
+            self._database.attach(self.path, write=False)
+            self._check(hold, check)
+            self._database.detach()
+        self._database.attach(self.path, write=hold.write)
         if self._recovered is not None and check is not None:
             self._check(hold, check)
-        self._database.attach(self.path, write=hold.write)
         return hold
 
     def _require_hold(self) -> Hold:
@@ -366,12 +397,16 @@ class ProcessFile:
         return self._hold
 
     def _check(self, hold: Hold, check: Check) -> None:
-        """Check, reading only, whether the last commit is there: a write would hide the traces."""
-        self._database.attach(self.path, write=False)
+        """Check whether the last commit is there, before anything is written.
+
+        DuckDB reads a log that has lost its end without a word, and cuts it off when it next writes
+        to it. So a file that is refused is closed without that: its traces stay as they are.
+        """
         try:
             self._run_attached(self.path, hold, check, write=False)
-        finally:
-            self._database.detach()
+        except BaseException:
+            self._database.drop()
+            raise
         self._recovered = None
 
     def _fill(self, new: Path, hold: Hold, fill: Check) -> None:

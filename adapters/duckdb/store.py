@@ -236,7 +236,7 @@ class DuckDBStore:
             finally:
                 brokered.close()
             return
-        with self._file.attach(write=write) as attachment:
+        with self._file.attach(write=write, in_turn=self._broker.was_lost) as attachment:
             with translate_errors(self._place):
                 execute(attachment.cursor, "BEGIN")
             session = DuckDBSession(attachment, self._tables, space, self._clock(), self._place)

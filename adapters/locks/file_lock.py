@@ -109,16 +109,27 @@ class FileLock(Generic[F]):
         self._given_up: dict[bool, Wait] = {}
 
     def take(
-        self, *, write: bool, patience: float, wakeup_address: str | None = None, sign: bool = True
+        self,
+        *,
+        write: bool,
+        patience: float,
+        wakeup_address: str | None = None,
+        sign: bool = True,
+        prepare: Callable[[], None] | None = None,
     ) -> Hold[F]:
         """Hold the lock, or raise StoreBusy when it is not to be had within `patience` seconds.
 
         `wakeup_address` is where to wake this process when somebody waits for the lock. Without
-        `sign` the caller itself writes into the lock file who holds it.
+        `sign` the caller itself writes into the lock file who holds it. Who has to wait is asked to
+        `prepare` when it is next, and not before.
         """
         begun = monotonic()
         hold = self._acquire(
-            begun + patience, write=write, wakeup_address=wakeup_address, sign=sign
+            begun + patience,
+            write=write,
+            wakeup_address=wakeup_address,
+            sign=sign,
+            prepare=prepare,
         )
         if hold is None:
             raise self.busy(monotonic() - begun)
@@ -184,11 +195,17 @@ class FileLock(Generic[F]):
             spare.close()
 
     def _acquire(
-        self, until: float, *, write: bool, wakeup_address: str | None, sign: bool
+        self,
+        until: float,
+        *,
+        write: bool,
+        wakeup_address: str | None,
+        sign: bool,
+        prepare: Callable[[], None] | None = None,
     ) -> Hold[F] | None:
         """The lock, if it comes in time and its file is still the one at its path."""
         with translate_os_errors(self._place):
-            while (hold := self._wait_for_hold(until, write=write)) is not None:
+            while (hold := self._wait_for_hold(until, prepare, write=write)) is not None:
                 try:
                     if self._is_in_place(hold.pair):
                         if sign:
@@ -212,7 +229,9 @@ class FileLock(Generic[F]):
         pair.seen_until = now + RECHECK_SECONDS
         return pair.is_at(self._lock)
 
-    def _wait_for_hold(self, until: float, *, write: bool) -> Hold[F] | None:
+    def _wait_for_hold(
+        self, until: float, prepare: Callable[[], None] | None, *, write: bool
+    ) -> Hold[F] | None:
         """The lock, if it comes in time; an interrupt leaves nothing locked."""
         operation = fcntl.LOCK_EX if write else fcntl.LOCK_SH
         wait = self._given_up.pop(write, None) if self._given_up else None
@@ -230,7 +249,7 @@ class FileLock(Generic[F]):
                 raise
             wait = self._queue(pair, operation, has_turn=entered is EnterResult.TURN)
         try:
-            arrived = self._await(wait, until, operation)
+            arrived = self._await(wait, until, operation, prepare)
             return None if arrived is None else self._hold(arrived, write=write)
         except BaseException:
             wait.leave()
@@ -239,10 +258,17 @@ class FileLock(Generic[F]):
     def _hold(self, pair: LockPair, *, write: bool) -> Hold[F]:
         return Hold(pair, self._kind(pair.lock), self._put_back, write=write)
 
-    def _await(self, wait: Wait, until: float, operation: int) -> LockPair | None:
+    def _await(
+        self, wait: Wait, until: float, operation: int, prepare: Callable[[], None] | None
+    ) -> LockPair | None:
         past = None
         while past is None and (left := until - monotonic()) > 0:
-            if wait.wait_for_lock(min(left, QUEUE_CHECK_SECONDS)):
+            seconds = min(left, QUEUE_CHECK_SECONDS)
+            if prepare is not None and wait.wait_for_turn(seconds):
+                prepare()
+                prepare = None
+                continue
+            if prepare is None and wait.wait_for_lock(seconds):
                 return wait.pair
             past = self._open_unheld_pair(operation)
         if wait.give_up():

@@ -115,6 +115,7 @@ class Wait:
         self._thread: threading.Thread | None = None
         self._running = False
         self._ended = threading.Event()
+        self._turn_came = threading.Event()
         self._has_turn = has_turn
         self._wanted = True
         self._arrived = False
@@ -122,14 +123,22 @@ class Wait:
 
     def wait_for_lock(self, seconds: float) -> bool:
         """Wait for the lock; whether it came in time. The thread goes on waiting if it did not."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._wait, name="herdbook-lock", daemon=True)
-            self._thread.start()
+        self._start_thread()
         self._ended.wait(max(seconds, 0.0))
         with self._mutex:
             if self._error is not None:
                 raise self._error
             return self._arrived
+
+    def wait_for_turn(self, seconds: float) -> bool:
+        """Wait until nobody is ahead but who holds the lock; whether it came to that in time."""
+        self._start_thread()
+        return self._turn_came.wait(max(seconds, 0.0))
+
+    def _start_thread(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._wait, name="herdbook-lock", daemon=True)
+            self._thread.start()
 
     def give_up(self) -> bool:
         """Stop wanting the lock for now; False if it has come in the meantime."""
@@ -160,6 +169,7 @@ class Wait:
         try:
             if not self._has_turn:
                 fcntl.flock(self.pair.turn, fcntl.LOCK_EX)
+            self._turn_came.set()
             with self._mutex:
                 if not self._wanted:
                     self._end()
@@ -180,6 +190,7 @@ class Wait:
 
     def _end(self) -> None:
         self._arrived = False
+        self._turn_came.set()
         self._ended.set()
         self.pair.close()
 

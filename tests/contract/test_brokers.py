@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 import pytest
 
 from herdbook.adapters import open_store
-from herdbook.adapters.duckdb.broker import open_file, turns
+from herdbook.adapters.duckdb import rollback_journal
+from herdbook.adapters.duckdb.broker import open_file, pending_commits
 from herdbook.adapters.duckdb.broker.address import broker_address
+from herdbook.adapters.duckdb.broker.pending_commits import GroupFailed, PendingCommits
 from herdbook.adapters.duckdb.broker.start import start_broker
 from herdbook.adapters.duckdb.file_access import SharedFile
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreFull, StoreUnavailable
@@ -118,6 +121,41 @@ def test_a_broker_killed_under_load_loses_and_doubles_nothing(url: str, started:
     with open_store(url) as store:
         numbers = read(store, HERE, lambda uow: [each.seq for each in uow.journal.since(0)])
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_log_of_a_broker_stays_short(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever opens the file after the broker's death reads it first, and everybody waits."""
+    log = path_of(url).with_name("store.duckdb.wal")
+    monkeypatch.setattr(open_file, "LONG_LOG", 20_000)
+    sizes = []
+    with open_store(url) as store, start_broker(store):
+        for number in range(60):
+            run(store, HERE, add, f"{number:02}")
+            sizes.append(log.stat().st_size if log.exists() else 0)
+            read(store, HERE, lambda uow: uow.tasks.page(limit=5))
+        assert sum(size < before for before, size in pairwise(sizes)) > 1
+        assert max(sizes) < 60_000
+    assert names_in(url) == sorted(["before", *(f"{number:02}" for number in range(60))])
+
+
+def test_a_log_that_cannot_be_written_into_the_file_only_gets_longer(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For want of room for the copy that undoes it: commits go on."""
+    monkeypatch.setattr(open_file, "LONG_LOG", 0)
+    failed = []
+
+    def fail(*_: object) -> None:
+        failed.append(True)
+        raise OSError("no room")
+
+    with open_store(url) as store, start_broker(store):
+        monkeypatch.setattr(rollback_journal, "save_blocks", fail)
+        for name in "abc":
+            run(store, HERE, add, name)
+        monkeypatch.undo()
+    assert failed
+    assert names_in(url) == ["a", "b", "before", "c"]
 
 
 def test_150_clients_at_once(url: str, started: Brokers) -> None:
@@ -263,7 +301,7 @@ def test_commits_that_follow_closely_are_made_durable_together(
 
     with open_store(url) as store, start_broker(store):
         monkeypatch.setattr(open_file.OpenFile, "write", count)
-        monkeypatch.setattr(turns, "GROUP_SECONDS", 0.5)
+        monkeypatch.setattr(pending_commits, "GROUP_SECONDS", 0.5)
         at_once(url, add_many, [(who, 3) for who in range(12)])
     assert len(names_in(url)) == 37
     assert len(commits) < 36
@@ -274,17 +312,17 @@ def test_a_commit_without_an_answer_is_repeated_only_with_an_operation_id(
 ) -> None:
     """As on a server: without one, whoever asked decides."""
     with open_store(url) as store, start_broker(store):
-        monkeypatch.setattr(turns.Turns, "_start_writing", _vanish)
+        monkeypatch.setattr(PendingCommits, "_start", _vanish)
         with pytest.raises(TryAgain, match="before it confirmed the commit"):
             run(store, HERE, add, "unknown")
     assert names_in(url) == ["before"]
 
 
-def _vanish(self: turns.Turns) -> None:
+def _vanish(self: PendingCommits) -> None:
     for client in self._committing:
         client.is_closed = True  # type: ignore[attr-defined]
     self._committing = {}
-    self._fail(TryAgain("here", "gone"))
+    raise GroupFailed(TryAgain("here", "gone"))
 
 
 def test_a_transaction_is_not_the_forked_childs(url: str, started: Brokers) -> None:

@@ -130,6 +130,8 @@ class BrokerClient:
         self._pid = os.getpid()
         self._refused: tuple[int, int] | None = None
         self._closed = False
+        self.was_lost = False
+        """Whether a broker ended while this process used it: others go on without it as well."""
 
     def describe(self) -> tuple[str, int] | None:
         """The identity and the schema version of the store; None if there is no broker."""
@@ -209,6 +211,7 @@ class BrokerClient:
                 raise StoreBusy(self._place, waited, holder) from error
             except (OSError, BrokerGone) as error:
                 _LOG.debug("a connection to the broker of %s is gone: %s", self._place, error)
+                self.was_lost = True
             finally:
                 if not connection.is_usable:
                     connection.close()
@@ -225,6 +228,7 @@ class BrokerClient:
             if connection.is_usable and not self._closed and connection.pid == os.getpid():
                 self._idle.append(connection)
                 return
+            self.was_lost = self.was_lost or not connection.is_usable
         connection.close()
 
     def _connect(self) -> tuple[Connection, str, int] | None:
@@ -249,6 +253,7 @@ class BrokerClient:
             connection = Connection(opened, address.require_same_user(opened))
             answer = connection.call(self._hello(there), ANSWER_SECONDS)
             if answer[0] == "ok":
+                self.was_lost = False
                 _, uuid, version = answer
                 return connection, str(uuid), int(version)
             self._refused = (listening.st_ino, listening.st_ctime_ns)

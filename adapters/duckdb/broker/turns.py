@@ -1,36 +1,30 @@
 """The transactions of a broker's clients: one writes at a time, any number read.
 
-A writer reads through the broker and sends what it changed with its commit. Several commits that
-follow one another closely are made durable together, and none is answered before that.
+A writer reads through the broker (`query_answers`) and sends what it changed with its commit.
+Several commits that follow one another closely are made durable together (`pending_commits`), and
+none is answered before that.
 """
 
 import logging
 from collections import deque
-from concurrent.futures import Future
 from datetime import UTC, datetime
-from functools import partial
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
-from attrs import define
 
 from herdbook.adapters.duckdb.broker import wire
-from herdbook.adapters.duckdb.broker.commit_group import CommitGroup, KindChange
-from herdbook.adapters.duckdb.broker.open_file import OpenFile, SharedSnapshot, fetch
-from herdbook.adapters.duckdb.broker.row_cache import CachedTable, RowCache
+from herdbook.adapters.duckdb.broker.commit_group import KindChange
+from herdbook.adapters.duckdb.broker.open_file import OpenFile, fetch
+from herdbook.adapters.duckdb.broker.pending_commits import GroupFailed, PendingCommits
+from herdbook.adapters.duckdb.broker.query_answers import QueryAnswers
+from herdbook.adapters.duckdb.broker.turn import BrokerPeer, Turn
 from herdbook.adapters.duckdb.dialect import DUCKDB
 from herdbook.adapters.duckdb.errors import translate_error
 from herdbook.adapters.duckdb.store import WITHIN, DuckDBStore
 from herdbook.adapters.locks.lock_file import Holder
 from herdbook.adapters.sql.session import Tables
-from herdbook.domain.errors import (
-    AlreadyExists,
-    HerdbookError,
-    StoreBusy,
-    StoreTooNew,
-    StoreUnavailable,
-)
+from herdbook.domain.errors import HerdbookError, StoreBusy, StoreTooNew
 from herdbook.domain.location.areas import area_of
 from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Kind
@@ -38,9 +32,6 @@ from herdbook.ports.engine.store import TryAgain
 
 _LOG = logging.getLogger(__name__)
 
-GROUP_SECONDS = 0.02
-"""How long a commit waits for others to be made durable with it, while somebody writes."""
-GROUP_MOST = 32
 IDLE_SECONDS = 0.02
 """How long the file stays in use after the last transaction."""
 WRITER_SILENCE = 30.0
@@ -52,35 +43,6 @@ CHECK_SECONDS = 0.05
 """How often to look whether somebody waits for the file, while transactions run."""
 
 
-class BrokerPeer(Protocol):
-    """Somebody at the other end of a connection."""
-
-    pid: int
-    command: str
-
-    def answer(self, message: list[Any]) -> None:
-        """Send an answer; never raises and never waits."""
-
-
-Commits = dict[BrokerPeer, tuple[str, list[KindChange]]]
-"""What clients have sent that is not durable yet, in its order."""
-
-
-@define(eq=False)
-class Turn:
-    """A transaction that waits, or that runs since it got its cursor."""
-
-    client: BrokerPeer
-    space: str
-    write: bool
-    begun: float
-    deadline: float
-    last_seen: float
-    snapshot: SharedSnapshot | None = None
-    version: int = 0
-    since: datetime | None = None
-
-
 class Turns:
     """Admits transactions and runs their statements; called by one thread only."""
 
@@ -90,18 +52,12 @@ class Turns:
         self._place = str(store.file_path)
         self._tables = Tables(DUCKDB, WITHIN)
         self._file = file
-        self._cache = RowCache(self._tables)
+        self._queries = QueryAnswers(store.dictionary, self._tables, self._cursor)
+        self._commits = PendingCommits(file, self._tables, self._place)
         self._turns: dict[BrokerPeer, Turn] = {}
         self._waiting: deque[Turn] = deque()
         self._readers: set[Turn] = set()
         self._writer: Turn | None = None
-        self._group = CommitGroup()
-        self._committing: Commits = {}
-        self._written_group = CommitGroup()
-        self._being_written: Commits = {}
-        self._writing: Future[None] | None = None
-        self._group_until = 0.0
-        self._version = 0  # counts the transactions that the cache has followed
         self._lost: dict[BrokerPeer, str] = {}
         self._idle_until = 0.0
         self._check_at = 0.0
@@ -131,12 +87,12 @@ class Turns:
     def advance(self) -> float | None:
         """Do what is due: open the file, admit, make durable, release it; when to call it again."""
         now = monotonic()
-        self._finish_writing(wait=False)
+        self._finish_writing()
         error = self._file.finish_opening()
         if error is not None:
             self._refuse_all(error)
         if self._file.is_open and not self._file.was_kept:
-            self._cache.clear()
+            self._queries.forget_rows()
             self._file.was_kept = True
         self._expire(now)
         if not self._file.is_open:
@@ -146,23 +102,17 @@ class Turns:
             self._look(now)
             if not self._is_wanted:
                 self._admit(now)
-            is_due = (
-                self._writer is None
-                or now >= self._group_until
-                or len(self._committing) >= GROUP_MOST
-            )
-            if self._committing and self._writing is None and is_due:
-                self._start_writing()
+            self._start_writing(now)
             self._release_if_idle(now)
         return self._next_time(now)
 
     def end_all(self) -> None:
         """Make durable what was sent, and end every transaction."""
         if self._file.is_open:
-            self._commit_group()
+            self._write_all()
 
     def _begin(self, client: BrokerPeer, space: str, *, write: bool, patience: float) -> None:
-        if client in self._turns or client in {**self._committing, **self._being_written}:
+        if client in self._turns or client in self._commits:
             raise ValueError("a connection has one transaction at a time")
         if space:
             area_of(space)
@@ -193,70 +143,22 @@ class Turns:
         turn = self._turns[client]
         turn.last_seen = monotonic()
         if turn is self._writer and message[0] == "commit":
-            self._commit(turn, [self._change_of(each) for each in message[1]])
+            self._commit(turn, [self._queries.unpack_change(each) for each in message[1]])
             return
         if turn is not self._writer and turn not in self._readers:
             raise ValueError("this transaction has not begun")
         try:
-            client.answer(["ok", self._read(turn, message)])
+            client.answer(["ok", self._queries.answer(turn, message)])
         except TryAgain as error:
             client.answer(wire.encode_error(error))
         except duckdb.Error as error:
             self._fail(translate_error(error, self._place), client)
 
-    def _read(self, turn: Turn, message: list[Any]) -> Any:
-        """The answer to a query, from memory if the rows are kept there."""
-        match message:
-            case ["get" | "has" as what, str(name), list(keys)]:
-                kind = self._dictionary.kinds[name]
-                kept = self._kept_rows(turn, kind)
-                if kept is not None:
-                    return kept.get(keys) if what == "get" else kept.find_keys(keys)
-                return self._fetch_by_keys(turn, what, kind, keys)
-            case ["select" | "count" as what, packed]:
-                query = wire.unpack_query(self._dictionary, DUCKDB, packed)
-                kept = self._kept_rows(turn, query.kind)
-                if kept is not None:
-                    return kept.select(query) if what == "select" else kept.count(query)
-                table = self._tables[query.kind]
-                build = table.select if what == "select" else table.count
-                rows = self._fetch(turn, query.kind, *build(turn.space, query))
-                return rows if what == "select" else rows[0][0]
-        raise ValueError(f"no such message: {str(message[0])[:20]!r}")
-
-    def _fetch_by_keys(self, turn: Turn, what: str, kind: Kind[Any], keys: list[Any]) -> Any:
-        table = self._tables[kind]
-        if what == "get":
-            statement = table.get_one if len(keys) == 1 else table.get_many
-        elif turn is self._writer and self._cache.is_behind_all(
-            turn.space, kind, keys, partial(self._fetch, turn, kind)
-        ):
-            return []
-        else:
-            statement = table.find_key if len(keys) == 1 else table.find_keys
-        given = [turn.space, keys[0] if len(keys) == 1 else keys]
-        rows = self._fetch(turn, kind, statement, given)
-        return rows if what == "get" else [key for (key,) in rows]
-
-    def _kept_rows(self, turn: Turn, kind: Kind[Any]) -> CachedTable | None:
-        """The rows of a kind as this transaction sees them, if they are in memory."""
-        if turn is not self._writer and turn.version != self._version:
-            return None
-        kept = self._cache.find(turn.space, kind)
-        if kept is None and self._cache.is_due(turn.space, kind):
-            kept = self._cache.load(turn.space, kind, partial(self._fetch, turn, kind))
-        return kept
-
-    def _fetch(
-        self, turn: Turn, kind: Kind[Any], sql: str, parameters: list[Any]
-    ) -> list[tuple[Any, ...]]:
-        return fetch(self._cursor(turn, kind), sql, parameters)
-
     def _cursor(self, turn: Turn, kind: Kind[Any]) -> duckdb.DuckDBPyConnection:
         """The cursor of a transaction: a reader's moment, or all that was committed before."""
         if turn is self._writer:
-            if any(group.touches(turn.space, kind) for group in (self._group, self._written_group)):
-                self._commit_group()
+            if self._commits.touches(turn.space, kind):
+                self._write_all()
                 if turn is not self._writer:
                     raise TryAgain(self._place, FAILED_TOGETHER)
             return self._file.current_cursor()
@@ -264,114 +166,69 @@ class Turns:
             turn.snapshot = self._file.snapshot()
         return turn.snapshot.cursor
 
-    def _change_of(self, packed: Any) -> KindChange:
-        name, inserts, replaces, deletes = packed
-        kind = self._dictionary.kinds[name]
-        if not isinstance(deletes, list):
-            raise TypeError("keys are a list")
-        return KindChange(
-            kind, wire.unpack_rows(kind, inserts), wire.unpack_rows(kind, replaces), deletes
-        )
-
     def _commit(self, turn: Turn, changes: list[KindChange]) -> None:
         """Take what a client has sent; it is answered when that is durable."""
-        if not self._group.admits(turn.space, changes):
-            self._commit_group()
+        if not self._commits.admits(turn.space, changes):
+            self._write_all()
             if turn is not self._writer:  # the group failed, and with it what this one has seen
                 self._answer_turn(turn.client, ["commit"])
                 return
         for reader in self._readers:  # what they see is about to change in memory
             if reader.snapshot is None:
                 reader.snapshot = self._file.snapshot()
-        self._version += 1
+        self._queries.advance()
         try:
-            self._group.add(turn.space, changes)
-            for change in changes:
-                written = [*change.inserts, *change.replaces]
-                self._cache.change(turn.space, change.kind, written, change.deletes)
+            self._commits.add(turn.client, turn.space, changes)
+            self._queries.apply(turn.space, changes)
         except Exception as error:  # noqa: BLE001 - nothing of it may stay behind
-            self._fail(self._write_error(error), turn.client)
-            return
-        self._end(turn.client)
-        if not self._committing:
-            self._group_until = monotonic() + GROUP_SECONDS
-        self._committing[turn.client] = (turn.space, changes)
-
-    def _start_writing(self) -> None:
-        """Write the group while others go on; `_finish_writing` says so to those who sent it."""
-        self._being_written, self._committing = self._committing, {}
-        self._written_group, self._group = self._group, CommitGroup()
-        statements = self._written_group.statements(self._tables)
-        self._writing = self._file.start_writing(statements, self._written_group.note)
-
-    def _finish_writing(self, *, wait: bool) -> None:
-        """Answer those whose commits are durable now, or tell them why they are not."""
-        writing = self._writing
-        if writing is None or not (wait or writing.done()):
-            return
-        self._writing = None
-        try:
-            writing.result()
-        except (duckdb.IntegrityError, duckdb.DataError, duckdb.ProgrammingError) as error:
-            self._commit_each(error)
-        except Exception as error:  # noqa: BLE001 - whatever it is, nothing was written
-            self._fail(self._write_error(error), *self._being_written)
+            self._fail(self._commits.translate(error), turn.client)
         else:
-            self._answer_written()
+            self._end(turn.client)
 
-    def _answer_written(self) -> None:
-        self._file.outdate_snapshot()
-        written, self._being_written = self._being_written, {}
-        self._written_group = CommitGroup()
-        for client in written:
-            client.answer(["ok"])
-
-    def _commit_group(self) -> None:
+    def _write_all(self) -> None:
         """Wait until everything that was sent is durable."""
-        self._finish_writing(wait=True)
-        if self._committing:
-            self._start_writing()
-            self._finish_writing(wait=True)
+        try:
+            self._commits.write_all()
+        except GroupFailed as failure:
+            self._fail(failure.error, *failure.clients)
 
-    def _commit_each(self, error: duckdb.Error) -> None:
-        """Find the transaction that a key refuses: write each alone, until one fails."""
-        committing = self._being_written
-        for client, (space, changes) in list(committing.items()):
-            group = CommitGroup()
-            group.add(space, changes)
-            try:
-                self._file.undo()
-                self._file.write(group.statements(self._tables), group.note)
-            except Exception as problem:  # noqa: BLE001 - as above
-                self._fail(self._write_error(problem), client)
-                return
-            self._file.outdate_snapshot()
-            del committing[client]
-            client.answer(["ok"])
-        self._answer_written()
-        _LOG.warning("transactions failed together that succeed one by one: %s", error)
+    def _start_writing(self, now: float) -> None:
+        """Begin to make durable what was sent, if it is due, while others go on."""
+        try:
+            self._commits.start_if_due(now, others_write=self._writer is not None)
+        except GroupFailed as failure:
+            self._fail(failure.error, *failure.clients)
 
-    def _write_error(self, error: Exception) -> HerdbookError:
-        if isinstance(error, duckdb.ConstraintException):
-            return AlreadyExists("row", str(error).partition("\n")[0])
-        if isinstance(error, duckdb.Error | OSError | HerdbookError):
-            return translate_error(error, self._place)
-        _LOG.warning("a commit could not be written", exc_info=error)
-        return StoreUnavailable(self._place, f"its broker cannot write this ({error})")
+    def _finish_writing(self) -> None:
+        """Answer those whose commits are durable now, or tell them why they are not."""
+        try:
+            if self._commits.finish(wait=False):
+                self._shorten_log()
+        except GroupFailed as failure:
+            self._fail(failure.error, *failure.clients)
+
+    def _shorten_log(self) -> None:
+        """Write a log into the file that would take long to read after a crash."""
+        if self._commits.is_writing or any(each.snapshot for each in self._readers):
+            return
+        try:
+            self._file.shorten_log()
+        except OSError as error:
+            _LOG.debug("the log of %s gets longer for now: %s", self._place, error)
+        except duckdb.Error as error:
+            self._fail(translate_error(error, self._place))
 
     def _fail(self, error: HerdbookError, *clients: BrokerPeer) -> None:
         """Undo what is not durable: tell these clients the error, and the others to try again."""
-        self._finish_writing(wait=True)
+        dropped = self._commits.drop()
         for client in clients:
             self._end(client)
             client.answer(wire.encode_error(error))
-        unwritten = [*self._being_written, *self._committing]
-        others = [client for client in unwritten if client not in clients]
-        self._committing, self._group = {}, CommitGroup()
-        self._being_written, self._written_group = {}, CommitGroup()
-        self._cache.clear()
-        for client in others:
-            client.answer(wire.encode_error(TryAgain(self._place, FAILED_TOGETHER)))
+        self._queries.forget_rows()
+        for client, own in dropped.items():
+            if client not in clients:
+                problem = own or TryAgain(self._place, FAILED_TOGETHER)
+                client.answer(wire.encode_error(problem))
         for turn in [self._writer, *self._readers]:
             if turn is not None:
                 self._lost[turn.client] = FAILED_TOGETHER
@@ -400,16 +257,16 @@ class Turns:
             if not turn.space:
                 self._answer_spaces(turn)
                 return
-            is_ahead = bool(self._committing or self._being_written)
+            is_ahead = bool(self._commits)
             if is_ahead:  # what is in memory is not committed yet
                 turn.snapshot = self._file.snapshot()
-            turn.version = -1 if is_ahead else self._version
+            self._queries.begin(turn, is_ahead=is_ahead)
             self._readers.add(turn)
             turn.client.answer(["ok", None])
             return
         self._writer = turn
         self._file.require_same_file()
-        heads = self._read(turn, ["get", HEADS.name, ["head"]])
+        heads = self._queries.answer(turn, ["get", HEADS.name, ["head"]])
         if not heads:
             sql = f"SELECT schema_version FROM {WITHIN}.store"
             ((version,),) = fetch(self._file.current_cursor(), sql, [])
@@ -454,8 +311,7 @@ class Turns:
 
     def _is_busy(self) -> bool:
         """Whether a transaction runs or is being made durable."""
-        unwritten = bool(self._committing or self._being_written)
-        return self._writer is not None or bool(self._readers) or unwritten
+        return self._writer is not None or bool(self._readers) or bool(self._commits)
 
     def _expire(self, now: float) -> None:
         for turn in [each for each in self._waiting if now >= each.deadline]:
@@ -478,8 +334,8 @@ class Turns:
 
     def _next_time(self, now: float) -> float | None:
         times = [turn.deadline for turn in self._waiting]
-        if self._committing and self._writing is None:
-            times.append(self._group_until)
+        if (due := self._commits.next_time()) is not None:
+            times.append(due)
         if self._file.is_open:
             times.append(self._check_at if self._is_busy() else self._idle_until)
         return max(min(times) - now, 0.0) if times else None

@@ -270,3 +270,49 @@ def test_kinds_of_holders_share_or_exclude(tmp_path: Path) -> None:
     assert other.try_take(write=False) is None
     writer.release()
     one.close()
+
+
+def test_who_waits_prepares_when_it_is_next(tmp_path: Path) -> None:
+    """One at a time, while another holds the lock; who need not wait prepares nothing."""
+    holder = lock_in(tmp_path).take(write=True, patience=LIMIT, prepare=pytest.fail)
+    prepared = [threading.Event() for _ in range(3)]
+    held, let_go = threading.Semaphore(0), threading.Semaphore(0)
+
+    def wait(number: int) -> None:
+        lock = lock_in(tmp_path)
+        hold = lock.take(write=True, patience=LIMIT, prepare=prepared[number].set)
+        held.release()
+        let_go.acquire()
+        hold.release()
+
+    threads = [threading.Thread(target=wait, args=(number,)) for number in range(3)]
+    for each in threads:
+        each.start()
+    while not any(each.is_set() for each in prepared):
+        time.sleep(0.001)
+    for number in range(1, 4):
+        time.sleep(0.05)
+        assert sum(each.is_set() for each in prepared) == number
+        if number == 1:
+            holder.release()
+        else:
+            let_go.release()
+        held.acquire()
+        while number < 3 and sum(each.is_set() for each in prepared) == number:
+            time.sleep(0.001)
+    let_go.release()
+    for each in threads:
+        each.join(LIMIT)
+
+
+def test_who_cannot_prepare_is_in_nobodys_way(tmp_path: Path) -> None:
+    """Its error comes through, and the others go on."""
+    holder = lock_in(tmp_path).take(write=True, patience=LIMIT)
+
+    def fail() -> None:
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        lock_in(tmp_path).take(write=True, patience=LIMIT, prepare=fail)
+    holder.release()
+    lock_in(tmp_path).take(write=True, patience=LIMIT).release()

@@ -69,6 +69,9 @@ def filled(herd: Client) -> dict[str, Any]:
     herd.call("bug", agent="otter", note="loses the last line")
     remark = {"phase": phase, "file_path": "a.py", "line_number": 1, "line_type": "added"}
     chat = added("chat", target_type="task", target_id=task)
+    reviewed = added("errand", description="e", branch="c", project=project)
+    for status in ("active", "pending_review"):
+        herd.call("errand.move", errand=reviewed, status=status)
     herd.call("chat.post", chat_session=chat, role="user", content="shorter")
     return {
         "initiative": initiative,

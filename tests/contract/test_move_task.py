@@ -8,7 +8,7 @@ from herdbook.domain.plan.model import Task, TaskStatus
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services.plan import claims, dependencies
 from herdbook.services.plan.board_model import BoardState, state_of
-from herdbook.services.plan.move_task import move_task
+from herdbook.services.plan.move_task import move_task, possible_moves
 from tests.contract.claims import add_agents, add_tasks, claim_for, do
 from tests.contract.turns import Begin
 
@@ -75,3 +75,37 @@ def test_a_task_in_review_stays_there_until_it_is_completed(begin: Begin) -> Non
         do(begin, move_task, task.id, "ready")
     do(begin, move_task, task.id, "completed")
     assert state(begin, task.id) is BoardState.COMPLETED
+
+
+def test_what_can_be_moved_where_is_told_before_it_is_tried(begin: Begin) -> None:
+    """For a task in every state; and the reasons are those of the refusals."""
+    (agent,) = add_agents(begin)
+    first, second, *_ = add_tasks(
+        begin,
+        Task(name="held", order=1),
+        Task(name="waiting", order=2),
+        Task(name="ready", order=3),
+        Task(name="blocked", status=TaskStatus.BLOCKED),
+        Task(name="review", order=9, status=TaskStatus.QUALITY_REVIEW),
+        Task(name="completed", status=TaskStatus.COMPLETED),
+    )
+    do(begin, dependencies.add_task_dependencies, second.id, [first.id])
+    claim_for(begin, agent)
+    with begin(write=False) as uow:
+        tasks = uow.tasks.page()
+        told = {task.id: possible_moves(uow, task.id) for task in tasks}
+    assert {state(begin, task.id): task.name for task in tasks} == {s: s.value for s in BoardState}
+    for task in tasks:
+        assert [each.state for each in told[task.id]] == [s for s in BoardState if s != task.name]
+        for each in told[task.id]:
+            assert each.reason == _refusal(begin, task.id, each.state)
+
+
+def _refusal(begin: Begin, task_id: str, target: BoardState) -> str | None:
+    """Why a task is not moved; None if it would be, which is not committed."""
+    with begin() as uow:
+        try:
+            move_task(uow, task_id, target)
+        except InvalidValue as error:
+            return error.reason.removesuffix(". Nothing was written")
+    return None

@@ -237,6 +237,14 @@ ROWS: tuple[Operation, ...] = (
         ),
     ),
     use_case_operation(
+        "task.moves",
+        "tell to which states a task can be moved, and why not to the others",
+        "plan.move_task:possible_moves",
+        "task moves a1b2",
+        id_argument("task_id", "tasks"),
+        reads=True,
+    ),
+    use_case_operation(
         "task.retry",
         "reset a task that failed too often, so that it can be claimed again",
         "plan.claims:retry",

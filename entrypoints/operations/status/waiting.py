@@ -8,6 +8,7 @@ from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
 from herdbook.domain.rewind import AsOf
 from herdbook.entrypoints.context import AppContext
+from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.agents.person_queue import QueueEntry, record_waiting, work_waiting
 
@@ -31,6 +32,7 @@ class QueueAnswer(TypedDict):
     text: str
     agent: str | None
     task_id: str | None
+    task: str | None
     actions: list[ActionAnswer]
 
 
@@ -39,21 +41,24 @@ def waiting(app: AppContext, *, at: Position | None = None) -> list[QueueAnswer]
 
     The record has a journal of its own: it is read as it was at the time of a position.
     """
-    found, as_of = app.read(Area.WORK, _read_work, at=at)
+    found, names, as_of = app.read(Area.WORK, _read_work, at=at)
     note = app.past_note
     try:
         found += app.read(Area.RECORD, record_waiting, at=None if as_of is None else as_of.time)
     except HerdbookError as error:
         app.warn(f"it is not known who is halted: {error}")
     app.past_note = note
-    return [_entry(each) for each in sorted(found, key=lambda each: each.since)]
+    return [_entry(each, names) for each in sorted(found, key=lambda each: each.since)]
 
 
-def _read_work(uow: UnitOfWork) -> tuple[list[QueueEntry], AsOf | None]:
-    return work_waiting(uow), uow.as_of
+def _read_work(uow: UnitOfWork) -> tuple[list[QueueEntry], dict[str, str], AsOf | None]:
+    """What waits in the plan, and the names of the tasks that it is about."""
+    found = work_waiting(uow)
+    tasks = uow.get(TASKS, [each.task_id for each in found if each.task_id is not None])
+    return found, {task.id: task.name for task in tasks if task is not None}, uow.as_of
 
 
-def _entry(entry: QueueEntry) -> QueueAnswer:
+def _entry(entry: QueueEntry, names: dict[str, str]) -> QueueAnswer:
     return {
         "kind": entry.kind,
         "subject": entry.subject,
@@ -62,6 +67,7 @@ def _entry(entry: QueueEntry) -> QueueAnswer:
         "text": entry.text,
         "agent": entry.agent,
         "task_id": entry.task_id,
+        "task": None if entry.task_id is None else names.get(entry.task_id),
         "actions": [
             {"label": each.label, "method": each.method, "params": each.params, "text": each.text}
             for each in entry.actions

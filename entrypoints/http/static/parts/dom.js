@@ -125,8 +125,12 @@ function set(node, name, before, value) {
       if (!(each in (value ?? {}))) node.style.removeProperty(each);
     }
     for (const [each, to] of Object.entries(value ?? {})) node.style.setProperty(each, to);
-  } else if (name.startsWith("on")) node[name] = value ?? null;
-  else if (name === "value" || name === "checked") node[name] = value ?? "";
+  } else if (name.startsWith("on") && name in node) node[name] = value ?? null;
+  else if (name.startsWith("on")) {
+    // Such as focusin: an event without a property of its own.
+    if (before) node.removeEventListener(name.slice(2), before);
+    if (value) node.addEventListener(name.slice(2), value);
+  } else if (name === "value" || name === "checked") node[name] = value ?? "";
   else if (value === undefined || value === null || value === false) node.removeAttribute(name);
   else node.setAttribute(name, value === true ? "" : String(value));
 }

@@ -8,7 +8,7 @@ import { act } from "./notices.js";
 
 /**
  * @typedef {{ label: string, method: string, params: Record<string, any>, text: string | null }} Action
- * @typedef {{ kind: string, subject: string, since: string, title: string, text: string, agent: string | null, task_id: string | null, actions: Action[] }} Entry
+ * @typedef {{ kind: string, subject: string, since: string, title: string, text: string, agent: string | null, task_id: string | null, task: string | null, actions: Action[] }} Entry
  */
 
 const SHOWN = 50;
@@ -109,7 +109,7 @@ export function createQueue({ root, show, refresh }) {
         h("time", { datetime: entry.since, title: exact(entry.since) }, ago(entry.since)),
       ),
       h("p", { class: "said" }, entry.text),
-      entry.task_id && h("a", { class: "about", href: `/task/${entry.task_id}` }, `task ${short(entry.task_id)}`),
+      entry.task_id && h("a", { class: "about-task", href: `/task/${entry.task_id}` }, entry.task ?? `task ${short(entry.task_id)}`),
       entry.kind === "review" && h("a", { class: "about", href: `/review/${entry.subject}` }, "look at the diff"),
       written && !isPast() &&
         h("textarea", {

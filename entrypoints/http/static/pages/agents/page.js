@@ -10,7 +10,8 @@ import { openAgent } from "./agent.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 
-const ROW = 32;
+const ROW = { narrow: 52, wide: 32 };
+const narrow = matchMedia("(max-width: 860px)");
 const MOST = 1000;
 const ORDER = ["waiting_for_input", "crashed", "running", "idle", "stopped"];
 const TITLES = ["name", "status", "at this moment", "task", "setup", "skill", "changed"];
@@ -65,10 +66,10 @@ function openList({ root }) {
       { key: agent.id, class: agent.status === "waiting_for_input" || isHalted(agent) ? "row mine" : "row" },
       h("a", { href: `/agents/${agent.id}` }, agent.name),
       h("span", null, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), isHalted(agent) ? "halted" : word(agent.status)),
-      h("span", { class: "mute" }, activityText(space, { name: agent.name, session: agent.session_id }) ?? "–"),
+      h("span", { class: "mute" }, activityText(space, { name: agent.name, session: agent.session_id }) ?? (narrow.matches ? "" : "–")),
       tasks.length
         ? h("span", null, h("a", { href: `/task/${tasks[0].task_id}` }, tasks[0].task), tasks.length > 1 && h("span", { class: "mute" }, ` and ${tasks.length - 1} more`))
-        : h("span", { class: "mute" }, "–"),
+        : h("span", { class: "mute" }, narrow.matches ? "no task" : "–"),
       h("span", { class: "mute" }, [agent.provider, agent.model].filter(Boolean).join(" ")),
       h("span", { class: "mute", title: isPast() ? "skill points are not known of then" : "skill points" }, standing ? standing.skill_points : "–"),
       h("time", { datetime: agent.updated_at, title: exact(agent.updated_at) }, `${ago(agent.updated_at)} ago`),
@@ -80,7 +81,7 @@ function openList({ root }) {
       h("h1", { key: "title" }, many(agents.length, "agent"), agents.length === MOST && h("span", { class: "mute" }, " (the first)")),
       agents.length > 0 && h("div", { key: "titles", class: "row titles", "aria-hidden": "true" }, TITLES.map((each) => h("span", { key: each }, each))),
       agents.length
-        ? windowed({ name: "agents", label: "Agents", items: agents, rowHeight: ROW, row: drawRow, redraw: show })
+        ? windowed({ name: "agents", label: "Agents", items: agents, rowHeight: narrow.matches ? ROW.narrow : ROW.wide, row: drawRow, redraw: show })
         : h("p", { key: "none", class: "calm" }, "No agents yet. ", h("code", null, "herdbook agent add brisk-otter")),
     ]);
   }

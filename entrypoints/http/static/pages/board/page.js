@@ -1,137 +1,194 @@
-// The board: a column for each state with true totals. A card is moved by dragging it or by keys; the
-// server decides, and a refusal is said where the card was dropped.
+// The board: a column for each state with true totals, or a list by phase, agent or worktree. A card is
+// moved by dragging it or by keys; the server says before where it may go, and decides.
 
 import { draw, h } from "../../parts/dom.js";
-import { leaseLeft, MARKS, short } from "../../parts/format.js";
-import { clock, isPast } from "../../parts/moment.js";
+import { many, MARKS } from "../../parts/format.js";
+import { isPast } from "../../parts/moment.js";
 import { act } from "../../parts/notices.js";
+import { bar, count } from "../../parts/progress.js";
 import { call } from "../../parts/rpc.js";
 import { windowed } from "../../parts/windowed.js";
+import { drawCard, drawRow } from "./cards.js";
+import { drawHeading, groupCards, listRows } from "./groups.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
+/** @import { Card, CardOptions } from "./cards.js" */
 
 const STATES = ["ready", "held", "waiting", "blocked", "review", "completed"];
+const TARGETS = ["ready", "blocked", "completed"];
+const GROUPINGS = ["state", "phase", "agent", "worktree"];
 const LIMITS = [25, 200, 1000];
 const CARD = 76;
+const ROW = 32;
 
 /**
  * @param {Place} place
  * @returns {Page}
  */
 export function open({ root, query, go, replace }) {
-  let limit = LIMITS[0];
   let words = query.get("q") ?? "";
+  let by = GROUPINGS.find((each) => each === query.get("by")) ?? "state";
+  let limit = words ? LIMITS[2] : LIMITS[0];
   /** @type {any} */
   let board = { tasks: {}, initiatives: [] };
-  /** @type {any[]} */
+  /** @type {Card[]} */
   let cards = [];
+  /** @type {Map<string, string>} */
+  let branches = new Map();
   let chosen = "";
+  /** @type {Set<string>} */
+  const selected = new Set();
+  /** @type {Set<string>} */
+  const folded = new Set();
+  let renaming = "";
   let dragged = "";
   let over = "";
+  /** Why the dragged card may not go to a state. @type {Map<string, string>} */
+  let reasons = new Map();
   /** @type {Record<string, string>} */
   let refusal = {};
 
   async function refresh() {
-    board = await call("board", { limit });
+    const [found, status] = await Promise.all([call("board", { limit }), by === "worktree" ? call("status") : null]);
+    board = found;
     cards = board.initiatives.flatMap((/** @type {any} */ initiative) =>
       initiative.phases.flatMap((/** @type {any} */ phase) =>
         Object.entries(phase.tasks).flatMap(([state, lane]) =>
-          /** @type {any} */ (lane).shown.map((/** @type {any} */ card) => ({ ...card, state, phase: phase.name, phaseId: phase.id })),
+          /** @type {any} */ (lane).shown.map((/** @type {any} */ card) => ({ ...card, state, phase: phase.name, phaseId: phase.id, initiative: initiative.name })),
         ),
       ),
     );
+    if (status) branches = new Map(status.spaces[0].rows.map((/** @type {any} */ row) => [row.agent_id, row.branch ?? row.worktree]));
+    const there = new Set(cards.map((each) => each.id));
+    for (const id of selected) if (!there.has(id)) selected.delete(id);
     show();
   }
 
-  /** @param {string} state */
-  const column = (state) => {
+  function matching() {
     const asked = words.toLowerCase();
-    return cards.filter((each) => each.state === state && (!asked || `${each.name} ${each.agent ?? ""} ${each.id}`.toLowerCase().includes(asked)));
-  };
+    return asked ? cards.filter((each) => `${each.name} ${each.agent ?? ""} ${each.phase ?? ""} ${each.id}`.toLowerCase().includes(asked)) : cards;
+  }
+
+  /** @param {string} state */
+  const column = (state) => matching().filter((each) => each.state === state);
+
+  const groups = () => groupCards(/** @type {any} */ (by), board, matching(), branches);
+
+  /** The cards as keys walk through them: columns, or one list. @returns {Card[][]} */
+  const lists = () => (by === "state" ? STATES.map(column) : [groups().flatMap((each) => (folded.has(each.key) ? [] : each.cards))]).filter((each) => each.length);
+
+  /**
+   * Move a card, or all that are selected if it is one of them.
+   * @param {string} id
+   * @param {string} state
+   */
+  async function move(id, state) {
+    const ids = selected.has(id) ? [...selected] : [id];
+    endDrag();
+    refusal = {};
+    for (const each of ids) await moveOne(each, state);
+    selected.clear();
+    await refresh();
+    focusChosen();
+  }
 
   /**
    * @param {string} id
    * @param {string} state
    */
-  async function move(id, state) {
+  async function moveOne(id, state) {
     const card = cards.find((each) => each.id === id);
-    dragged = over = "";
-    if (!card || card.state === state) return show();
+    if (!card || card.state === state) return;
     const before = card.state;
     card.state = state;
-    refusal = {};
     show();
     try {
       await act(`${card.name}: ${state}`, "task.move", { task: id, state }, id);
-      await refresh();
     } catch (error) {
       card.state = before;
-      refusal = { state, text: `${card.name}: ${/** @type {Error} */ (error).message.replace(/^state: /, "")}` };
+      const text = `${card.name}: ${/** @type {Error} */ (error).message.replace(/^state: /, "")}`;
+      refusal = { state, text: refusal.state === state ? `${refusal.text}\n${text}` : text };
       show();
     }
-    focusChosen();
   }
 
   function focusChosen() {
-    /** @type {HTMLElement | null} */ (root.querySelector(".card.chosen a"))?.focus();
+    /** @type {HTMLElement | null} */ (root.querySelector(".chosen a"))?.focus();
   }
 
-  /** @param {any} card */
-  function why(card) {
-    if (card.state === "held") {
-      const who = card.agent ?? "nobody known";
-      const left = card.lease_until ? `, ${leaseLeft(card.lease_until)}` : isPast() ? ", lease not known" : "";
-      return `${who}${card.for_review ? " reviews it" : ""}${left}`;
+  /** @type {CardOptions} */
+  const options = {
+    chosen,
+    selected,
+    renaming,
+    choose: (id) => {
+      if (chosen === id) return;
+      chosen = id;
+      show();
+    },
+    select: (id) => {
+      if (!selected.delete(id)) selected.add(id);
+      chosen = id;
+      show();
+    },
+    startRename,
+    endRename,
+    drag: (card, event) => {
+      dragged = card.id;
+      event.dataTransfer?.setData("text/plain", card.id);
+      askMoves(card.id);
+    },
+    drop: () => {
+      endDrag();
+      show();
+    },
+  };
+
+  function endDrag() {
+    dragged = over = "";
+    reasons = new Map();
+  }
+
+  /**
+   * Ask the server where a card may go, for as long as it is dragged.
+   * @param {string} id
+   */
+  async function askMoves(id) {
+    const moves = await call("task.moves", { task: id });
+    if (dragged !== id) return;
+    reasons = new Map(moves.filter((/** @type {any} */ each) => each.reason).map((/** @type {any} */ each) => [each.state, each.reason]));
+    show();
+  }
+
+  /** @param {string} id */
+  function startRename(id) {
+    if (!id || isPast()) return;
+    chosen = renaming = id;
+    show();
+    const input = /** @type {HTMLInputElement | null} */ (root.querySelector("input.rename"));
+    input?.focus();
+    input?.select();
+  }
+
+  /**
+   * @param {Card} card
+   * @param {string | null} name
+   */
+  async function endRename(card, name) {
+    if (renaming !== card.id) return;
+    renaming = "";
+    const text = name?.trim();
+    if (text && text !== card.name) {
+      try {
+        await act(`${card.name}: renamed`, "task.set", { id: card.id, name: text }, card.id);
+        refusal = {};
+        await refresh();
+      } catch (error) {
+        refusal = { state: card.state, text: `${card.name}: ${/** @type {Error} */ (error).message}` };
+      }
     }
-    if (!card.waits_for.length) return "";
-    const tasks = card.waits_for.filter((/** @type {any} */ each) => each.kind === "task");
-    const named = tasks.length
-      ? tasks.map((/** @type {any} */ each) => each.name)
-      : card.waits_for.map((/** @type {any} */ each) => (each.id === card.phaseId ? `its phase (${each.status})` : `${each.kind} ${each.name} (${each.status})`));
-    const more = named.length - 2 + card.waits_for_more;
-    return `for ${named.slice(0, 2).join(", ")}${more > 0 ? ` +${more}` : ""}`;
-  }
-
-  /** @param {any} card */
-  function drawCard(card) {
-    const isOver = card.state === "held" && card.lease_until && Date.parse(card.lease_until) < clock();
-    return h(
-      "li",
-      {
-        key: card.id,
-        class: `card ${card.state}${card.id === chosen ? " chosen" : ""}${isOver ? " over" : ""}`,
-        "data-id": card.id,
-        draggable: "true",
-        ondragstart: (/** @type {DragEvent} */ event) => {
-          dragged = card.id;
-          event.dataTransfer?.setData("text/plain", card.id);
-        },
-        ondragend: () => {
-          dragged = over = "";
-          show();
-        },
-        onfocusin: () => {
-          if (chosen === card.id) return;
-          chosen = card.id;
-          show();
-        },
-      },
-      h(
-        "div",
-        { class: "line" },
-        h("span", { class: `mark ${card.state}`, "aria-hidden": "true" }, MARKS[card.state]),
-        h("a", { href: `/task/${card.id}`, title: card.name, draggable: "false" }, card.name),
-      ),
-      h("p", { class: "why mute" }, why(card)),
-      h(
-        "p",
-        { class: "facts mute" },
-        h("code", null, short(card.id)),
-        card.phase && h("span", null, card.phase),
-        card.priority !== "medium" && h("span", null, card.priority),
-        card.critical && h("span", { class: "critical" }, "★ critical"),
-      ),
-    );
+    show();
+    focusChosen();
   }
 
   /** @param {string} state */
@@ -142,11 +199,12 @@ export function open({ root, query, go, replace }) {
     // An empty column stays, narrow: if it came while a card is dragged, all would move under the hand.
     const isEmpty = !total && !shown.length && refusal.state !== state;
     const canLoad = rest > 0 && limit < LIMITS[LIMITS.length - 1];
+    const reason = reasons.get(state);
     return h(
       "section",
       {
         key: state,
-        class: `column ${state}${over === state ? " target" : ""}${isEmpty ? " empty" : ""}`,
+        class: `column ${state}${over === state ? " target" : ""}${isEmpty ? " empty" : ""}${reason ? " closed" : ""}`,
         "data-state": state,
         "aria-labelledby": `column-${state}`,
         ondragover: (/** @type {DragEvent} */ event) => {
@@ -167,13 +225,14 @@ export function open({ root, query, go, replace }) {
         `${state} `,
         h("span", { class: "mute" }, words && shown.length !== total ? `${shown.length} of ${total.toLocaleString("en")}` : total.toLocaleString("en")),
       ),
+      reason && h("p", { class: "reason" }, reason),
       refusal.state === state && h("p", { class: "trouble", role: "alert" }, refusal.text),
       !isEmpty && windowed({
         name: `board ${state}`,
         label: `${state} tasks`,
         items: shown,
         rowHeight: CARD,
-        row: drawCard,
+        row: (card) => drawCard(card, options),
         redraw: show,
         foot:
           rest > 0 &&
@@ -186,33 +245,112 @@ export function open({ root, query, go, replace }) {
     );
   }
 
+  function drawList() {
+    const all = groups();
+    const shown = all.reduce((sum, each) => sum + each.cards.length, 0);
+    const rest = totalOf() - (words ? cards.length : shown);
+    const canLoad = rest > 0 && limit < LIMITS[LIMITS.length - 1];
+    return h(
+      "section",
+      { key: "groups", class: "groups", "aria-label": `Tasks by ${by}` },
+      refusal.text && h("p", { class: "trouble", role: "alert" }, refusal.text),
+      windowed({
+        name: `board by ${by}`,
+        label: `Tasks by ${by}`,
+        items: listRows(all, folded),
+        rowHeight: ROW,
+        row: (item) => ("group" in item ? drawHeading(item.group, folded.has(item.group.key), fold) : drawRow(item.card, options)),
+        redraw: show,
+        foot: rest > 0 && h("p", { class: "more mute" }, canLoad ? h("button", { class: "quiet", onclick: more }, `and ${rest.toLocaleString("en")} more`) : `and ${rest.toLocaleString("en")} more, most of them completed`),
+      }),
+    );
+  }
+
+  /** @param {string} key */
+  function fold(key) {
+    if (!folded.delete(key)) folded.add(key);
+    show();
+  }
+
   function more() {
     limit = LIMITS[LIMITS.indexOf(limit) + 1];
     refresh();
   }
 
-  function show() {
-    const total = Object.values(board.tasks).reduce((sum, each) => sum + each, 0);
-    draw(root, [
+  /** @returns {number} */
+  const totalOf = () => Object.values(board.tasks).reduce((sum, each) => sum + each, 0);
+
+  function keepAddress() {
+    const parts = { by: by === "state" ? "" : by, q: words };
+    const asked = new URLSearchParams(Object.entries(parts).filter(([, value]) => value));
+    replace(asked.size ? `/board?${asked}` : "/board");
+  }
+
+  function controls() {
+    const part = { done: board.tasks.completed ?? 0, total: totalOf() };
+    return h(
+      "div",
+      { key: "filter", class: "filter" },
+      h("h1", null, "Board"),
+      h("input", {
+        type: "search",
+        value: words,
+        "aria-label": "Filter tasks",
+        placeholder: "Filter ( / )",
+        oninput: (/** @type {Event} */ event) => {
+          words = /** @type {HTMLInputElement} */ (event.currentTarget).value;
+          keepAddress();
+          show();
+          // Whoever looks for something looks among all of them.
+          if (words && limit < LIMITS[2]) {
+            limit = LIMITS[2];
+            refresh();
+          }
+        },
+      }),
       h(
-        "div",
-        { key: "filter", class: "filter" },
-        h("h1", null, "Board"),
-        h("input", {
-          type: "search",
-          value: words,
-          "aria-label": "Filter tasks",
-          placeholder: "Filter ( / )",
-          oninput: (/** @type {Event} */ event) => {
-            words = /** @type {HTMLInputElement} */ (event.currentTarget).value;
-            replace(words ? `/board?q=${encodeURIComponent(words)}` : "/board");
-            show();
+        "label",
+        { class: "by" },
+        h("span", { class: "mute" }, "by "),
+        h(
+          "select",
+          {
+            "aria-label": "Group by",
+            onchange: (/** @type {Event} */ event) => {
+              by = /** @type {HTMLSelectElement} */ (event.currentTarget).value;
+              keepAddress();
+              refresh();
+            },
           },
-        }),
-        chosen && !isPast() && h("span", { class: "mute wide" }, "m moves the chosen card"),
+          GROUPINGS.map((each) => h("option", { key: each, value: each, selected: each === by }, each)),
+        ),
       ),
-      total
-        ? h("div", { key: "columns", class: "columns" }, STATES.map(drawColumn))
+      selected.size > 0
+        ? h(
+            "span",
+            { key: "selected", class: "selection" },
+            h("b", null, `${many(selected.size, "task")} selected`),
+            TARGETS.map((state) => h("button", { key: state, onclick: () => move([...selected][0], state) }, `Move to ${state}`)),
+            h("button", { class: "quiet", onclick: clearSelection }, "Clear"),
+          )
+        : chosen && !isPast() && h("span", { key: "hint", class: "mute wide" }, "m moves the chosen card, n renames it, x selects it"),
+      part.total > 0 && h("span", { key: "whole", class: "whole" }, bar(part, "The whole plan"), h("span", { class: "mute" }, `${count(part)} done`)),
+    );
+  }
+
+  function clearSelection() {
+    selected.clear();
+    show();
+  }
+
+  function show() {
+    Object.assign(options, { chosen, renaming });
+    draw(root, [
+      controls(),
+      totalOf()
+        ? by === "state"
+          ? h("div", { key: "columns", class: dragged ? "columns dragging" : "columns" }, STATES.map(drawColumn))
+          : drawList()
         : h("p", { key: "empty", class: "calm" }, "The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")),
     ]);
   }
@@ -222,11 +360,9 @@ export function open({ root, query, go, replace }) {
    * @param {number} down
    */
   function choose(across, down) {
-    const open = STATES.filter((state) => column(state).length);
-    const card = cards.find((each) => each.id === chosen);
-    const at = Math.max(0, open.indexOf(card?.state));
-    const state = open[Math.max(0, Math.min(open.length - 1, at + across))];
-    const list = column(state);
+    const all = lists();
+    const at = Math.max(0, all.findIndex((list) => list.some((each) => each.id === chosen)));
+    const list = all[Math.max(0, Math.min(all.length - 1, at + across))] ?? [];
     const row = list.findIndex((each) => each.id === chosen);
     const next = list[across || row < 0 ? 0 : Math.max(0, Math.min(list.length - 1, row + down))];
     if (!next) return;
@@ -235,21 +371,28 @@ export function open({ root, query, go, replace }) {
     focusChosen();
   }
 
-  /** Ask where the chosen card goes, by keys. */
-  function askTarget() {
+  /** Ask where the chosen card goes, by keys; the server says where it may. */
+  async function askTarget() {
     const card = cards.find((each) => each.id === chosen);
-    if (!card) return;
+    if (!card || isPast()) return;
+    const moves = await call("task.moves", { task: card.id });
     const dialog = document.createElement("dialog");
     dialog.setAttribute("aria-label", `Move ${card.name}`);
     dialog.onclose = () => (dialog.remove(), focusChosen());
     document.body.append(dialog);
+    const title = selected.has(card.id) && selected.size > 1 ? many(selected.size, "task") : `“${card.name}”`;
     draw(dialog, [
-      h("h2", null, `Move “${card.name}” to`),
+      h("h2", null, `Move ${title} to`),
       h(
-        "div",
-        { class: "buttons" },
-        STATES.filter((state) => state !== card.state).map((state) =>
-          h("button", { key: state, onclick: () => (dialog.close(), move(card.id, state)) }, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), state),
+        "ul",
+        { class: "targets" },
+        moves.map((/** @type {{ state: string, reason: string | null }} */ { state, reason }) =>
+          h(
+            "li",
+            { key: state },
+            h("button", { disabled: reason !== null, onclick: () => (dialog.close(), move(card.id, state)) }, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), state),
+            reason && h("span", { class: "mute" }, reason),
+          ),
         ),
       ),
     ]);
@@ -264,14 +407,19 @@ export function open({ root, query, go, replace }) {
       k: () => choose(0, -1),
       h: () => choose(-1, 0),
       l: () => choose(1, 0),
-      m: askTarget,
+      m: () => void askTarget(),
+      n: () => startRename(chosen),
+      x: () => chosen && options.select(chosen),
       e: () => void move(chosen, "completed"),
+      Escape: clearSelection,
       Enter: () => chosen && go(`/task/${chosen}`),
-      "/": () => /** @type {HTMLElement | null} */ (root.querySelector("input"))?.focus(),
+      "/": () => /** @type {HTMLElement | null} */ (root.querySelector("input[type=search]"))?.focus(),
     },
     help: [
       ["h j k l", "choose a card"],
-      ["m", "move it to another state"],
+      ["x", "select it; Ctrl and a click do it too"],
+      ["m", "move it, or all that are selected, to another state"],
+      ["n", "rename it"],
       ["e", "complete it"],
       ["Enter", "open it"],
       ["/", "filter"],

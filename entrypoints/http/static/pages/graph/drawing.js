@@ -14,9 +14,9 @@ import { many, MARKS } from "../../parts/format.js";
  *   titleOf: (id: string | null) => string, fold: (id: string) => void, choose: (id: string) => void }} Options
  */
 
-export const WIDTH = 190;
+export const WIDTH = 210;
 export const HEIGHT = 32;
-const ACROSS = 240;
+const ACROSS = 260;
 const DOWN = 42;
 const HEAD = 28;
 const EDGE = 16;

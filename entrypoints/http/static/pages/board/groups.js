@@ -1,0 +1,93 @@
+// The board by phase, by agent or by worktree: one list with a heading for each group.
+
+import { h } from "../../parts/dom.js";
+import { bar, count } from "../../parts/progress.js";
+
+/** @import { Card } from "./cards.js" */
+/**
+ * @typedef {{ key: string, title: string, about: string, cards: Card[], part: { done: number, total: number } | null, total: number }} Group
+ * @typedef {{ group: Group } | { card: Card }} ListRow
+ */
+
+/**
+ * The groups of the cards, in the order of the plan, or by name.
+ * @param {"phase" | "agent" | "worktree"} by
+ * @param {any} board the answer of `board`
+ * @param {Card[]} cards those that pass the filter
+ * @param {Map<string, string>} branches the branch that each agent works on, by its id
+ * @returns {Group[]}
+ */
+export function groupCards(by, board, cards, branches) {
+  return by === "phase" ? byPhase(board, cards) : byHolder(by, cards, branches);
+}
+
+/**
+ * @param {any} board
+ * @param {Card[]} cards
+ * @returns {Group[]}
+ */
+function byPhase(board, cards) {
+  return board.initiatives.flatMap((/** @type {any} */ initiative) =>
+    initiative.phases.map((/** @type {any} */ phase) => {
+      const totals = Object.entries(phase.tasks).map(([state, lane]) => ({ state, total: /** @type {any} */ (lane).total }));
+      const total = totals.reduce((sum, each) => sum + each.total, 0);
+      const done = totals.find((each) => each.state === "completed")?.total ?? 0;
+      return {
+        key: phase.id ?? `without ${initiative.id}`,
+        title: phase.name ?? "Without a phase",
+        about: [initiative.name, phase.status?.replaceAll("_", " ")].filter(Boolean).join(", "),
+        cards: cards.filter((each) => each.phaseId === phase.id && each.initiative === initiative.name),
+        part: { done, total },
+        total,
+      };
+    }),
+  );
+}
+
+/**
+ * @param {"agent" | "worktree"} by
+ * @param {Card[]} cards
+ * @param {Map<string, string>} branches
+ * @returns {Group[]}
+ */
+function byHolder(by, cards, branches) {
+  /** @type {Map<string, Card[]>} */
+  const found = new Map();
+  for (const card of cards) {
+    const place = by === "agent" ? card.agent : branches.get(card.agent_id ?? "");
+    const name = card.state === "held" ? place ?? "" : "";
+    found.set(name, [...(found.get(name) ?? []), card]);
+  }
+  const names = [...found.keys()].sort((a, b) => Number(!a) - Number(!b) || a.localeCompare(b));
+  return names.map((name) => {
+    const inside = found.get(name) ?? [];
+    return { key: name || "nobody", title: name || "Nobody holds it", about: "", cards: inside, part: null, total: inside.length };
+  });
+}
+
+/**
+ * The rows of the list; a folded group is its heading alone.
+ * @param {Group[]} groups
+ * @param {Set<string>} folded
+ * @returns {ListRow[]}
+ */
+export const listRows = (groups, folded) => groups.flatMap((group) => [{ group }, ...(folded.has(group.key) ? [] : group.cards.map((card) => ({ card })))]);
+
+/**
+ * @param {Group} group
+ * @param {boolean} isFolded
+ * @param {(key: string) => void} fold
+ */
+export function drawHeading(group, isFolded, fold) {
+  const shown = group.cards.length === group.total ? String(group.total) : `${group.cards.length} of ${group.total.toLocaleString("en")}`;
+  return h(
+    "li",
+    { key: `group ${group.key}`, class: "task-row group" },
+    group.cards.length
+      ? h("button", { key: "fold", class: "quiet fold", "aria-expanded": isFolded ? "false" : "true", onclick: () => fold(group.key) }, h("span", { "aria-hidden": "true" }, isFolded ? "▸ " : "▾ "), group.title)
+      : h("span", { key: "title", class: "fold nothing" }, group.title),
+    h("span", { class: "mute about-group" }, group.about),
+    group.part ? bar(group.part, group.title) : h("span"),
+    h("span", { class: "mute" }, group.part ? `${count(group.part)} done` : shown),
+  );
+}

@@ -1,0 +1,109 @@
+"""The board: groups, a selection, new names, and what the server says before a card is dropped."""
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import OpenDesk
+from tests.browser.test_dashboard import violations
+from tests.e2e.conftest import Person
+from tests.e2e.serve_process import Serving
+
+
+def test_the_board_by_phase_agent_and_worktree(server: Serving, open_desk: OpenDesk) -> None:
+    """Headings with true numbers; the address keeps the grouping and the filter."""
+    desk = open_desk(server)
+    page = desk.opens("/board")
+    page.get_by_label("Group by").select_option("phase")
+    expect(page.get_by_role("button", name="Schema")).to_be_visible()
+    expect(page.get_by_role("img", name="Schema: 0 of 2 done")).to_be_visible()
+    expect(page.get_by_role("link", name="Draw the form")).to_be_visible()
+    assert page.url.endswith("/board?by=phase")
+    assert violations(page) == []
+    page.get_by_role("button", name="Screens").click()
+    expect(page.get_by_role("link", name="Draw the form")).to_have_count(0)
+    page.get_by_label("Filter tasks").fill("keys")
+    expect(page.get_by_role("link", name="Write the tables")).to_have_count(0)
+    assert page.url.endswith("/board?by=phase&q=keys")
+    page = desk.opens("/board?by=agent")
+    names = page.locator(".group .fold").all_inner_texts()
+    assert [each.removeprefix("▾ ") for each in names] == ["brisk-otter", "Nobody holds it"]
+    page = desk.opens("/board?by=worktree")
+    expect(page.get_by_role("button", name="main")).to_be_visible()
+
+
+def test_several_cards_are_moved_at_once(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Selected by x or by Ctrl and a click; those that may not go stay, with the reason."""
+    for name in ("one", "two"):
+        person.runs(app, "task", "add", name)
+    page = open_desk(server).opens("/board")
+    page.get_by_role("link", name="one", exact=True).focus()
+    page.keyboard.press("x")
+    page.locator(".card", has_text="two").click(modifiers=["Control"])
+    page.locator(".card", has_text="Choose the keys").click(modifiers=["Control"])
+    expect(page.get_by_text("3 tasks selected")).to_be_visible()
+    page.get_by_role("button", name="Move to blocked").click()
+    blocked = page.locator('[data-state="blocked"]')
+    expect(blocked.get_by_role("link", name="one")).to_be_visible()
+    expect(blocked.get_by_role("link", name="two")).to_be_visible()
+    expect(blocked.get_by_role("alert")).to_contain_text("brisk-otter holds it")
+    held = page.locator('[data-state="held"]')
+    expect(held.get_by_role("link", name="Choose the keys")).to_be_visible()
+    found = person.asks(app, "task", "list", "--status", "blocked")
+    assert sorted(each["name"] for each in found) == ["one", "two"]
+
+
+def test_a_card_is_renamed_in_place(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Escape leaves it as it is, Enter keeps the new name, and Undo is offered."""
+    page = open_desk(server).opens("/board")
+    page.get_by_role("link", name="Write the tables").focus()
+    page.keyboard.press("n")
+    page.keyboard.type("nothing")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Write the tables")).to_be_visible()
+    page.keyboard.press("n")
+    page.keyboard.type("Write all tables")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Write all tables")).to_be_visible()
+    assert len(person.asks(app, "task", "list", "--name", "Write all tables")) == 1
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("link", name="Write the tables")).to_be_visible()
+
+
+def test_where_a_card_may_not_go_is_said_while_it_is_dragged(
+    server: Serving, open_desk: OpenDesk
+) -> None:
+    """Those columns are dimmed with the server's reason, and nothing moves under the hand."""
+    page = open_desk(server).opens("/board")
+    before = columns(page)
+    page.locator('[data-state="waiting"] .card', has_text="Draw the form").hover()
+    page.mouse.down()
+    page.mouse.move(400, 300)
+    ready = page.locator('[data-state="ready"]')
+    expect(ready.locator(".reason")).to_contain_text("to be approved")
+    expect(page.locator('[data-state="held"] .reason')).to_contain_text("herdbook claim")
+    expect(page.locator('[data-state="blocked"] .reason')).to_have_count(0)
+    assert columns(page) == before
+    page.mouse.up()
+    expect(page.locator(".reason")).to_have_count(0)
+
+
+def columns(page: Page) -> list[object]:
+    """Where the columns and the cards are."""
+    return [each.bounding_box() for each in page.locator(".column, .card").all()]
+
+
+def test_by_keys_only_what_is_possible_can_be_chosen(server: Serving, open_desk: OpenDesk) -> None:
+    """The dialog of m says why not."""
+    page = open_desk(server).opens("/board")
+    page.get_by_role("link", name="Draw the form").focus()
+    page.keyboard.press("m")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("button", name="ready")).to_be_disabled()
+    expect(dialog).to_contain_text("to be approved")
+    expect(dialog.get_by_role("button", name="blocked")).to_be_enabled()
+    assert violations(page) == []

@@ -16,7 +16,7 @@ removes them for callers that name the repository.
 import os
 import re
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn
 
 from herdbook.adapters.git.ownership import printable
 
@@ -142,9 +142,11 @@ def run_git(
     patience: float = LONGEST,
     *,
     hardened: Mapping[str, str] | None = None,
+    reads: BinaryIO | None = None,
 ) -> tuple[int, bytes, str]:
     """Run an action that the user requested; returns and raises what `ask_git` does.
 
+    `reads` is the file that git has as its standard input, if it needs any.
     Hooks and filters of the repository run, and git must have accepted its owner before. With
     `hardened` settings nothing runs that the repository names, as with those of `ask_git`.
     """
@@ -152,7 +154,7 @@ def run_git(
     words, variables = ["-c", "core.fsmonitor=false"], environment
     if hardened is not None:
         words, variables = _harden(environment, hardened)
-    return _run([*words, *arguments], variables, patience, of_its_own=False)[:3]
+    return _run([*words, *arguments], variables, patience, of_its_own=False, reads=reads)[:3]
 
 
 def _harden(
@@ -182,6 +184,7 @@ def _run(
     *,
     of_its_own: bool,
     most: int | None = None,
+    reads: BinaryIO | None = None,
 ) -> tuple[int, bytes, str, bool]:
     import signal  # noqa: PLC0415 - imported by subprocess anyway
     import subprocess  # noqa: PLC0415 - costs 15 ms, and most answers need no process
@@ -192,7 +195,7 @@ def _run(
     before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
     process = None
     try:
-        process = _start(arguments, environment, of_its_own=of_its_own)
+        process = _start(arguments, environment, of_its_own=of_its_own, reads=reads)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if most is None:
             output, complained = process.communicate(timeout=patience)
@@ -247,7 +250,11 @@ def _read_up_to(
 
 
 def _start(
-    arguments: list[str], environment: Mapping[str, str], *, of_its_own: bool
+    arguments: list[str],
+    environment: Mapping[str, str],
+    *,
+    of_its_own: bool,
+    reads: BinaryIO | None = None,
 ) -> "subprocess.Popen[bytes]":
     import subprocess  # noqa: PLC0415
 
@@ -256,7 +263,7 @@ def _start(
         return subprocess.Popen(  # noqa: S603 - a list of arguments, in which no path can be a flag
             ["git", *arguments],  # noqa: S607 - whichever git the user's PATH names
             env={**kept, "LC_ALL": "C", "LANGUAGE": "C", "GIT_TERMINAL_PROMPT": "0"},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if reads is None else reads,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             # A query has no terminal to prompt at, and can be ended with all it started. An action

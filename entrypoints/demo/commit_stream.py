@@ -1,10 +1,9 @@
 """Writes commits of the past, with their authors and times, by one process of git."""
 
-import os
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 from herdbook.domain.grading import Grade
@@ -26,18 +25,14 @@ class PastCommit(NamedTuple):
 def write_commits(folders: Mapping[str, Path], commits: Sequence[PastCommit]) -> list[str]:
     """Write commits to the branches of their agents; their hashes, in the same order.
 
-    Raises CalledProcessError if git refuses them.
+    Raises InvalidValue if git refuses them.
     """
     marks = folders[MAIN].parent / "marks"
     heads = {branch: git(folder, "rev-parse", "HEAD").strip() for branch, folder in folders.items()}
-    subprocess.run(  # noqa: S603 - our own words
-        ["git", "fast-import", "--quiet", f"--export-marks={marks}"],  # noqa: S607 - as everywhere
-        cwd=folders[MAIN],
-        env=dict(os.environ),
-        input=b"".join(_stream(commits, heads)),
-        check=True,
-        capture_output=True,
-    )
+    with TemporaryFile() as stream:
+        stream.writelines(_stream(commits, heads))
+        stream.seek(0)
+        git(folders[MAIN], "fast-import", "--quiet", f"--export-marks={marks}", reads=stream)
     lines = (line.split() for line in marks.read_text().splitlines())
     hashes = {int(mark.removeprefix(":")): name for mark, name in lines}
     marks.unlink()

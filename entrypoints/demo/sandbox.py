@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from herdbook.adapters.git.git_process import raise_complaint, run_git
 from herdbook.adapters.stores.urls import path_of
@@ -126,9 +126,12 @@ def note_elsewhere(app: AppContext, folder: Path) -> None:
     (folder / cleanup.ELSEWHERE).write_text("".join(f"{each}\n" for each in found if each))
 
 
-def git(folder: Path, *words: str) -> str:
-    """Run git in a folder and return its output; InvalidValue if it fails."""
-    status, output, complaint = run_git(["-C", str(folder), *words], os.environ)
+def git(folder: Path, *words: str, reads: BinaryIO | None = None) -> str:
+    """Run git in a folder, with a file as its input, and return its output.
+
+    Raises InvalidValue if it fails.
+    """
+    status, output, complaint = run_git(["-C", str(folder), *words], os.environ, reads=reads)
     if status != 0:
         raise_complaint("git", status, complaint)
     return os.fsdecode(output)

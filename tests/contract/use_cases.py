@@ -391,7 +391,8 @@ BY_TYPE: dict[Any, Choose] = {
 def _chooser(name: str, hint: Any) -> Choose | None:
     types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     known = next((BY_TYPE[each] for each in types if each in BY_TYPE), None)
-    return known or BY_NAME.get(name) or _by_type(name, hint)
+    is_count = name == "agents" and int in types  # how many there are, and not which
+    return known or (None if is_count else BY_NAME.get(name)) or _by_type(name, hint)
 
 
 def unknown(use_case: UseCase) -> list[str]:

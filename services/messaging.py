@@ -5,6 +5,7 @@ As sender or recipient, an agent's id stands for that agent and None for the per
 
 from collections.abc import Sequence
 
+from herdbook.domain.agents.model import ACTIVE_STATUSES
 from herdbook.domain.conversation import (
     ChatMessage,
     ChatRole,
@@ -18,8 +19,15 @@ from herdbook.domain.conversation import (
     Party,
 )
 from herdbook.domain.entity import evolve
-from herdbook.domain.errors import AlreadyExists, InvalidValue
-from herdbook.ports.engine.dictionary import CHAT_MESSAGES, CONVERSATIONS, MESSAGES, PHASES, TASKS
+from herdbook.domain.errors import AlreadyExists, InvalidValue, NotFound
+from herdbook.ports.engine.dictionary import (
+    AGENTS,
+    CHAT_MESSAGES,
+    CONVERSATIONS,
+    MESSAGES,
+    PHASES,
+    TASKS,
+)
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
@@ -61,6 +69,33 @@ def send(
             requires_response=requires_response,
         )
     )
+
+
+def send_to_all(
+    uow: UnitOfWork,
+    content: str,
+    *,
+    sender_id: str | None = None,
+    requires_response: bool = False,
+) -> list[Message]:
+    """Send a message to every agent that has not ended, but the sender, all in one transaction.
+
+    Raises NotFound if there is no such agent.
+    """
+    there = uow.agents.select(find(AGENTS, {"status": any_of(ACTIVE_STATUSES)}))
+    others = [each.id for each in there if each.id != sender_id]
+    if not others:
+        raise NotFound("agent", "", "nobody is at work; `herdbook agent add NAME` registers one")
+    return [
+        send(
+            uow,
+            content,
+            sender_id=sender_id,
+            recipient_id=each,
+            requires_response=requires_response,
+        )
+        for each in others
+    ]
 
 
 def reply(

@@ -32,7 +32,7 @@ SET_UP = ("import.plan", "setup", "hooks.install", "mcp.install", "worktree.add"
 MORE = {
     "the plan": "initiative phase task page project errand proposal change-set review plan import "
     "export",
-    "agents": "agent worktree conversation chat message account log journal",
+    "agents": "agent worktree conversation chat message talk account log journal",
     "the record": "grade bug standing activity retro advise leaderboard recall reinstate flush",
     "stores": "where config trust sql shell copy merge check checkpoint backup restore",
 }

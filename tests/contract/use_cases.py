@@ -105,6 +105,7 @@ MODULES = {
     "search": WORK,
     "plan.wait_reasons": WORK,
     "messaging": WORK,
+    "talk": WORK,
     "record.record_ingest": RECORD,
     "agents.worktree_changes": WORK,
     "agents.worktrees": WORK,
@@ -306,6 +307,7 @@ BY_NAME: dict[str, Choose] = {
     "from_agent_id": _key(AGENTS),
     "halts": lambda _: NO_HALTS,
     "initiative_id": _key(INITIATIVES),
+    "key": lambda call: call.row(call.one_of([MESSAGES, CONVERSATIONS, CHAT_SESSIONS])).id,
     "kind": _kind,
     "limit": lambda call: call.number() + 1,
     "line_number": lambda call: call.number() + 1,
@@ -324,6 +326,7 @@ BY_NAME: dict[str, Choose] = {
     "project_ids": lambda call: call.keys(PROJECTS),
     "proposal_id": _key(PROPOSALS),
     "proposal_ids": lambda call: call.keys(PROPOSALS),
+    "reader_id": _key(AGENTS),
     "recipient_id": _key(AGENTS),
     "row": lambda call: call.row(call.one_of(review_subjects.KINDS)),
     "rows": lambda call: [call.row(call.chosen["kind"])],
@@ -390,6 +393,8 @@ BY_TYPE: dict[Any, Choose] = {
 
 def _chooser(name: str, hint: Any) -> Choose | None:
     types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if name == "agents" and int in types:
+        return lambda call: call.number() + 1  # how many of them, and not which
     known = next((BY_TYPE[each] for each in types if each in BY_TYPE), None)
     is_count = name == "agents" and int in types  # how many there are, and not which
     return known or (None if is_count else BY_NAME.get(name)) or _by_type(name, hint)

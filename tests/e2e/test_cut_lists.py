@@ -38,6 +38,7 @@ LISTS = {
 }
 OTHERWISE = {
     "board": "every lane has its total, and says how many more there are",
+    "talk.list": "`total` counts them, and the text says how many are shown",
     "lanes": "`total` and `idle` count the lanes, and the text says how many are shown",
     "diff": "`more` counts the rows that are not shown",
     "recall": "ranks, and says among how many it searched",

@@ -28,6 +28,7 @@ export const PAGES = [
   { name: "graph", title: "Graph", key: "g", load: () => import("./pages/graph/page.js") },
   { name: "review", title: "Review", key: "v", load: () => import("./pages/review/page.js") },
   { name: "lanes", title: "Lanes", key: "l", load: () => import("./pages/lanes/page.js") },
+  { name: "talk", title: "Talk", key: "t", load: () => import("./pages/talk/page.js") },
   { name: "agents", title: "Agents", key: "a", load: () => import("./pages/agents/page.js") },
   { name: "history", title: "History", key: "h", load: () => import("./pages/history/page.js") },
   { name: "record", title: "Record", key: "r", load: () => import("./pages/record/page.js") },

@@ -1,8 +1,10 @@
 """What agents and people say to one another."""
 
 from herdbook.entrypoints.operations.model import (
+    AT,
     Operation,
     Parameter,
+    argument,
     crud_operations,
     id_argument,
     id_option,
@@ -169,6 +171,47 @@ ROWS: tuple[Operation, ...] = (
         "messaging:close_chat",
         "chat close a1b2",
         id_argument("chat_session_id", "chat_sessions"),
+    ),
+    use_case_operation(
+        "message.broadcast",
+        "send a message to every agent that has not ended",
+        "messaging:send_to_all",
+        "message broadcast 'main is frozen until noon'",
+        Parameter("content", _TEXT, positional=True, required=True),
+        _SENDER,
+        Parameter("requires_response", "a reply is required", kind="flag"),
+    ),
+    Operation(
+        "talk.list",
+        "list threads, questions and chats: what needs the person's answer first",
+        "conversation.talk:list_",
+        "conversation.talk_views:entries",
+        "herdbook talk --limit 20",
+        (
+            Parameter("limit", "the maximum number of rows", kind="number", default=100),
+            AT,
+        ),
+        alias="talk",
+    ),
+    Operation(
+        "talk.show",
+        "show a thread, a question or a chat with its lines and the command that answers it",
+        "conversation.talk:show",
+        "conversation.talk_views:lines",
+        "herdbook talk show a1b2",
+        (argument("id", "its id or a unique prefix of it"), AT),
+    ),
+    use_case_operation(
+        "talk.read",
+        "mark the unread messages of a thread as read",
+        "talk:read_thread",
+        "talk read a1b2",
+        id_argument("message_id", "messages"),
+        id_option(
+            "reader_id",
+            _ACTING_OR_PERSON,
+            "the agent that reads; default: the acting agent, or the person",
+        )._replace(option="agent"),
     ),
 )
 

@@ -67,6 +67,8 @@ MODULES = {
     "agent_tracker.import_records": RECORD,
     "plan.board": WORK,
     "journal.differences": WORK,
+    "journal.history": WORK,
+    "journal.moments": WORK,
     "journal.prune": WORK,
     "journal.undo": WORK,
     "checkpoints.threads": CHECKPOINTS,
@@ -86,6 +88,7 @@ MODULES = {
     "plan.progress": WORK,
     "plan.projects": WORK,
     "record.grading": RECORD,
+    "record.leaderboard": RECORD,
     "crud": (*WORK, *WORK, *RECORD),
     "agents.introduction": WORK,
     "agents.logs": WORK,
@@ -396,8 +399,7 @@ def _chooser(name: str, hint: Any) -> Choose | None:
     if name == "agents" and int in types:
         return lambda call: call.number() + 1  # how many of them, and not which
     known = next((BY_TYPE[each] for each in types if each in BY_TYPE), None)
-    is_count = name == "agents" and int in types  # how many there are, and not which
-    return known or (None if is_count else BY_NAME.get(name)) or _by_type(name, hint)
+    return known or BY_NAME.get(name) or _by_type(name, hint)
 
 
 def unknown(use_case: UseCase) -> list[str]:

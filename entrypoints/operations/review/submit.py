@@ -37,9 +37,15 @@ def submit(
     """Add comments together and tell an agent of them.
 
     Raises InvalidValue if one of them is not on a line of the diff, and for an errand, which has no
-    phase that comments could belong to; then nothing is written.
+    phase that comments could belong to, and for an agent that is not registered; then nothing is
+    written.
     """
-    known = app.read(Area.WORK, read_subject, subject).subject
+
+    def look(uow: UnitOfWork) -> ReviewSubject:
+        find_agent_id(app, uow, None)  # who is not known is told so first
+        return read_subject(uow, subject).subject
+
+    known = app.read(Area.WORK, look)
     if known.phase_id is None:
         reason = f"comments belong to a phase, and this {known.kind} is in none"
         raise InvalidValue("subject", f"{reason}; write to the agent by a message")

@@ -79,14 +79,15 @@ export const listRows = (groups, folded) => groups.flatMap((group) => [{ group }
  * @param {(key: string) => void} fold
  */
 export function drawHeading(group, isFolded, fold) {
-  const shown = group.cards.length === group.total ? String(group.total) : `${group.cards.length} of ${group.total.toLocaleString("en")}`;
+  const hidden = group.total - group.cards.length;
+  const shown = hidden === 0 ? String(group.total) : `${group.cards.length} of ${group.total.toLocaleString("en")}`;
   return h(
     "li",
     { key: `group ${group.key}`, class: "task-row group" },
     group.cards.length
       ? h("button", { key: "fold", class: "quiet fold", "aria-expanded": isFolded ? "false" : "true", onclick: () => fold(group.key) }, h("span", { "aria-hidden": "true" }, isFolded ? "▸ " : "▾ "), group.title)
       : h("span", { key: "title", class: "fold nothing" }, group.title),
-    h("span", { class: "mute about-group" }, group.about),
+    h("span", { class: "mute about-group" }, [group.about, group.part && hidden > 0 && `${hidden.toLocaleString("en")} not shown`].filter(Boolean).join(", ")),
     group.part ? bar(group.part, group.title) : h("span"),
     h("span", { class: "mute" }, group.part ? `${count(group.part)} done` : shown),
   );

@@ -305,7 +305,7 @@ export function open({ root, key, replace }) {
                 rowHeight: ROW,
                 row: drawRow,
                 redraw: show,
-                foot: list.entries.length < list.total && limit < MOST && h("p", { class: "more" }, h("button", { class: "quiet", onclick: more }, `${many(list.total - list.entries.length, "more")}`.replace(/mores$/, "more"))),
+                foot: list.entries.length < list.total && limit < MOST && h("p", { class: "more" }, h("button", { class: "quiet", onclick: more }, `${(list.total - list.entries.length).toLocaleString("en")} more`)),
               }),
             )
           : h("p", { key: "none", class: "calm" }, "Nobody has said anything yet. ", h("code", null, "herdbook message broadcast 'hello'")),

@@ -21,7 +21,7 @@ HOSTS := build/hosts
 IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "TMPDIR=/dev/shm" }')
 
 .DELETE_ON_ERROR:
-.PHONY: setup test quick pythons clients browser soak check format bench demo docs site clean
+.PHONY: setup test quick pythons clients browser screenshots soak check format bench demo docs site clean
 
 setup: $(INSTALLED)
 # Each file of ours is a link in this tree, which is what Python and mypy read. Files come and go
@@ -76,6 +76,11 @@ browser: setup $(CLIENTS)/.installed build/.browser-installed
 	HERDBOOK_CLIENTS_NODE_MODULES="$(CURDIR)/$(CLIENTS)/node_modules" \
 		$(IN_MEMORY) $(PYTEST) tests/browser $(ARGS)
 
+# The pictures of the documents, of a demo whose agents have stopped: a person looks at them before they are committed.
+screenshots: setup build/.browser-installed
+	@mkdir -p docs/pictures
+	$(BIN)/python .ci/screenshots docs/pictures
+
 soak: setup $(HOSTS)/.installed
 	HERDBOOK_HOSTS_NODE_MODULES="$(CURDIR)/$(HOSTS)/node_modules" \
 		HYPOTHESIS_PROFILE=soak $(PYTEST) -m soak $(ARGS)
@@ -93,12 +98,13 @@ format: setup
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-bench: setup
+bench: setup build/.browser-installed
 	$(BIN)/python -m benchmarks.commands
 	$(BIN)/python -m benchmarks.hooks
 	$(BIN)/python -m benchmarks.rpc
 	$(BIN)/python -m benchmarks.mcp
 	$(BIN)/python -m benchmarks.feed
+	$(BIN)/python -m benchmarks.pages
 	$(BIN)/python -m benchmarks.checkpoints
 	$(BIN)/python -m benchmarks.live
 	$(BIN)/python -m benchmarks.stores $(ARGS)

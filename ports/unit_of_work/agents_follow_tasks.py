@@ -135,8 +135,11 @@ class _CurrentWork:
 
 
 def _is_claimed(before: Task, after: Task) -> bool:
-    """Whether a held task was claimed in between: each claim has a fence of its own."""
-    return before.fence != after.fence or before.status not in HELD
+    """Whether a held task was claimed in between: each claim has a fence of its own.
+
+    A task that is held again because its end was undone has the fence that it had.
+    """
+    return before.fence != after.fence
 
 
 def _has_changed(change: RowChange, field: str) -> bool:

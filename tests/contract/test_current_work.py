@@ -29,6 +29,7 @@ from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from herdbook.ports.world.halts import NO_HALTS
 from herdbook.services import crud, removal
 from herdbook.services.agents import agent_lifecycle
+from herdbook.services.journal import undo
 from herdbook.services.plan import claims
 from herdbook.services.plan.status import status
 from tests.contract.claims import (
@@ -225,6 +226,20 @@ def test_an_agent_with_two_tasks_is_at_the_later_and_then_at_the_other(begin: Be
     do(begin, claims.complete, first.id, fences[0])
     assert _at(begin, agent)[0] == third.id
     do(begin, claims.complete, third.id, fences[2])
+    assert _at(begin, agent) == (second.id, None, RUNNING)
+
+
+def test_undo_of_an_end_leaves_an_agent_where_it_was(begin: Begin) -> None:
+    """A task that is held again was not claimed again: only the end of its own task moves it."""
+    first, second = add_tasks(begin, *(Task(name="x", order=n) for n in range(2)))
+    (agent,) = add_agents(begin)
+    fences = [claim_for(begin, agent).fence for _ in range(2)]
+    do(begin, claims.complete, first.id, fences[0])
+    do(begin, undo.undo)
+    assert _at(begin, agent) == (second.id, None, RUNNING)
+    do(begin, claims.complete, second.id, fences[1])
+    assert _at(begin, agent) == (first.id, None, RUNNING)
+    do(begin, undo.undo)
     assert _at(begin, agent) == (second.id, None, RUNNING)
 
 

@@ -108,6 +108,7 @@ def parameters(name: str, ids: dict[str, Any]) -> dict[str, Any]:
         "search": {"text": "write"},
         "journal.since": {"seq": 3, "limit": 5},
         "journal.row": {"id": ids["task"]},
+        "talk.show": {"id": ids["message"]},
     }
     if name in special:
         return special[name]

@@ -115,7 +115,7 @@ export function drawCard(card, options) {
     {
       key: card.id,
       class: `card ${classes(card, options)}`,
-      draggable: isPast() || options.renaming === card.id ? null : "true",
+      draggable: options.renaming === card.id ? null : "true",
       ondragstart: (/** @type {DragEvent} */ event) => options.drag(card, event),
       ondragend: options.drop,
       ...actions(card, options),

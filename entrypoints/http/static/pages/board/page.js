@@ -136,7 +136,7 @@ export function open({ root, query, go, replace }) {
     drag: (card, event) => {
       dragged = card.id;
       event.dataTransfer?.setData("text/plain", card.id);
-      askMoves(card.id);
+      if (!isPast()) askMoves(card.id); // a drop at an earlier moment is refused with its reason
     },
     drop: () => {
       endDrag();

@@ -259,6 +259,23 @@ def test_it_can_be_stopped_by_a_command(person: Person, app: Path) -> None:
     assert person.asks(app, "serve", "--stop")["state"] == "absent"
 
 
+def test_a_page_that_shows_a_part_prints_nothing_where_the_server_runs(
+    person: Person, app: Path
+) -> None:
+    """What is left out is in the answer; a hint at options is for those who typed a command."""
+    person.registers(app, "otter")
+    for number in range(3):
+        person.runs(app, "task", "add", f"task {number}")
+        person.runs(app, "log", "add", f"line {number}", "--agent", "otter")
+    server = Serving(person, app)
+    assert len(server.calls("history", limit=1)["steps"]) == 1
+    assert len(server.calls("journal.list", limit=1)) == 1
+    assert len(server.calls("log.list", agent="otter", limit=1)) == 1
+    assert person.asks(app, "serve", "--stop")["state"] == "stopped"
+    assert server.process.wait(SECONDS) == 0
+    assert server.ends() == (0, "")
+
+
 def test_metrics_count_requests_errors_readers_and_positions(person: Person, app: Path) -> None:
     """In the text format of Prometheus."""
     person.runs(app, "task", "add", "one")

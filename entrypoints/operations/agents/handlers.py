@@ -188,7 +188,7 @@ def log(
             left = None if left is None else left - 1
         if left == 0:
             break
-    if left == 0 and limit is not None and not follow:
+    if app.is_command and left == 0 and limit is not None and not follow:
         total = app.read(Area.WORK, logs.count, named)
         if total > limit:
             app.warn(f"{limit} of {total} pieces; --limit sets how many are shown")

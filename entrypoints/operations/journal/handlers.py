@@ -94,7 +94,7 @@ def list_(
             left_out.append(f"--before {begin + 1} lists earlier ones")
         if end < wanted:
             left_out.append(f"--after {end} lists later ones")
-        if left_out:
+        if app.is_command and left_out:
             begins = [f"the journal begins at #{folded + 1}"] if folded else []
             shown = f"{end - max(begin, 0)} of {last - folded} entries"
             app.warn("; ".join([shown, *left_out, *begins]))
@@ -139,7 +139,7 @@ def history(
     """The last transactions in words, newest first."""
     found: told.History = app.read(Area.WORK, told.list_history, before=before, limit=limit, at=at)
     steps = found["steps"]
-    if steps and steps[-1]["before"] >= found["first"]:
+    if app.is_command and steps and steps[-1]["before"] >= found["first"]:
         shown = sum(len(each["entries"]) for each in steps)
         left = f"--before {steps[-1]['before'] + 1} shows earlier ones"
         app.warn(f"{shown} of {found['last'] - found['first'] + 1} changes; {left}")

@@ -2,6 +2,7 @@
 
 import json
 import socket
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.http.app import page_names, static_files
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.halts import NO_HALTS
+from herdbook.services.plan import claims
 from tests.browser.conftest import MODULES, NARROW, READY, WIDE, OpenDesk
+from tests.browser.herds import PastHerd
 from tests.e2e.conftest import Person
 from tests.e2e.serve_process import Serving
 
@@ -90,6 +94,30 @@ def test_a_question_is_answered_by_keys_alone(
     expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
     (answer,) = person.asks(app, "message", "list")
     assert answer["content"] == "not before the tests pass"
+
+
+def test_it_is_told_since_when_an_agent_waits_and_not_since_when_it_works(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """It claimed a task five hours ago, and asked two hours ago."""
+    herd = PastHerd(person, app, 1, timedelta(hours=5))
+    herd.run(lambda uow: uow.tasks.add(Task(name="write the parser")))
+    herd.run(claims.claim, herd.agents[0], halts=NO_HALTS, ttl=timedelta(hours=9))
+    herd.now += timedelta(hours=3)
+    herd.ask(0, "May I?")
+    herd.close()
+    page = open_desk(Serving(person, app)).opens()
+    expect(page.locator(".worker")).to_contain_text("waits for you, 2h")
+
+
+def test_the_name_of_the_page_is_seen_on_a_narrow_screen(
+    server: Serving, open_desk: OpenDesk
+) -> None:
+    """The names do not fit; they are scrolled to the one that is shown."""
+    desk = open_desk(server, viewport=NARROW)
+    for path, title in (("/health", "Health"), ("/", "Now"), ("/record", "Record")):
+        link = desk.opens(path).get_by_role("navigation").get_by_role("link", name=title)
+        expect(link).to_be_in_viewport(ratio=0.9)
 
 
 def test_a_refused_answer_is_said_in_place(

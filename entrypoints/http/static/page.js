@@ -61,6 +61,7 @@ async function open() {
   state.row = row;
   state.page = null;
   showHead();
+  showLink();
   try {
     const at = new URLSearchParams(location.search).get("at");
     const [module] = await Promise.all([row.load(), loadStyle(row.name), rewind.take(at)]);
@@ -181,6 +182,13 @@ function showHead() {
   ]);
 }
 
+/** Scroll the names of the pages, on a narrow screen, until that of this page is seen. */
+function showLink() {
+  const nav = /** @type {HTMLElement} */ (head.querySelector("nav"));
+  const link = /** @type {HTMLElement | null} */ (nav.querySelector("[aria-current]"));
+  if (link) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.offsetWidth) / 2;
+}
+
 function chooser() {
   const chosen = chosenFolder() ?? state.folders[0];
   return h(
@@ -228,9 +236,11 @@ function showKeys() {
 
 async function countWaiting() {
   const entries = await callNow("waiting");
+  const isOther = state.waiting > 0 !== entries.length > 0;
   state.waiting = entries.length;
   noteWaiting(entries, () => go("/"));
   showHead();
+  if (isOther) showLink(); // the number has made the names wider, or it has gone
 }
 
 let planned = 0;

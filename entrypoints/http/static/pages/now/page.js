@@ -34,6 +34,8 @@ export function open({ root }) {
   let rows = [];
   /** @type {any[]} */
   let ready = [];
+  /** @type {Map<string | null, string>} since when each agent waits for an answer */
+  let asked = new Map();
   let counts = { ready: 0, held: 0, waiting: 0 };
   let space = "";
   /** @type {import("../../parts/progress.js").Progress | null} */
@@ -52,6 +54,7 @@ export function open({ root }) {
       call("task.ready", { limit: NEXT }),
     ]);
     queue.set(waiting);
+    asked = new Map(waiting.filter((/** @type {any} */ each) => each.kind === "question").map((/** @type {any} */ each) => [each.agent, each.since]).reverse());
     rows = status.spaces[0].rows;
     space = status.spaces[0].space;
     counts = status.spaces[0].tasks;
@@ -92,6 +95,7 @@ export function open({ root }) {
     const isOver = row.lease_until && Date.parse(row.lease_until) < clock();
     const others = row.waiting_for.filter((/** @type {string} */ each) => each !== "you");
     const why = isWaiting ? "waits for you" : others.length ? `waits for ${others.join(", ")}` : WORDS[state] ?? state;
+    const since = (isWaiting && asked.get(row.agent)) || row.since;
     return h(
       "li",
       { key: `${row.agent_id} ${row.task_id}`, class: `worker ${state}${isOver ? " over" : ""}` },
@@ -99,7 +103,7 @@ export function open({ root }) {
       h("a", { class: "agent", href: `/agents/${row.agent_id ?? ""}` }, row.agent ?? "nobody known"),
       h("span", { class: "what" }, row.task ? h("a", { href: `/task/${row.task_id}` }, row.task) : h("span", { class: "mute" }, "no task")),
       h("span", { class: "doing mute" }, row.agent && activityText(space, { name: row.agent, session: row.session_id })),
-      h("span", { class: "why mute" }, why, row.lease_until && !isWaiting ? `, ${leaseLeft(row.lease_until)}` : `, ${duration((clock() - Date.parse(row.since)) / 1000)}`),
+      h("span", { class: "why mute" }, why, row.lease_until && !isWaiting ? `, ${leaseLeft(row.lease_until)}` : `, ${duration((clock() - Date.parse(since)) / 1000)}`),
     );
   }
 

@@ -36,6 +36,7 @@ class Coalescer:
         """Begin anew, also in a forked child: what is pending there is the parent's to send."""
         self._pid = os.getpid()
         self._mutex = threading.Lock()
+        self._sending = threading.Lock()
         self._pending: Rings = {}
         self._is_busy = False
         self._due = 0.0
@@ -56,8 +57,11 @@ class Coalescer:
             self._send_pending()
 
     def flush(self) -> None:
-        """Send what is pending without waiting until it is due."""
-        if self._pid == os.getpid() and self._pending:
+        """Send what is pending without waiting until it is due, after what is being sent.
+
+        A thread that sends dies with its process, so the last call of a process waits for it.
+        """
+        if self._pid == os.getpid():
             self._send_once()
 
     def _send_pending(self) -> None:
@@ -71,13 +75,14 @@ class Coalescer:
                 self._send_later()
 
     def _send_once(self) -> None:
-        with self._mutex:
-            pending, self._pending = self._pending, {}
-        if pending:
-            begun = monotonic()
-            self._send(pending)
-            now = monotonic()
-            self._due = now + max(self._interval, now - begun)
+        with self._sending:
+            with self._mutex:
+                pending, self._pending = self._pending, {}
+            if pending:
+                begun = monotonic()
+                self._send(pending)
+                now = monotonic()
+                self._due = now + max(self._interval, now - begun)
 
     def _send_later(self) -> None:
         thread = threading.Thread(target=self._run, name="herdbook-wakeups", daemon=True)

@@ -75,6 +75,30 @@ def test_what_comes_while_others_are_sent_is_sent_after_them() -> None:
     assert rings == [{"a": PendingRing(1)}, {"a": PendingRing(2)}]
 
 
+def test_who_closes_waits_for_what_a_thread_is_sending() -> None:
+    """A process that ended meanwhile would leave listeners that come later in the list unrung."""
+    begun, goes_on = threading.Event(), threading.Event()
+    ended: list[Rings] = []
+
+    def send(given: Rings) -> None:
+        if threading.current_thread().name == "herdbook-wakeups":
+            begun.set()
+            goes_on.wait()
+        ended.append(given)
+
+    ring = Coalescer(send, 0.05)
+    ring("a", PendingRing(1))
+    ring("a", PendingRing(2))  # by the thread
+    begun.wait()
+    closing = threading.Thread(target=ring.flush)
+    closing.start()
+    closing.join(0.1)
+    assert closing.is_alive()
+    goes_on.set()
+    closing.join()
+    assert ended == [{"a": PendingRing(1)}, {"a": PendingRing(2)}]
+
+
 def test_sending_takes_no_more_than_half_of_the_time(
     sent: Sent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """Reads the journal of a window of time into spans and marks, with the names of their rows."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -7,9 +8,9 @@ from typing import Any
 from attrs import frozen
 
 from herdbook.domain.agents.model import Agent, AgentStatus
-from herdbook.domain.journal import JournalEntry
+from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.plan import lanes as rules
-from herdbook.domain.plan.claims import lease_is_over
+from herdbook.domain.plan.claims import HELD, lease_is_over
 from herdbook.domain.plan.lane_layout import find_tracks
 from herdbook.domain.plan.lanes import TRACED, KeyedRows, LaneMark, LaneSpan, MarkKind
 from herdbook.domain.plan.model import TaskStatus
@@ -49,14 +50,31 @@ def read_entries(uow: UnitOfWork, begin: datetime) -> tuple[list[JournalEntry], 
         fresh = [entry for entry in page if entry.time > begin]
         found += [entry for entry in fresh if entry.entity in TRACED]
         if len(fresh) < len(page):
-            return found[::-1], begin, False
+            return _leave_out_unheld(found[::-1]), begin, False
         if read >= MAX_ENTRIES:
-            return found[::-1], page[-1].time, True
+            return _leave_out_unheld(found[::-1]), page[-1].time, True
         query = query.next_page(page[-1])
     head = uow.session.head
+    entries = _leave_out_unheld(found[::-1])
     if head is None or head.pruned_at is None:
-        return found[::-1], begin, False
-    return found[::-1], max(begin, head.pruned_at.wall), False
+        return entries, begin, False
+    return entries, max(begin, head.pruned_at.wall), False
+
+
+def _leave_out_unheld(entries: list[JournalEntry]) -> list[JournalEntry]:
+    """The entries without those of tasks that were added and that nobody has held since.
+
+    A plan that was imported has thousands of them, and each would cost the reading of its row.
+    """
+    times = Counter(entry.key for entry in entries if entry.entity == rules.TASK)
+    return [
+        entry
+        for entry in entries
+        if entry.entity != rules.TASK
+        or entry.op is not Op.ADD
+        or times[entry.key] > 1
+        or (entry.after or {}).get("status") in HELD
+    ]
 
 
 class LaneHistory:

@@ -106,8 +106,10 @@ def test_it_is_told_since_when_an_agent_waits_and_not_since_when_it_works(
     herd.now += timedelta(hours=3)
     herd.ask(0, "May I?")
     herd.close()
-    page = open_desk(Serving(person, app)).opens()
+    server = Serving(person, app)
+    page = open_desk(server).opens()
     expect(page.locator(".worker")).to_contain_text("waits for you, 2h")
+    assert server.ends() == (0, "")
 
 
 def test_the_name_of_the_page_is_seen_on_a_narrow_screen(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "requirements.md"
-WAYS_IN = ("e2e/", "attacks/", "clients/", "unit/entrypoints/")
+WAYS_IN = ("e2e/", "attacks/", "clients/", "browser/", "unit/entrypoints/")
 """The folders whose tests go through a way in that users have."""
 NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
 DECISION = re.compile(r"\]\((adr/[\w-]+\.md)\)")

@@ -38,8 +38,12 @@ def _sockets(store: Store) -> list[str]:
 
 
 def _listening_sockets(store: Store) -> list[str]:
-    """Those of the listeners to a space: the relay of a server comes and goes when it likes."""
-    return [each for each in _sockets(store) if not each.endswith("-all")]
+    """Those of the listeners to a space.
+
+    The relay of a server, which listens to all, comes and goes when it likes; the name of its
+    socket ends in `new` until it can be rung.
+    """
+    return [each for each in _sockets(store) if not each.endswith(("-all", "-new"))]
 
 
 @pytest.fixture

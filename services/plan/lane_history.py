@@ -50,18 +50,17 @@ def read_entries(uow: UnitOfWork, begin: datetime) -> tuple[list[JournalEntry], 
         fresh = [entry for entry in page if entry.time > begin]
         found += [entry for entry in fresh if entry.entity in TRACED]
         if len(fresh) < len(page):
-            return _leave_out_unheld(found[::-1]), begin, False
+            return found[::-1], begin, False
         if read >= MAX_ENTRIES:
-            return _leave_out_unheld(found[::-1]), page[-1].time, True
+            return found[::-1], page[-1].time, True
         query = query.next_page(page[-1])
     head = uow.session.head
-    entries = _leave_out_unheld(found[::-1])
     if head is None or head.pruned_at is None:
-        return entries, begin, False
-    return entries, max(begin, head.pruned_at.wall), False
+        return found[::-1], begin, False
+    return found[::-1], max(begin, head.pruned_at.wall), False
 
 
-def _leave_out_unheld(entries: list[JournalEntry]) -> list[JournalEntry]:
+def leave_out_unheld(entries: list[JournalEntry]) -> list[JournalEntry]:
     """The entries without those of tasks that were added and that nobody has held since.
 
     A plan that was imported has thousands of them, and each would cost the reading of its row.
@@ -82,6 +81,7 @@ class LaneHistory:
 
     def __init__(self, uow: UnitOfWork, entries: list[JournalEntry], begin: datetime) -> None:
         self.uow = uow
+        entries = leave_out_unheld(entries)
         now = self._rows_now(entries)
         rows = rules.rows_before(now, entries)
         self._then, self._now = rows, now

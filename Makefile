@@ -79,7 +79,7 @@ browser: setup $(CLIENTS)/.installed build/.browser-installed
 # The pictures of the documents, of a demo whose agents have stopped: a person looks at them before they are committed.
 screenshots: setup build/.browser-installed
 	@mkdir -p docs/pictures
-	$(BIN)/python .ci/screenshots docs/pictures
+	PYTHONPATH=. $(BIN)/python .ci/screenshots docs/pictures
 
 soak: setup $(HOSTS)/.installed
 	HERDBOOK_HOSTS_NODE_MODULES="$(CURDIR)/$(HOSTS)/node_modules" \

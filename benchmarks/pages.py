@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from benchmarks.commands import repository
 from benchmarks.feed import calibrate, percentile
@@ -29,13 +29,13 @@ from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.context import AppContext
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from tests.browser.chromium import launch_chromium
 
 TASKS, CLAIMS, LOADS = 9_000, 10, 5
 """Besides the thousand tasks of every benchmark; how often is claimed, and each page loaded."""
 PATHS = ("/", "/board", "/board?by=phase", "/graph", "/lanes", "/agents", "/history")
 PAINT_BAR, CLAIM_BAR = 1_000.0, 500.0
 """Milliseconds in which a page with 10,000 tasks is painted, and in which a claim is shown."""
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 READY = "main[data-ready]"
 NOTE_READY = """
 new MutationObserver((_, watcher) => {
@@ -153,11 +153,6 @@ def fill(uow: UnitOfWork) -> None:
 
 def main() -> None:
     """Print both tables."""
-    named = os.environ.get("HERDBOOK_TEST_CHROMIUM")
-    program = named or next(filter(None, map(shutil.which, PROGRAMS)), None)
-    if program is None:
-        raise SystemExit("this needs Chromium: install it, or name it by HERDBOOK_TEST_CHROMIUM")
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HOME"] = folder
         variables = {**os.environ, "USER": "somebody", "HERDBOOK_BACKUP": "off"}
@@ -165,13 +160,10 @@ def main() -> None:
         app = AppContext.at(root, variables)
         app.run(Area.WORK, fill)
         print(calibrate(root))
-        with serving(root, variables) as told, sync_playwright() as playwright:
-            words = ["--disable-gpu", "--disable-dev-shm-usage", *sandbox]
-            browser = playwright.chromium.launch(executable_path=program, args=words)
+        with serving(root, variables) as told, launch_chromium() as browser:
             context, url = open_context(browser, told), told["url"].rstrip("/")
             measure_paint(context, url)
             measure_claims(context, url, app)
-            browser.close()
 
 
 if __name__ == "__main__":

@@ -1,22 +1,20 @@
 """The dashboard in a real browser: Chromium, driven by Playwright, on the installed program."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
+from tests.browser.chromium import launch_chromium
 from tests.e2e.conftest import Person, app, person, warm
 from tests.e2e.serve_process import Serving
 
 __all__ = ["app", "person", "warm"]
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 MODULES = Path(os.environ.get("HERDBOOK_CLIENTS_NODE_MODULES", "node_modules"))
-CHROMIUM = os.environ.get("HERDBOOK_TEST_CHROMIUM")
 SECONDS = 60_000
 """Milliseconds in which anything happens; whoever waits so long has found a fault."""
 WIDE = {"width": 1280, "height": 800}
@@ -28,15 +26,8 @@ expect.set_options(timeout=SECONDS)
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """A browser for all tests; each opens windows of its own."""
-    program = CHROMIUM or next(filter(None, map(shutil.which, PROGRAMS)), None)
-    assert program, "these tests need Chromium: install it, or name it by HERDBOOK_TEST_CHROMIUM"
-    # Root has no sandbox to give up; a container's /dev/shm is often too small.
-    words = ["--disable-gpu", "--disable-dev-shm-usage"]
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=[*words, *sandbox])
+    with launch_chromium() as browser:
         yield browser
-        browser.close()
 
 
 class Desk:

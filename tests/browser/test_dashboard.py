@@ -112,6 +112,19 @@ def test_it_is_told_since_when_an_agent_waits_and_not_since_when_it_works(
     assert server.ends() == (0, "")
 
 
+def test_an_agent_that_holds_several_tasks_is_one_row(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Its first task is named, and how many more it holds; there are as many rows as agents."""
+    person.runs(app, "claim", "Write the tables", "--agent", "brisk-otter")
+    desk = open_desk(server)
+    told = "Choose the keys and 1 more"
+    workers = desk.opens().locator(".worker")
+    expect(workers.filter(has_text="brisk-otter")).to_contain_text(told)
+    expect(workers).to_have_count(2)
+    expect(desk.opens("/agents").locator(".row", has_text="brisk-otter")).to_contain_text(told)
+
+
 def test_the_name_of_the_page_is_seen_on_a_narrow_screen(
     server: Serving, open_desk: OpenDesk
 ) -> None:

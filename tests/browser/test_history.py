@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import READY, OpenDesk
+from tests.browser.conftest import NARROW, READY, OpenDesk
 from tests.browser.test_rewind import BANNER, cards, opens_at, positions, works_on
 from tests.e2e.conftest import Person
 from tests.e2e.serve_process import Serving
@@ -75,3 +75,17 @@ def test_a_transaction_is_taken_back(
     expect(page.get_by_role("button", name=re.compile("^Undo"))).to_have_count(0)
     page.keyboard.press("[")
     expect(page.get_by_text("added task Too much")).to_have_count(0)
+
+
+def test_on_a_narrow_screen_the_changes_have_the_width_of_the_page(
+    server: Serving, open_desk: OpenDesk
+) -> None:
+    """The sentence stands above who did it and the way to its moments, not beside them."""
+    page = open_desk(server, viewport=NARROW).opens("/history")
+    row = page.locator(".history .row", has_text="added agent calm-lynx")
+    sentence = row.get_by_text("added agent calm-lynx").bounding_box()
+    undo = row.get_by_role("button", name="Undo").bounding_box()
+    assert sentence is not None
+    assert undo is not None
+    assert sentence["width"] > NARROW["width"] * 0.8
+    assert undo["y"] + undo["height"] / 2 > sentence["y"] + sentence["height"]

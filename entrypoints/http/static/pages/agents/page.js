@@ -3,6 +3,7 @@
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, many, MARKS } from "../../parts/format.js";
+import { drawTasks, groupByAgent } from "../../parts/held_tasks.js";
 import { isPast } from "../../parts/moment.js";
 import { call, callIfKnown } from "../../parts/rpc.js";
 import { windowed } from "../../parts/windowed.js";
@@ -34,7 +35,7 @@ function openList({ root }) {
   let agents = [];
   /** @type {Map<string, any>} */
   let standings = new Map();
-  /** The tasks that each agent holds, by its id. @type {Map<string, any[]>} */
+  /** What `status` tells of each agent, by its id. @type {Map<string, any[]>} */
   let held = new Map();
   let space = "";
 
@@ -43,10 +44,7 @@ function openList({ root }) {
     standings = new Map((earned ?? []).map((/** @type {any} */ each) => [each.agent, each]));
     agents = list.sort((/** @type {any} */ a, /** @type {any} */ b) => place(a) - place(b) || a.name.localeCompare(b.name));
     space = status.spaces[0].space;
-    held = new Map();
-    for (const row of status.spaces[0].rows) {
-      if (row.task) held.set(row.agent_id, [...(held.get(row.agent_id) ?? []), row]);
-    }
+    held = new Map(groupByAgent(status.spaces[0].rows).map((rows) => [rows[0].agent_id, rows]));
     show();
   }
 
@@ -59,7 +57,6 @@ function openList({ root }) {
   /** @param {any} agent */
   function drawRow(agent) {
     const standing = standings.get(agent.name);
-    const tasks = held.get(agent.id) ?? [];
     const state = isHalted(agent) ? "crashed" : agent.status;
     return h(
       "li",
@@ -67,9 +64,7 @@ function openList({ root }) {
       h("a", { href: `/agents/${agent.id}` }, agent.name),
       h("span", null, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), isHalted(agent) ? "halted" : word(agent.status)),
       h("span", { class: "mute" }, activityText(space, { name: agent.name, session: agent.session_id }) ?? (narrow.matches ? "" : "–")),
-      tasks.length
-        ? h("span", null, h("a", { href: `/task/${tasks[0].task_id}` }, tasks[0].task), tasks.length > 1 && h("span", { class: "mute" }, ` and ${tasks.length - 1} more`))
-        : h("span", { class: "mute" }, narrow.matches ? "no task" : "–"),
+      drawTasks(held.get(agent.id) ?? [], narrow.matches ? "no task" : "–"),
       h("span", { class: "mute" }, [agent.provider, agent.model].filter(Boolean).join(" ")),
       h("span", { class: "mute", title: isPast() ? "skill points are not known of then" : "skill points" }, standing ? standing.skill_points : "–"),
       h("time", { datetime: agent.updated_at, title: exact(agent.updated_at) }, `${ago(agent.updated_at)} ago`),

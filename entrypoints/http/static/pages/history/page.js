@@ -15,7 +15,8 @@ import { windowed } from "../../parts/windowed.js";
  * @typedef {{ step: Step, entry: Entry, isFirst: boolean, isLast: boolean }} Row
  */
 
-const ROW = 32;
+const ROW = { narrow: 56, wide: 32 };
+const narrow = matchMedia("(max-width: 860px)");
 const PAGE = 500;
 
 /** @param {Step} step */
@@ -150,7 +151,7 @@ export function open({ root, query, replace }) {
             name: "history",
             label: "Changes",
             items: found,
-            rowHeight: ROW,
+            rowHeight: narrow.matches ? ROW.narrow : ROW.wide,
             row: drawRow,
             redraw: show,
             foot: !isAll && h("p", { class: "more" }, h("button", { class: "quiet", onclick: more }, "earlier changes")),

@@ -3,6 +3,7 @@
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { duration, leaseLeft, many, MARKS } from "../../parts/format.js";
+import { drawTasks, groupByAgent } from "../../parts/held_tasks.js";
 import { clock, isPast, shownMoment } from "../../parts/moment.js";
 import { bar, burnUp, count, forecastText, forecastTitle, initiativeBars, paceText } from "../../parts/progress.js";
 import { hasNotifications, isNotifying, toggleNotifications } from "../../parts/notifications.js";
@@ -88,8 +89,9 @@ export function open({ root }) {
     if (isProgressOld) refreshProgress();
   }
 
-  /** @param {any} row */
-  function drawRow(row) {
+  /** @param {any[]} held the rows of one agent, that which needs a person most first */
+  function drawRow(held) {
+    const row = held[0];
     const state = stateOf(row);
     const isWaiting = state === "waiting_for_input";
     const isOver = row.lease_until && Date.parse(row.lease_until) < clock();
@@ -98,10 +100,10 @@ export function open({ root }) {
     const since = (isWaiting && asked.get(row.agent)) || row.since;
     return h(
       "li",
-      { key: `${row.agent_id} ${row.task_id}`, class: `worker ${state}${isOver ? " over" : ""}` },
+      { key: row.agent_id ?? row.task_id, class: `worker ${state}${isOver ? " over" : ""}` },
       h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state] ?? "○"),
       h("a", { class: "agent", href: `/agents/${row.agent_id ?? ""}` }, row.agent ?? "nobody known"),
-      h("span", { class: "what" }, row.task ? h("a", { href: `/task/${row.task_id}` }, row.task) : h("span", { class: "mute" }, "no task")),
+      drawTasks(held, "no task"),
       h("span", { class: "doing mute" }, row.agent && activityText(space, { name: row.agent, session: row.session_id })),
       h("span", { class: "why mute" }, why, row.lease_until && !isWaiting ? `, ${leaseLeft(row.lease_until)}` : `, ${duration((clock() - Date.parse(since)) / 1000)}`),
     );
@@ -120,7 +122,7 @@ export function open({ root }) {
   }
 
   function show() {
-    const sorted = [...rows].sort((a, b) => need(b) - need(a));
+    const sorted = groupByAgent([...rows].sort((a, b) => need(b) - need(a)));
     draw(root, [
       h(
         "section",

@@ -52,8 +52,8 @@ class FeedHub:
         followed = [self._space(each) for each in spaces]
         self._add(reader)
         try:
-            lasts = [await to_thread.run_sync(each.last) for each in followed]
-            for each, last in zip(followed, lasts, strict=True):
+            for each in followed:
+                last = each.seq if each.is_running else await to_thread.run_sync(each.last)
                 reader.positions[each.key] = known.get(each.key, last)
             yield b"retry: 1000\n" + self._greeting(reader, followed)
             for each in followed:
@@ -88,8 +88,9 @@ class FeedHub:
         """The entries that a reader missed; then it belongs to those who are told of new ones.
 
         Between the last look at the journal and that there is no other turn of the event loop.
+        Where others are told and it has what they have, nothing is read.
         """
-        while True:
+        while not (space.is_running and reader.positions[space.key] == space.seq):
             seq = reader.positions[space.key]
             try:
                 page, last = await to_thread.run_sync(space.read, seq)
@@ -112,8 +113,8 @@ class FeedHub:
                 yield event("reset", encode_data(reset), format_positions(reader.positions))
             elif not space.is_running or seq >= space.seq:
                 space.start(seq)
-                space.readers.add(reader)
-                return
+                break
+        space.readers.add(reader)
 
     def _publish_from_thread(
         self, space: SpaceFeed, is_meant: Callable[[], bool], seq: int, kind: str, data: Any

@@ -111,6 +111,35 @@ def test_the_feed_shows_what_commands_change(
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_readers_who_connect_while_others_write_miss_nothing(
+    person: Person, app: Path, choose: Choose, engine: str
+) -> None:
+    """Each has every entry after its greeting once and in order, also if all others have left."""
+    choose(engine)
+    with serving(person, app) as server, ExitStack() as readers:
+        server.calls("task.add", name="first")
+        writer = threading.Thread(
+            target=lambda: [server.calls("task.add", name=f"task {each}") for each in range(40)]
+        )
+        writer.start()
+        greeted = []
+        for _ in range(20):
+            with server.feed() as gone:
+                next(gone)
+            feed = readers.enter_context(server.feed())
+            (work,) = [each for each in next(feed).data if each["area"] == "work"]
+            greeted.append((feed, work["seq"]))
+        writer.join()
+        last = server.calls("task.add", name="last")["id"]
+        for feed, seq in greeted:
+            found = []
+            while not found or found[-1]["key"] != last:
+                found += entries(feed, 1)
+            numbers = [each["seq"] for each in found]
+            assert numbers == list(range(seq + 1, seq + 1 + len(numbers)))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_reader_comes_back_after_the_server_was_killed_and_misses_nothing(
     person: Person, app: Path, choose: Choose, engine: str
 ) -> None:

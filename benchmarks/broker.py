@@ -22,6 +22,7 @@ from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.machine import StolenTime
 from herdbook.adapters import open_store
 from herdbook.adapters.duckdb.broker.start import start_broker
 from herdbook.domain.agents.model import Agent
@@ -194,13 +195,13 @@ def measure_death(url: str) -> list[float]:
     return sorted(min(each for each in done if each > killed) - killed for done in reports)
 
 
-def report(way: str, latencies: list[float]) -> float:
+def report(way: str, latencies: list[float], stolen: StolenTime) -> float:
     """Print a line; the 99th percentile."""
     cuts = statistics.quantiles(latencies, n=100)
-    load = os.getloadavg()[0]
     print(
         f"{way:9} {len(latencies):6} operations   p50 {cuts[49] * 1e3:8.1f} ms   "
-        f"p99 {cuts[98] * 1e3:8.1f} ms   max {max(latencies) * 1e3:8.1f} ms   load {load:.1f}",
+        f"p99 {cuts[98] * 1e3:8.1f} ms   max {max(latencies) * 1e3:8.1f} ms   "
+        f"stolen {stolen.share():.0%}",
         flush=True,
     )
     return cuts[98]
@@ -226,17 +227,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if given.only in (None, "direct"):
             url = f"duckdb://{Path(folder) / 'direct.duckdb'}"
-            report("direct", measure(url, seconds=seconds, **options))
+            stolen = StolenTime()
+            report("direct", measure(url, seconds=seconds, **options), stolen)
         if given.only in (None, "brokered"):
             url = f"duckdb://{Path(folder) / 'brokered.duckdb'}"
+            stolen = StolenTime()
             found = brokered(url, lambda: measure(url, seconds=seconds, **options))
-            p99 = report("brokered", found)
+            p99 = report("brokered", found, stolen)
         if given.only in (None, "death"):
+            stolen = StolenTime()
             waits = measure_death(f"duckdb://{Path(folder) / 'killed.duckdb'}")
             print(
                 f"killed    {len(waits):6} clients      first {waits[0]:6.2f} s   "
                 f"median {statistics.median(waits):6.2f} s   last {waits[-1]:6.2f} s   "
-                f"load {os.getloadavg()[0]:.1f}",
+                f"stolen {stolen.share():.0%}",
                 flush=True,
             )
     missed = []

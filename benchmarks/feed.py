@@ -11,7 +11,6 @@ import asyncio
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,12 +20,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from benchmarks.commands import repository
+from benchmarks.machine import StolenTime, calibrate, percentile
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.context import AppContext
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-ECHO = "import os\nwhile told := os.read(0, 1): os.write(1, told)"
 READERS = (1, 20, 150)
 CHANGES, PACE = 60, 0.05
 FIRST = "first"
@@ -67,46 +66,6 @@ async def read_feed(netloc: str, token: str, number: int) -> list[list[float]]:
     return await asyncio.gather(*(read() for _ in range(number)))
 
 
-def percentile(values: list[float], share: float) -> float:
-    """The value that so large a share of the values does not exceed."""
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
-
-
-def calibrate(folder: Path) -> str:
-    """What the machine takes for a bare interpreter, one sync and one switch, in milliseconds."""
-
-    def measure(work: object) -> float:
-        taken = []
-        for _ in range(20):
-            start = time.perf_counter()
-            work()  # type: ignore[operator]
-            taken.append((time.perf_counter() - start) * 1e3)
-        return statistics.median(taken)
-
-    file = os.open(folder / "sync", os.O_WRONLY | os.O_CREAT)
-
-    def sync() -> None:
-        os.write(file, b"x")
-        os.fsync(file)
-
-    reading, writing = os.pipe()
-    child = subprocess.Popen([sys.executable, "-c", ECHO], stdin=reading, stdout=subprocess.PIPE)
-    assert child.stdout is not None
-
-    def switch() -> None:
-        os.write(writing, b"x")
-        os.read(child.stdout.fileno(), 1)  # type: ignore[union-attr]
-
-    switch()
-    bare = measure(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
-    line = (
-        f"bare Python {bare:.0f} ms, fsync {measure(sync):.2f} ms, switch {measure(switch):.3f} ms"
-    )
-    child.kill()
-    child.wait()
-    return line
-
-
 def measure_feed(app: AppContext, url: str, token: Path, number: int) -> list[list[float]]:
     """Write changes while so many readers follow; what each took to each of them."""
     words = [sys.executable, "-m", "benchmarks.feed", urlsplit(url).netloc, str(token), str(number)]
@@ -145,10 +104,11 @@ def main() -> None:
             url = json.loads(server.stdout.readline())["url"]
             (token,) = Path(folder).rglob("serve/token")
             print("commit begins → parsed by a reader of the feed over HTTP, on LMDB")
-            print(f"{'readers':>8} {'p50 ms':>8} {'p99 ms':>8} {'last p50':>9} {'last p99':>9}")
+            print(" readers   p50 ms   p99 ms  last p50  last p99  stolen")
             app = AppContext.at(root, variables)
             with app.stores.hold():
                 for number in READERS:
+                    stolen = StolenTime()
                     delays = measure_feed(app, url, token, number)
                     all_of = [each for one in delays for each in one]
                     last = [max(each) for each in zip(*delays, strict=True)]
@@ -157,7 +117,8 @@ def main() -> None:
                     ]
                     p50, p99, last50, last99 = figures
                     mark = "" if p99 < BAR else f"  above the bar of {BAR:.0f} ms"
-                    print(f"{number:8} {p50:8.1f} {p99:8.1f} {last50:9.1f} {last99:9.1f}{mark}")
+                    row = f"{number:8} {p50:8.1f} {p99:8.1f} {last50:9.1f} {last99:9.1f}"
+                    print(f"{row} {stolen.share():>7.0%}{mark}")
             server.terminate()
 
 

@@ -6,6 +6,7 @@ bar is for the tools; what the protocol adds is the SDK's. Run with `make bench`
 """
 
 import asyncio
+import json
 import os
 import shutil
 import statistics
@@ -19,6 +20,7 @@ from typing import Any
 
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.types import TextContent
 
 from benchmarks.commands import repository
 from herdbook.domain.location.areas import Area
@@ -76,8 +78,9 @@ async def by_protocol(program: str, root: Path, variables: dict[str, str]) -> fl
             start = time.perf_counter()
             answer = await client.call_tool("claim", {})
             times.append(time.perf_counter() - start)
-            assert answer.structured_content is not None
-            await client.call_tool("release", {"task": answer.structured_content["task"]["id"]})
+            (content,) = answer.content
+            assert isinstance(content, TextContent)
+            await client.call_tool("release", {"task": json.loads(content.text)["task"]["id"]})
     return statistics.median(times) * 1_000_000
 
 

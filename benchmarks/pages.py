@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from benchmarks.commands import repository
-from benchmarks.feed import calibrate, percentile
+from benchmarks.machine import calibrate, percentile
 from herdbook.domain.agents.model import Agent
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task

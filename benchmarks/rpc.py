@@ -26,7 +26,9 @@ from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.unit_of_work.run import read
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
+from herdbook.services.plan.task_details import task_details
 
 STARTS, ROUNDS, CALLS = 20, 25, 200
 MANY = 10_000
@@ -140,6 +142,12 @@ def main() -> int:
     return 0
 
 
+def show_task(uow: UnitOfWork, task_id: str) -> dict[str, object]:
+    """What `task.show` answers, without its wire."""
+    task = crud.find_row(uow, TASKS, task_id)
+    return {**row_to_data(task), **task_details(uow, task)}
+
+
 def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     """Take all figures in one repository."""
     here = AppContext.at(root, variables)
@@ -154,9 +162,7 @@ def measure(program: str, root: Path, variables: dict[str, str]) -> None:
     within, pings, floors, bursts, clients = [], [], [], [], []
     with here.open(Area.WORK) as store, Client.spawn(root, variables=variables) as herd:
         for _ in range(ROUNDS):
-            within.append(
-                timed(lambda: row_to_data(read(store, space, crud.find_row, TASKS, task_id)))
-            )
+            within.append(timed(lambda: read(store, space, show_task, task_id)))
             pings.append(timed(lambda: pipes.ask(question)))
             floors.append(timed(lambda: floor.ask(answer)))
             bursts.append(pipelined(pipes, task_id, CALLS))

@@ -1,7 +1,9 @@
 """Messages between agents and people, questions between agents, chats, and agents' output."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from herdbook.domain.entity import NEVER, WorkEntity, entity
 from herdbook.domain.values import Count, Id, Key, Name, Text
@@ -51,6 +53,14 @@ class Message(WorkEntity):
     content: Text
     requires_response: bool = False
     status: MessageStatus = MessageStatus.PENDING
+
+
+def asks_person(message: Mapping[str, Any]) -> bool:
+    """Whether a message, given by its values, lets its agent wait for the answer of a person."""
+    is_of_agent = message.get("sender_type") == Party.AGENT and message.get("sender_id") is not None
+    is_open = message.get("requires_response") and message.get("status") != MessageStatus.RESPONDED
+    to_agent = message.get("recipient_type") == Party.AGENT
+    return bool(is_of_agent and is_open) and not (to_agent and message.get("recipient_id"))
 
 
 @entity

@@ -9,8 +9,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,14 +65,9 @@ class StorePool:
         self._mutex = threading.Lock()
         self._stores: dict[Key, PooledStore] = {}
 
-    @contextmanager
-    def use(self, key: Key, open_store: "Callable[[], Store]") -> "Iterator[Store]":
+    def use(self, key: Key, open_store: "Callable[[], Store]") -> "AbstractContextManager[Store]":
         """The store of a key, opened if needed; it is not closed while it is used."""
-        pooled = self._find(key) or self._open(key, open_store)
-        try:
-            yield pooled.store
-        finally:
-            self._release(pooled)
+        return _Lease(self, self._find(key) or self._open(key, open_store))
 
     def find(self, key: Key) -> "AbstractContextManager[Store] | None":
         """The store of a key for a reader, if it is open.

@@ -18,7 +18,7 @@ from herdbook.ports.engine.paging import select_all
 from herdbook.ports.engine.query import Query, any_of, find, starting_with
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.guarded_fields import guards_of, refuse_guarded
-from herdbook.services.listing import Listing
+from herdbook.services.listing import Listing, require_limit
 from herdbook.services.plan import plan_order
 
 E = TypeVar("E")
@@ -162,8 +162,7 @@ def list_rows(
     at most MOST_SCANNED rows after the page. Phases and tasks come in the order of the plan. The
     tasks of an initiative are also those of its phases, and their subtasks.
     """
-    if limit < 1:
-        raise InvalidValue("limit", f"must be at least 1, is {limit}")
+    require_limit(limit)
     wanted = {
         name: kind.columns[name].check(value)
         for name, value in resolve_references(uow, kind, where).items()

@@ -2,6 +2,7 @@
 
 from typing import TypeVar
 
+from herdbook.domain.errors import InvalidValue
 from herdbook.ports.engine.query import Query
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -35,6 +36,12 @@ class Listing(list[E]):
             return ""
         total = f"more than {len(self):,}" if self.total is None else f"{self.total:,}"
         return f"{len(self):,} of {total}; --limit sets how many are shown"
+
+
+def require_limit(limit: int) -> None:
+    """Raise InvalidValue for a limit below one."""
+    if limit < 1:
+        raise InvalidValue("limit", f"must be at least 1, is {limit}")
 
 
 def list_page(uow: UnitOfWork, query: Query[E]) -> Listing[E]:

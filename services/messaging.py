@@ -5,7 +5,6 @@ As sender or recipient, an agent's id stands for that agent and None for the per
 
 from collections.abc import Sequence
 
-from herdbook.domain.agents.model import ACTIVE_STATUSES
 from herdbook.domain.conversation import (
     ChatMessage,
     ChatRole,
@@ -21,7 +20,6 @@ from herdbook.domain.conversation import (
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import AlreadyExists, InvalidValue, NotFound
 from herdbook.ports.engine.dictionary import (
-    AGENTS,
     CHAT_MESSAGES,
     CONVERSATIONS,
     MESSAGES,
@@ -54,17 +52,31 @@ def send(
     for agent_id in (sender_id, recipient_id):
         if agent_id is not None:
             uow.agents.get(agent_id)
-    if parent_message_id is not None:
-        parent = uow.messages.get(parent_message_id)
-        if (parent.recipient_type, parent.recipient_id) == (_party(sender_id), sender_id):
-            mark(uow, parent.id, MessageStatus.RESPONDED)
+    parent = None if parent_message_id is None else uow.messages.get(parent_message_id)
+    to = _party(recipient_id), recipient_id
+    return _add(uow, sender_id, to, parent, content, requires_response=requires_response)
+
+
+def _add(
+    uow: UnitOfWork,
+    sender_id: str | None,
+    to: tuple[Party, str | None],
+    parent: Message | None,
+    content: str,
+    *,
+    requires_response: bool,
+) -> Message:
+    """Add a message; the one above it is responded to if it was sent to the sender of this one."""
+    me = _party(sender_id), sender_id
+    if parent is not None and (parent.recipient_type, parent.recipient_id) == me:
+        mark(uow, parent.id, MessageStatus.RESPONDED)
     return uow.messages.add(
         Message(
-            sender_type=_party(sender_id),
+            sender_type=me[0],
             sender_id=sender_id,
-            recipient_type=_party(recipient_id),
-            recipient_id=recipient_id,
-            parent_message_id=parent_message_id,
+            recipient_type=to[0],
+            recipient_id=to[1],
+            parent_message_id=None if parent is None else parent.id,
             content=content,
             requires_response=requires_response,
         )
@@ -82,8 +94,7 @@ def send_to_all(
 
     Raises NotFound if there is no such agent.
     """
-    there = uow.agents.select(find(AGENTS, {"status": any_of(ACTIVE_STATUSES)}))
-    others = [each.id for each in there if each.id != sender_id]
+    others = [each.id for each in uow.agents.at_work() if each.id != sender_id]
     if not others:
         raise NotFound("agent", "", "nobody is at work; `herdbook agent add NAME` registers one")
     return [
@@ -114,21 +125,8 @@ def reply(
     parent = uow.messages.get(message_id)
     own = parent.sender_type, parent.sender_id
     other = parent.recipient_type, parent.recipient_id
-    me = _party(sender_id), sender_id
-    if me == other:
-        mark(uow, message_id, MessageStatus.RESPONDED)
-    recipient_type, recipient_id = other if me == own else own
-    return uow.messages.add(
-        Message(
-            sender_type=me[0],
-            sender_id=sender_id,
-            recipient_type=recipient_type,
-            recipient_id=recipient_id,
-            parent_message_id=parent.id,
-            content=content,
-            requires_response=requires_response,
-        )
-    )
+    to = other if (_party(sender_id), sender_id) == own else own
+    return _add(uow, sender_id, to, parent, content, requires_response=requires_response)
 
 
 def read(uow: UnitOfWork, message_id: str) -> Message:
@@ -344,10 +342,8 @@ def _in_order(root: Message, below: dict[str, list[Message]]) -> list[Message]:
 def _initiative_of(uow: UnitOfWork, target_type: ChatTarget, target_id: str) -> str:
     if target_type is ChatTarget.PHASE:
         return uow.phases.get(target_id).initiative_id
-    task = uow.tasks.get(target_id)
-    if task.phase_id is not None:
-        return uow.phases.get(task.phase_id).initiative_id
-    if task.initiative_id is None:
+    initiative_id = uow.tasks.initiative_id_of(uow.tasks.get(target_id))
+    if initiative_id is None:
         reason = f"task {target_id!r} is of no initiative, and a chat is about something in one"
         raise InvalidValue("target_id", reason)
-    return task.initiative_id
+    return initiative_id

@@ -65,7 +65,7 @@ class TalkEntry(NamedTuple):
     """A thread, a question or a chat: `kind` is one of these words.
 
     `last` is the line that was said last. `unread` counts lines to the person that nobody has read,
-    and `needs_answer` says that one needs an answer of the person. One that `is_open` can go on.
+    and `needs_answer` says that one needs an answer of the person. One that is `open` can go on.
     """
 
     id: str
@@ -76,7 +76,7 @@ class TalkEntry(NamedTuple):
     lines: int
     unread: int
     needs_answer: bool
-    is_open: bool
+    open: bool
     task_id: str | None = None
 
 
@@ -136,12 +136,12 @@ def show_talk(uow: UnitOfWork, key: str) -> TalkText:
         return TalkText(entry, lines, (own or said)[-1].id)
     if isinstance(row, Conversation):
         entry = book.question_entry(row)
-        return TalkText(entry, book.question_lines(row), row.id if entry.is_open else None)
+        return TalkText(entry, book.question_lines(row), row.id if entry.open else None)
     entry = book.chat_entry(row)
     chat = find(CHAT_MESSAGES, {"chat_session_id": row.id}, descending=True, limit=MOST_LINES)
     posts = uow.select(chat)[::-1]
     lines = [book.chat_line(row, each) for each in posts] or [entry.last]
-    return TalkText(entry, lines, row.id if entry.is_open else None)
+    return TalkText(entry, lines, row.id if entry.open else None)
 
 
 def read_thread(uow: UnitOfWork, message_id: str, *, reader_id: str | None = None) -> list[Message]:
@@ -259,7 +259,7 @@ class _TalkBook:
             len(messages),
             sum(each.status is MessageStatus.PENDING for each in waiting),
             any(each.requires_response for each in waiting),
-            is_open=True,
+            open=True,
         )
 
     def message_line(self, message: Message) -> TalkLine:
@@ -287,7 +287,7 @@ class _TalkBook:
             len(lines),
             unread=0,
             needs_answer=False,
-            is_open=is_open,
+            open=is_open,
             task_id=asked.task_id,
         )
 
@@ -318,7 +318,7 @@ class _TalkBook:
             self._uow.count(find(CHAT_MESSAGES, where)),
             unread=0,
             needs_answer=False,
-            is_open=chat.status is ChatStatus.ACTIVE,
+            open=chat.status is ChatStatus.ACTIVE,
             task_id=chat.target_id if is_task else None,
         )
 

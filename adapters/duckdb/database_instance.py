@@ -90,6 +90,16 @@ class DatabaseInstance:
         if self._descriptor is not None:
             rollback_journal.discard(self._written)
 
+    def is_replaced(self) -> bool:
+        """Whether the file that is attached to be written was removed, or moved away."""
+        if self._descriptor is None or self._written is None:
+            return False
+        try:
+            there = self._written.stat()
+        except OSError:
+            return True
+        return not os.path.samestat(os.fstat(self._descriptor), there)
+
     def detach(self) -> duckdb.Error | OSError | None:
         """Close the file in any case; returns why its log was not written into it first, if so.
 

@@ -18,5 +18,6 @@ DUCKDB = Dialect(
     # Fetching TIMESTAMP WITH TIME ZONE would need another package: UTC by convention.
     moment_to_db=drop_zone,
     moment_from_db=as_utc,
+    counts_changes=True,
     among=lambda column, values: f"{column} IN (SELECT unnest({values}))",
 )

@@ -144,7 +144,8 @@ class ProcessFile:
         deadline = monotonic() + patience
         with self._mutex:
             self._wait_for_admission(use, patience)
-            if self._hold is not None and (self._hold.write or not use.write):
+            is_attached = self._hold is not None and (self._hold.write or not use.write)
+            if self._hold is not None and is_attached and not self._is_left_behind():
                 return self._admit(use, self._hold)
             self._changer = use.thread
         try:
@@ -297,6 +298,10 @@ class ProcessFile:
             self._linger_until = monotonic() + linger
             self._idle_releaser.watch(self, hold, self._linger_until)
 
+    def _is_left_behind(self) -> bool:
+        """Whether the file only lingers here, and another one has taken its place meanwhile."""
+        return not self._uses and self._database.is_replaced()
+
     def _log_is_long(self) -> bool:
         """Whether the log should be written into the file before it gets any longer."""
         return self.log_size() > _LONG_LOG
@@ -338,7 +343,7 @@ class ProcessFile:
         use.cursor = self._database.cursor()
         self._writes += use.write
         return Attachment(
-            self.path, use, hold, self._database.checkpoint, self._recovered, number=self._writes
+            self.path, use, hold, self._checkpoint, self._recovered, number=self._writes
         )
 
     def _start_in_turn(self) -> None:
@@ -428,7 +433,7 @@ class ProcessFile:
         use.cursor = self._database.cursor()
         try:
             recovered = None if write else self._recovered
-            to(Attachment(path, use, hold, self._database.checkpoint, recovered))
+            to(Attachment(path, use, hold, self._checkpoint, recovered))
         finally:
             if use.pid == os.getpid():
                 self._uses.remove(use)
@@ -447,7 +452,7 @@ class ProcessFile:
             return
         try:
             was_attached = self._database.attached
-            trouble = self._database.detach()
+            trouble = self._database.detach() if self._has_place(hold) else self._leave_place()
             if trouble is not None:
                 _LOG.warning("%s keeps its log beside it for now: %s", self.path, trouble)
             elif was_attached and self._is_clean(hold):
@@ -459,6 +464,24 @@ class ProcessFile:
                 self._database.drop()
             hold.release()
             self._hold = None
+
+    def _has_place(self, hold: Hold) -> bool:
+        """Whether the lock that is held is the one of whatever file is at the path."""
+        return hold.is_at(self.path.with_name(f"{self.path.name}.lock"))
+
+    def _leave_place(self) -> OSError:
+        """Close the file without its log: DuckDB would remove that by its path.
+
+        The folder was moved, and there is one in its place whose log is that of others.
+        """
+        self._database.drop()
+        return OSError("it was moved while it was open")
+
+    def _checkpoint(self) -> None:
+        """Write the log into the file, as `DatabaseInstance.checkpoint`, if it is at its path."""
+        if not self._has_place(self._require_hold()):
+            raise OSError("it was moved while it was open")
+        self._database.checkpoint()
 
     def _is_clean(self, hold: Hold) -> bool:
         """Whether nothing is owed: written, nothing left in the log, no doubt about a crash."""

@@ -1,11 +1,11 @@
 """The DuckDB store: sessions over an attached file."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import duckdb
@@ -15,16 +15,18 @@ from herdbook.adapters.duckdb.dialect import DUCKDB
 from herdbook.adapters.duckdb.errors import refuse_foreign_rows, translate_error, translate_errors
 from herdbook.adapters.duckdb.file_access import Attachment, SharedFile
 from herdbook.adapters.duckdb.parsed_statements import execute
+from herdbook.adapters.duckdb.read_rows import ReadRows
 from herdbook.adapters.duckdb.schema import Description, read_description
 from herdbook.adapters.sql.layout import catalogue_json, migration_statements, upgrade_heads
 from herdbook.adapters.sql.session import SqlSession, Tables
+from herdbook.adapters.sql.statements import Names, Parameters, SqlTable
+from herdbook.adapters.stores.base_store import BaseStore, refuse_newer
 from herdbook.adapters.stores.file_node import file_node
 from herdbook.adapters.system.os_errors import translate_os_errors
 from herdbook.adapters.wakeups.wakeups import SocketWakeups
 from herdbook.domain.errors import (
     AlreadyExists,
     StoreDamaged,
-    StoreTooNew,
     StoreUnavailable,
 )
 from herdbook.domain.journal import Head
@@ -35,8 +37,7 @@ from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
 from herdbook.ports.engine.store import Session
 from herdbook.ports.engine.wakeups import Wakeups
-from herdbook.ports.world.clock import Clock
-from herdbook.ports.world.ids import Ids
+from herdbook.ports.world.system import Clock, Ids
 
 E = TypeVar("E")
 
@@ -47,14 +48,23 @@ class DuckDBSession(SqlSession):
     """A transaction on an attached DuckDB file."""
 
     def __init__(
-        self, attachment: Attachment, tables: Tables, space: str, now: datetime, place: str
+        self,
+        attachment: Attachment,
+        tables: Tables,
+        space: str,
+        now: datetime,
+        place: str,
+        *,
+        write: bool,
     ) -> None:
         super().__init__(self._run, tables, space)
         self.now = now
         self._attachment = attachment
         self._place = place
+        self._writes = write
         self._failed = False
         self._note = ""
+        self._read = ReadRows(tables)
 
     def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
         # After an error DuckDB would treat a COMMIT as a rollback without reporting it.
@@ -73,6 +83,11 @@ class DuckDBSession(SqlSession):
     def select(self, query: Query[E]) -> list[E]:
         with refuse_foreign_rows(query.kind, self._place):
             return super().select(query)
+
+    def _entities(self, table: SqlTable[E], fetched: Sequence[Sequence[Any]]) -> list[E]:
+        if self._writes:
+            self._read.add(table.kind, fetched)
+        return super()._entities(table, fetched)
 
     @cached_property
     def head(self) -> Head | None:
@@ -96,11 +111,16 @@ class DuckDBSession(SqlSession):
             self._execute(table.append_one, [self._space, *table.values(rows[0])])
         else:
             self._execute(table.append_many, [self._space, *self._lists(table, rows)])
+        self._read.forget(kind, keys)
         self._remember(rows)
 
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
         super().replace(kind, rows)
+        self._read.add(kind, map(self._tables[kind].values, rows))
         self._remember(rows)
+
+    def _changed_columns(self, kind: Kind[Any], rows: Iterable[tuple[Any, Parameters]]) -> Names:
+        return self._read.changed_columns(kind, rows)
 
     def _remember(self, rows: Sequence[Any]) -> None:
         if rows and isinstance(rows[0], Head):
@@ -117,7 +137,7 @@ class DuckDBSession(SqlSession):
             self._attachment.acknowledge(self._note)
 
 
-class DuckDBStore:
+class DuckDBStore(BaseStore):
     """Spaces of rows in a DuckDB file that any number of processes share."""
 
     def __init__(
@@ -192,12 +212,8 @@ class DuckDBStore:
         if version < self.dictionary.version:
             with self._file.attach(write=True) as attachment:
                 version = self._upgrade(attachment)
-        self._refuse_newer(version)
+        refuse_newer(self._place, version, self.dictionary)
         return uuid, version
-
-    def _refuse_newer(self, version: int) -> None:
-        if version > self.dictionary.version:
-            raise StoreTooNew(self._place, version, self.dictionary.version)
 
     def _read_description(self, attachment: Attachment) -> Description:
         return read_description(attachment.cursor, self.dictionary, DUCKDB, self._place)
@@ -239,13 +255,15 @@ class DuckDBStore:
         with self._file.attach(write=write, in_turn=self._broker.was_lost) as attachment:
             with translate_errors(self._place):
                 execute(attachment.cursor, "BEGIN")
-            session = DuckDBSession(attachment, self._tables, space, self._clock(), self._place)
+            session = DuckDBSession(
+                attachment, self._tables, space, self._clock(), self._place, write=write
+            )
             if write and session.head is None:
                 # There is no head yet that says which versions may write in this space.
                 with translate_errors(self._place):
                     asked = execute(attachment.cursor, f"SELECT schema_version FROM {WITHIN}.store")
                     ((version,),) = asked.fetchall()
-                self._refuse_newer(version)
+                refuse_newer(self._place, version, self.dictionary)
             yield session
 
     def spaces(self) -> list[str]:
@@ -257,13 +275,6 @@ class DuckDBStore:
             return [space for (space,) in attachment.cursor.execute(sql).fetchall()]
 
     def close(self) -> None:
-        if "wakeups" in vars(self):
-            self.wakeups.close()
+        super().close()
         self._broker.close()
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -8,7 +8,7 @@ as binary, so git never holds a very large one.
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from herdbook.adapters.git.diff_parser import (
     NOTHING,
@@ -21,8 +21,7 @@ from herdbook.adapters.git.git_process import (
     raise_complaint,
     without_repository_variables,
 )
-from herdbook.domain.plan.diff import ChangedFile, DiffChange
-from herdbook.ports.world.git_diff import ChangedFiles, FileHunks
+from herdbook.domain.plan.diff import ChangedFile, DiffChange, Hunk
 
 LARGEST: Final = 2 * 2**20
 """The size in bytes above which a file is not compared by lines."""
@@ -59,8 +58,26 @@ _COMPARE: Final = (
 )
 
 
+class ChangedFiles(NamedTuple):
+    """The files that differ, in git's order; not all of them if git named too many."""
+
+    files: Sequence[ChangedFile]
+    is_complete: bool
+
+
+class FileHunks(NamedTuple):
+    """The hunks of a file, and whether they are all of them."""
+
+    hunks: tuple[Hunk, ...]
+    is_complete: bool
+
+
 class CommitComparison:
-    """Compares commits in the repository that git uses when it is started in a folder."""
+    """Compares commits in the repository that git uses when it is started in a folder.
+
+    Commits are hashes that git gave before. Raises StoreBusy if git does not answer in time,
+    InvalidValue with git's reason if it refuses.
+    """
 
     def __init__(self, folder: str, environment: Mapping[str, str]) -> None:
         self._folder = folder
@@ -71,6 +88,7 @@ class CommitComparison:
         }
 
     def changed_files(self, base: str, head: str) -> ChangedFiles:
+        """The files that differ; renames are found."""
         words = [*_COMPARE, "-z", "--raw", "--numstat", base, head, "--"]
         output, is_cut = self._ask(words, MOST_NAMES)
         files = parse_changed_files(output)
@@ -88,6 +106,7 @@ class CommitComparison:
         return ChangedFiles(files, not is_cut)
 
     def file_hunks(self, base: str, head: str, file: ChangedFile, context: int) -> FileHunks:
+        """The hunks of one of these files, with so many unchanged lines around them."""
         if file.old_id == file.new_id or file.added is None:
             return FileHunks((), is_complete=True)
         paths = list(dict.fromkeys((file.old_path, file.path)))
@@ -98,6 +117,7 @@ class CommitComparison:
         return FileHunks(hunks, not any(each.is_cut for each in sections))
 
     def file_lines(self, commit: str, path: str) -> list[str] | None:
+        """The lines of a file in a commit, without line feeds; None if it has none to be read."""
         if "\0" in path:
             return None
         try:

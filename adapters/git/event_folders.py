@@ -1,22 +1,34 @@
-"""The git facts of the folders of events: implements the port `GitHistory`."""
+"""The git facts of the folders of events: implements the port `GitHistory`.
+
+Commits are found by their names, and by their times in the reflog of a worktree's HEAD.
+"""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
 
-from herdbook.adapters.git import folder_for_git, history
+from herdbook.adapters.git import folder_for_git
 from herdbook.adapters.git.config import NeedsGit
 from herdbook.adapters.git.discovery import repository_above
-from herdbook.adapters.git.git_process import without_repository_variables
+from herdbook.adapters.git.git_process import ask_git, without_repository_variables
 from herdbook.adapters.workspace import Workspace
 from herdbook.domain.errors import HerdbookError
 from herdbook.ports.world.git_history import CommitFacts, FolderFacts, FolderUnusable
 
-R = TypeVar("R")
-
+MAX_MOVES = 2_000
+"""How many entries of the reflog are read."""
 FAILURES = (HerdbookError, OSError, ValueError)
 """The errors for a folder that git, the system or the characters of its path make unusable."""
+
+
+class HeadMove(NamedTuple):
+    """A reflog entry: the time in seconds since 1970, the commit, and whether it was made then."""
+
+    at: int
+    commit: CommitFacts
+    made: bool
 
 
 class EventFolders:
@@ -52,21 +64,64 @@ class EventFolders:
 
     def find_commit(self, git_folder: str, name: str) -> CommitFacts | None:
         """The commit of a name or hash; None if there is none. Raises FolderUnusable."""
-        found = _ask_git(lambda: history.find_revision(git_folder, name, self._variables))
-        return None if found is None else CommitFacts(*found)
+        with _translate_failures():
+            return find_commit(git_folder, name, self._variables)
 
     def find_commits_at(self, git_folder: str, seconds: Sequence[int]) -> list[CommitFacts | None]:
         """The commit made at each of these times, or None. Raises FolderUnusable."""
-        moves = _ask_git(lambda: history.head_moves(git_folder, self._variables))
-        found = history.match_commits(moves, seconds)
-        return [None if each is None else CommitFacts(*each) for each in found]
+        form = "--format=%gd%x00%H%x00%gs%x00%s"
+        words = ["-g", f"-{MAX_MOVES}", "--date=unix", form, "HEAD", "--"]
+        moves = []
+        with _translate_failures():
+            lines = _read_log(git_folder, words, self._variables)
+        for line in lines:
+            place, commit_hash, action, subject = line.split("\0", 3)
+            at = place.partition("@{")[2].rstrip("}")
+            if at.isdecimal():
+                commit = CommitFacts(commit_hash, subject)
+                moves.append(HeadMove(int(at), commit, made=action.startswith("commit")))
+        return match_commits(moves, seconds)
 
 
-def _ask_git(question: Callable[[], R]) -> R:
+def find_commit(folder: str, name: str, environment: Mapping[str, str]) -> CommitFacts | None:
+    """The commit with this name in the repository of a folder; None if there is none."""
+    words = ["-1", "--format=%H%x00%s", "--end-of-options", name, "--"]
+    for line in _read_log(folder, words, environment):
+        commit_hash, _, subject = line.partition("\0")
+        return CommitFacts(commit_hash, subject)
+    return None
+
+
+def _read_log(folder: str, words: list[str], environment: Mapping[str, str]) -> list[str]:
+    """The lines of `git log`, none if it refuses."""
+    variables = without_repository_variables(environment)
+    status, output, _ = ask_git(["-C", folder, "log", *words], variables)
+    return output.decode("utf-8", "replace").splitlines() if status == 0 else []
+
+
+@contextmanager
+def _translate_failures() -> Iterator[None]:
+    """Raise FolderUnusable for what makes a folder unusable."""
     try:
-        return question()
+        yield
     except FAILURES as error:
         raise FolderUnusable(str(error)) from error
+
+
+def match_commits(moves: Sequence[HeadMove], seconds: Sequence[int]) -> list[CommitFacts | None]:
+    """The commits of post-commit hooks that ran in this order and at these times.
+
+    The moves are the latest first, as far as git has kept them. Git counts whole seconds, and a
+    hook runs a little later than its commit. So the last hook is matched with the last commit
+    before it, the hook before it with the last remaining one, and so on.
+    """
+    left = [move for move in moves if move.made]
+    found: list[CommitFacts | None] = []
+    for second in reversed(seconds):
+        while left and left[0].at > second:
+            left.pop(0)
+        found.append(left.pop(0).commit if left else None)
+    return found[::-1]
 
 
 def _repository_folder(folder: str) -> str | None:

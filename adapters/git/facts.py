@@ -23,7 +23,20 @@ def facts(
 ) -> GitFacts | None:
     """The facts about the worktree or git directory that this folder is in; None outside of any.
 
-    `environment` is the process' own by default; variables that hooks set in it count, as for git.
+    - They are what git itself would say there: any sub-directory and any spelling of its path gives
+      the same, a submodule is a repository of its own, and the variables that hooks set count.
+      `environment` is the process' own by default.
+    - `is_bare` is about the repository, not the folder: it is also true in a linked worktree of a
+      bare repository. `is_main` says that the git directory is the repository's own.
+    - `top_level` is None where git has no worktree: in a bare repository and inside `.git`, and
+      where the worktree that git would use and the repository disagree.
+    - `branch` is the one that HEAD names, also before its first commit; None when detached.
+    - `origin_url` is the first `remote.origin.url` of the repository's own config and what that
+      includes, as it is written there: no `insteadOf` is applied.
+    - `root_commits` are collected only where the identity depends on them: without an origin and
+      without a pin. They are those of the main worktree's HEAD, so that all worktrees agree.
+
+    Raises what `find` raises, and InvalidValue where git refuses what it finds.
     """
     return find(folder, environment=environment).facts
 
@@ -33,7 +46,10 @@ def find(
 ) -> GitLookup:
     """The facts about a folder, and the reason if a repository is there but not trusted.
 
-    Raises InvalidValue for a folder that cannot be entered.
+    A repository counts where git would use it: its owner is the user, or the user's own settings
+    name it (`safe.directory`); a bare one that was not named, where the settings allow that
+    (`safe.bareRepository`) and it is not a folder of another repository's worktree. Raises
+    InvalidValue for a folder that cannot be entered.
     """
     variables = os.environ if environment is None else environment
     here = _real_path(folder)

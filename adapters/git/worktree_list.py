@@ -1,7 +1,6 @@
 """Parse `git worktree list`, and match worktrees with their git directories."""
 
 import os
-import re
 from typing import Final
 
 from herdbook.adapters.git.facts import folder_for_git, repository_root
@@ -13,18 +12,6 @@ from herdbook.domain.location.identity import GitFacts, worktree_id
 from herdbook.ports.world.git import GitWorktree
 
 _UNKNOWN_OPTION: Final = 129
-_QUOTED: Final = re.compile(rb'\\([abtnvfr"\\]|[0-7]{3})')
-_ESCAPED: Final = {
-    b"a": b"\a",
-    b"b": b"\b",
-    b"t": b"\t",
-    b"n": b"\n",
-    b"v": b"\v",
-    b"f": b"\f",
-    b"r": b"\r",
-    b'"': b'"',
-    b"\\": b"\\",
-}
 
 
 def list_worktrees(facts: GitFacts) -> list[GitWorktree]:
@@ -67,7 +54,8 @@ def admin_dirs(common_dir: str) -> dict[str, str]:
 def _unquote(text: bytes, end: bytes) -> str:
     """A text without the quotes that git adds if lines end with a newline."""
     if end == b"\n" and text.startswith(b'"') and text.endswith(b'"'):
-        text = _QUOTED.sub(lambda m: _ESCAPED.get(m[1]) or bytes([int(m[1], 8)]), text[1:-1])
+        # As in C: a letter, a quote or three octal digits after each backslash, and nothing else.
+        text = text[1:-1].decode("unicode_escape").encode("latin-1")
     return os.fsdecode(text)
 
 

@@ -1,9 +1,17 @@
 """LangGraph's checkpoint saver on a Herdbook store."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Self
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -18,7 +26,6 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from herdbook.adapters.langgraph.listing import CheckpointListing, config_of, lane_of
 from herdbook.adapters.langgraph.saver_store import saver_store
 from herdbook.adapters.langgraph.values import (
     Allowed,
@@ -26,6 +33,7 @@ from herdbook.adapters.langgraph.values import (
     decode_metadata,
     encode_metadata,
 )
+from herdbook.domain.checkpoints.model import Checkpoint as CheckpointRow
 from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import AlreadyExists, InvalidValue
 from herdbook.ports.checkpoint_storage import thread_operations
@@ -34,7 +42,102 @@ from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.store import Store
 from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints, TaskWrite
 
+R = TypeVar("R")
+P = ParamSpec("P")
+
 CACHE_BYTES = 64 * 2**20
+
+PAGE = 20
+
+
+class CheckpointListing:
+    """Checkpoints, newest first, in pages: no transaction stays open between them.
+
+    The metadata filter is compared as data, value by value, and never becomes part of a query to a
+    store.
+    """
+
+    def __init__(
+        self,
+        config: RunnableConfig | None,
+        wanted: Mapping[str, Any] | None,
+        before: RunnableConfig | None,
+        limit: int | None,
+    ) -> None:
+        self.thread_id: str | None = None
+        self._namespace: str | None = None
+        self._checkpoint_id: str | None = None
+        if config is not None:
+            configurable = config["configurable"]
+            self.thread_id = str(configurable["thread_id"])
+            self._namespace = configurable.get("checkpoint_ns")
+            self._checkpoint_id = get_checkpoint_id(config) or None
+        self._names: tuple[str, str] | None = None
+        if self.thread_id is not None and self._namespace is not None:
+            self._names = self.thread_id, self._namespace
+        self._wanted = dict(wanted or {})
+        self._before = (get_checkpoint_id(before) or None) if before else None
+        self._left = limit
+        self._last: CheckpointRow | None = None
+        self.finished = limit is not None and limit < 1
+
+    def next_page(
+        self, kept: Checkpoints, metadata: Callable[[TaggedBytes], Any]
+    ) -> list[CheckpointBundle]:
+        """The next page, which may be empty; `finished` says that there are no more."""
+        size = PAGE if self._left is None or self._wanted else min(PAGE, self._left)
+        rows = kept.page(
+            self.thread_id,
+            self._namespace,
+            checkpoint_id=self._checkpoint_id,
+            before=self._before,
+            after=self._last,
+            limit=size,
+        )
+        admitted = [row for row in rows if self._admits(row, metadata)][: self._left]
+        found = list(kept.load_bundles(admitted, self._names))
+        # Only now, because a broken transaction is repeated from the start.
+        self._last = rows[-1] if rows else None
+        if self._left is not None:
+            self._left -= len(found)
+        self.finished = len(rows) < size or self._left == 0
+        return found
+
+    def _admits(self, row: CheckpointRow, metadata: Callable[[TaggedBytes], Any]) -> bool:
+        if not self._wanted:
+            return True
+        found = metadata(TaggedBytes(row.metadata_tag, row.metadata))
+        return all(found.get(name) == value for name, value in self._wanted.items())
+
+
+def config_of(thread_id: Any, namespace: str, checkpoint_id: str) -> RunnableConfig:
+    """LangGraph's configuration for a checkpoint."""
+    return {
+        "configurable": {
+            "thread_id": thread_id,
+            "checkpoint_ns": namespace,
+            "checkpoint_id": checkpoint_id,
+        }
+    }
+
+
+def lane_of(config: RunnableConfig) -> tuple[str, str]:
+    """The thread id and the namespace of a configuration."""
+    configurable = config["configurable"]
+    return str(configurable["thread_id"]), str(configurable.get("checkpoint_ns") or "")
+
+
+def _in_thread(
+    method: Callable[Concatenate["HerdbookSaver", P], R],
+) -> Callable[Concatenate["HerdbookSaver", P], Coroutine[Any, Any, R]]:
+    """The method as a coroutine, which runs it, or what overrides it, in a thread."""
+
+    @wraps(method)
+    async def run(self: "HerdbookSaver", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        own: Callable[P, R] = getattr(self, method.__name__)
+        return await asyncio.to_thread(own, *args, **kwargs)
+
+    return run
 
 
 class HerdbookSaver(BaseCheckpointSaver[Any]):
@@ -170,11 +273,8 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         listing = CheckpointListing(config, filter, before, limit)
-        metadata = partial(decode_metadata, serializer=self.serde)
         while not listing.finished:
-            page = partial(listing.next_page, metadata=metadata)
-            for held in self._saver_store.read(page, listing.thread_id):
-                yield self._tuple(held)
+            yield from self._next_page(listing)
 
     def delete_thread(self, thread_id: str) -> None:
         names = [str(thread_id)]
@@ -208,8 +308,7 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         else:
             raise InvalidValue("strategy", f"{strategy!r} is neither keep_latest nor delete")
 
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await asyncio.to_thread(self.get_tuple, config)
+    aget_tuple = _in_thread(get_tuple)
 
     async def alist(
         self,
@@ -220,46 +319,20 @@ class HerdbookSaver(BaseCheckpointSaver[Any]):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         listing = CheckpointListing(config, filter, before, limit)
-        metadata = partial(decode_metadata, serializer=self.serde)
-
-        def following() -> Sequence[CheckpointTuple]:
-            page = partial(listing.next_page, metadata=metadata)
-            found = self._saver_store.read(page, listing.thread_id)
-            return [self._tuple(held) for held in found]
-
         while not listing.finished:
-            for each in await asyncio.to_thread(following):
+            for each in await asyncio.to_thread(self._next_page, listing):
                 yield each
 
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+    aput = _in_thread(put)
+    aput_writes = _in_thread(put_writes)
+    adelete_thread = _in_thread(delete_thread)
+    adelete_for_runs = _in_thread(delete_for_runs)
+    acopy_thread = _in_thread(copy_thread)
+    aprune = _in_thread(prune)
 
-    async def aput_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str = "",
-    ) -> None:
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        await asyncio.to_thread(self.delete_thread, thread_id)
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        await asyncio.to_thread(self.delete_for_runs, run_ids)
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
+    def _next_page(self, listing: CheckpointListing) -> Sequence[CheckpointTuple]:
+        page = partial(listing.next_page, metadata=partial(decode_metadata, serializer=self.serde))
+        return [self._tuple(held) for held in self._saver_store.read(page, listing.thread_id)]
 
     def _decode_values(self, values: Mapping[str, TaggedBytes]) -> dict[str, Any]:
         if isinstance(self.serde, GuardedSerializer):

@@ -7,14 +7,18 @@ allowed. A value that asks for more is refused as a whole and stays in the store
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import ormsgpack
-from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
+from langgraph.checkpoint.serde import jsonplus
+from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_METHODS, SAFE_MSGPACK_TYPES
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from herdbook.adapters.langgraph.extensions import DecodingProblems, ExtensionDecoder
 from herdbook.domain.checkpoints.model import TaggedBytes
 from herdbook.domain.errors import DecodingRefused
 from herdbook.ports.checkpoint_storage.byte_lru import ByteLru
@@ -36,6 +40,123 @@ _NAMES = frozenset(
 
 _read_json = json.JSONDecoder().raw_decode
 _write_json = json.JSONEncoder(ensure_ascii=False).encode
+
+
+Names = Collection[tuple[str, ...]]
+
+_unpack, _OPTION = ormsgpack.unpackb, ormsgpack.OPT_NON_STR_KEYS
+
+
+class DecodingProblems(threading.local):
+    """The problems of this thread's decoders since the last `clear`."""
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all problems, before another value is decoded."""
+        self.blocked: tuple[str, ...] = ()
+        self.any = False
+
+    def add_blocked(self, *names: str) -> None:
+        """Record the name of something that is not allowed."""
+        self.blocked += (".".join(names),)
+        self.any = True
+
+    def add_failure(self) -> None:
+        """Record that something could not be constructed."""
+        self.any = True
+
+
+def _call_with_positions(made: Any, arguments: Any) -> Any:
+    if (made.__module__, made.__name__) == ("langgraph.types", "Send") and len(arguments) > 2:  # noqa: PLR2004
+        node, argument, timeout = arguments
+        return made(node, argument, timeout=timeout)
+    return made(*arguments)
+
+
+def _construct_model(unchecked: str, made: Any, fields: Any) -> Any:
+    """A model; unchecked if its validators, which may have changed since, refuse the fields."""
+    try:
+        return made(**fields)
+    except Exception:  # noqa: BLE001 - what a validator raises is its author's to choose
+        return getattr(made, unchecked)(**fields)
+
+
+_CONSTRUCTORS: dict[int, Callable[[Any, Any], Any]] = {
+    jsonplus.EXT_CONSTRUCTOR_SINGLE_ARG: lambda made, argument: made(argument),
+    jsonplus.EXT_CONSTRUCTOR_POS_ARGS: _call_with_positions,
+    jsonplus.EXT_CONSTRUCTOR_KW_ARGS: lambda made, arguments: made(**arguments),
+    jsonplus.EXT_PYDANTIC_V1: partial(_construct_model, "construct"),
+    jsonplus.EXT_PYDANTIC_V2: partial(_construct_model, "model_construct"),
+}
+"""How the class that an extension names is called with the arguments in it, by kind."""
+
+
+class ExtensionDecoder:
+    """An `ext_hook` for `ormsgpack.unpackb`: constructs allowed classes, records all else.
+
+    LangGraph's own decoder continues with bare data, or with None, if an extension is unknown,
+    malformed or cannot be constructed, also deep inside of others. No graph should work with half
+    of a value, so this decoder records each such problem, and its caller refuses the whole value.
+    """
+
+    def __init__(self, allowed: Names, problems: DecodingProblems) -> None:
+        self._allowed = frozenset(allowed)
+        self._problems = problems
+        self._classes: dict[tuple[str, str], Any] = {}
+        self._makers: dict[int, Callable[[Any], Any]] = {
+            **{code: partial(self._construct, make) for code, make in _CONSTRUCTORS.items()},
+            jsonplus.EXT_METHOD_SINGLE_ARG: self._call_method,
+            jsonplus.EXT_NUMPY_ARRAY: self._numpy_array,
+            jsonplus.EXT_DELTA_SNAPSHOT: _DeltaSnapshot,
+        }
+
+    def __call__(self, code: int, data: bytes) -> Any:
+        """The value of an extension; None if there was a problem."""
+        make = self._makers.get(code)
+        if make is None:
+            self._problems.add_blocked(f"the MessagePack extension {code}")
+            return None
+        try:
+            parts = _unpack(data, ext_hook=self, option=_OPTION)
+            # No constructor may see the rest of a value that had a problem.
+            return None if self._problems.any else make(parts)
+        except Exception:  # noqa: BLE001 - classes may raise anything, and all means the same
+            self._problems.add_failure()
+            return None
+
+    def _construct(self, make: Callable[[Any, Any], Any], parts: Any) -> Any:
+        module, name, arguments, *_ = parts
+        made = self._find_class(module, name)
+        return None if made is None else make(made, arguments)
+
+    def _call_method(self, parts: Any) -> Any:
+        module, name, argument, method = parts
+        if (module, name, method) not in SAFE_MSGPACK_METHODS:
+            self._problems.add_blocked(str(module), str(name), str(method))
+            return None
+        return getattr(getattr(import_module(module), name), method)(argument)
+
+    def _numpy_array(self, parts: Any) -> Any:
+        try:
+            numpy = import_module("numpy")
+        except ImportError:
+            self._problems.add_blocked("numpy.ndarray")
+            return None
+        kind, shape, order, content = parts
+        return numpy.frombuffer(content, dtype=numpy.dtype(kind)).reshape(shape, order=order)
+
+    def _find_class(self, module: Any, name: Any) -> Any:
+        """The class of this name; None, with a recorded problem, if it is not allowed."""
+        key = (module, name)
+        made = self._classes.get(key)
+        if made is None:
+            if key not in SAFE_MSGPACK_TYPES and key not in self._allowed:
+                self._problems.add_blocked(str(module), str(name))
+                return None
+            made = self._classes[key] = getattr(import_module(module), name)
+        return made
 
 
 _problems = DecodingProblems()

@@ -2,9 +2,8 @@
 
 `spec` describes the engine to the rest of Herdbook. `files` and `headers` check the folder before
 LMDB opens it. `writer_lock`, `data_file_guard` and `page_check` let one writer in at a time and
-keep everybody from reading pages that are not whole. `open_databases`, `environment` and
-`open_environments` keep the folder open, once per process; `transactions` are the blocks in which
-it is used, and `preallocate` extends its file ahead of commits. `keys` encodes values as bytes that
-sort as the values do, `session` stores rows and lookup entries, `spaces` the names of spaces,
-`integrity` checks both, and `store` opens sessions. Used only through `herdbook.adapters`.
+keep everybody from reading pages that are not whole. `environment` and `open_environments` keep the
+folder open, once per process. `keys` encodes values as bytes that sort as the values do, `session`
+stores rows and lookup entries, `spaces` the names of spaces, `integrity` checks both, and `store`
+opens sessions. Used only through `herdbook.adapters`.
 """

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from herdbook.adapters.lmdb import files
 from herdbook.adapters.lmdb.page_check import VerificationTimedOut, time_limit, verify_pages
-from herdbook.adapters.lmdb.watched_file import WatchedFile
 from herdbook.adapters.lmdb.writer_lock import (
     PREPARING,
     FileCondition,
@@ -31,6 +30,65 @@ looks for damage that came with the crash, and nobody should wait long for a lar
 _GONE = "it was removed or replaced while it was open"
 
 WriterHold = Hold[WriterLockFile]
+
+
+_LINKS = Path("/proc/self/fd")
+
+
+class WatchedFile:
+    """A file at a path, and whether it is still there.
+
+    It is kept open, so that no other file gets its inode number. The system could be asked for the
+    status of the file. But newer kernels then give its next write a time of its own, which has to
+    be written to the disk as well: a commit takes a quarter longer. So where the system gives the
+    path of an open file (Linux), that is compared instead.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self.identity: tuple[int, int] | None = None
+        self._descriptor: int | None = None
+        self._link = ""
+        self._target = ""
+
+    def watch(self) -> bool:
+        """Watch the file that is at the path now; False if another one was watched before."""
+        status = os.stat(self._path)  # noqa: PTH116 - as in `is_in_place`
+        identity = status.st_dev, status.st_ino
+        if self._descriptor is not None:
+            return identity == self.identity
+        if self.identity not in (None, identity):
+            return False
+        flags = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW
+        descriptor = os.open(self._path, flags)
+        opened = os.fstat(descriptor)
+        if (opened.st_dev, opened.st_ino) != identity:
+            os.close(descriptor)
+            return False
+        self._descriptor, self.identity = descriptor, identity
+        link = f"{_LINKS}/{descriptor}"
+        try:
+            # The link last: another thread may compare it with the target at once.
+            self._target, self._link = os.readlink(link), link  # noqa: PTH115 - pathlib is slow
+        except OSError:
+            self._link = ""
+        return True
+
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to the watched file."""
+        try:
+            if self._link:
+                return os.readlink(self._link) == self._target  # noqa: PTH115
+            status = os.stat(self._path)  # noqa: PTH116 - in every transaction, pathlib is slow
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self.identity
+
+    def close(self) -> None:
+        """Stop watching; another file may be watched then."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor, self._link = None, ""
 
 
 class DataFileGuard:
@@ -62,19 +120,14 @@ class DataFileGuard:
             raise self.gone_error()
         return self._file.identity[1]
 
-    def require_same_file(self) -> None:
+    def require_same_file(self, *, write: bool = True) -> None:
         """Raise StoreUnavailable if the path no longer leads to the file that was opened.
 
         A file that was deleted or replaced can still be read and written by processes that have it
         open, and everything they write is lost.
         """
         if not self._file.is_in_place():
-            raise self.gone_error()
-
-    def require_same_file_for_reading(self) -> None:
-        """As `require_same_file`, with an error text for a caller that changes nothing."""
-        if not self._file.is_in_place():
-            raise StoreUnavailable(self._place, f"{_GONE}. Open it again")
+            raise self.gone_error(write=write)
 
     def is_replaced(self) -> bool:
         """Whether the file that was opened is no longer the one in the folder.
@@ -186,9 +239,10 @@ class DataFileGuard:
         self._verified = _file_state(before)
         return True
 
-    def gone_error(self) -> StoreUnavailable:
+    def gone_error(self, *, write: bool = True) -> StoreUnavailable:
         """The error for a caller whose store is no longer there."""
-        return StoreUnavailable(self._place, f"{_GONE}. Nothing of this change was kept")
+        then = "Nothing of this change was kept" if write else "Open it again"
+        return StoreUnavailable(self._place, f"{_GONE}. {then}")
 
     def close(self) -> None:
         """Close the lock files and stop watching the data file."""

@@ -1,14 +1,16 @@
 """One LMDB environment per folder and process: opened, checked, shared, and safe to fork.
 
-It is open for reading until this process first writes (see `open_databases`), so that a reader
+It is open for reading until this process first writes (see `OpenDatabases`), so that a reader
 never waits for a writer, not even for a writer that was stopped.
 """
 
+import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import lmdb
@@ -16,12 +18,122 @@ import lmdb
 from herdbook.adapters.lmdb import files
 from herdbook.adapters.lmdb.data_file_guard import DataFileGuard
 from herdbook.adapters.lmdb.errors import translate_error
-from herdbook.adapters.lmdb.open_databases import OpenDatabases
-from herdbook.adapters.lmdb.preallocate import Preallocator
-from herdbook.adapters.lmdb.transactions import ReadTransaction, WriteTransaction
-from herdbook.domain.errors import StoreBusy, StoreUnavailable
+from herdbook.adapters.system.os_errors import translate_os_errors
+from herdbook.domain.errors import StoreBusy, StoreDamaged, StoreUnavailable
 
 _NESTED = "this thread reads in it and cannot begin to write: transactions do not nest"
+
+
+class OpenDatabases:
+    """The folder as LMDB has it open, or not; one thread at a time changes that.
+
+    Handles of databases last only if LMDB created them in a committed transaction, and py-lmdb
+    commits a read transaction only in a read-only environment. So a process that has not written
+    yet has the folder open for reading: its handles last, and it has not taken LMDB's writer lock
+    to get them.
+    """
+
+    def __init__(self, folder: Path, size_limit: int) -> None:
+        self._folder = folder
+        self._place = str(folder)
+        self._size_limit = size_limit
+        self.env: Any = None
+        self.writable = False
+        self.page_size = 0
+        self.names: tuple[str, ...] = ()
+        self.databases: dict[str, Any] = {}
+
+    def load(self, *, writable: bool) -> None:
+        """Open the folder. Of the pages only the headers are read."""
+        with translate_os_errors(self._place):
+            try:
+                self.env = lmdb.open(
+                    self._place,
+                    map_size=self._size_limit,
+                    max_dbs=8,
+                    max_readers=files.MAX_READERS,
+                    mode=0o600,
+                    create=writable,
+                    readonly=not writable,
+                )
+                self.writable = writable
+                self.databases = {}
+                self.page_size = self.env.stat()["psize"]
+            except lmdb.Error as error:
+                raise translate_error(error, self._place) from error
+
+    def unload(self) -> None:
+        """Close the folder, if it is open."""
+        if self.env is not None:
+            self.env.close()
+        self.env, self.writable = None, False
+
+    def find(self) -> None:
+        """Get lasting handles of the databases that exist.
+
+        In a folder that is open for writing this takes LMDB's writer lock for a moment.
+        """
+        try:
+            for name in self.names:
+                if name not in self.databases:
+                    with suppress(lmdb.NotFoundError):
+                        found = self.env.open_db(name.encode(), create=False)
+                        self._require_plain_database(found)
+                        self.databases[name] = found
+        except lmdb.Error as error:
+            raise translate_error(error, self._place) from error
+
+    def create(self, txn: Any) -> dict[str, Any]:
+        """Open all databases, creating missing ones; they last if the transaction is committed."""
+        made = {name: self.env.open_db(name.encode(), txn=txn) for name in self.names}
+        for each in made.values():
+            self._require_plain_database(each)
+        return made
+
+    def _require_plain_database(self, database: Any) -> None:
+        """Refuse a database with other flags than ours: LMDB would use it differently."""
+        if any(database.flags().values()):
+            reason = "a database in it is of a kind that Herdbook never makes"
+            raise StoreDamaged(str(self._folder / files.DATA), reason)
+
+
+LEAST, MOST = 1 << 17, 1 << 22
+"""The bounds of a step, in bytes; a step is a sixteenth of what the file holds."""
+SCARCE = 1 << 15
+"""The next step is due with fewer bytes than this left; most commits need fewer."""
+
+
+class Preallocator:
+    """Extends the data file of one environment, so that commits rarely do, and knows its size.
+
+    To sync a file that has grown also syncs the file system's metadata, which takes longer. So the
+    file grows in steps, by zeros after its end, during a write transaction: nobody else writes
+    meanwhile, and LMDB does not read past the last page that it has written.
+    """
+
+    def __init__(self, data: Path, limit: int) -> None:
+        self._data = data
+        self._limit = limit
+        self._size = 0
+
+    def extend(self, kept: int) -> None:
+        """Extend the file if it ends soon after the `kept` bytes; only in a write transaction.
+
+        A full disk or a reached size limit raises nothing here: the commit that needs the space
+        reports it.
+        """
+        if self._size - kept >= SCARCE:
+            return
+        self._size = self._data.stat().st_size
+        step = min(max(kept // 16, LEAST), MOST, self._limit - self._size)
+        if self._size - kept >= SCARCE or step <= 0:
+            return
+        with suppress(OSError):
+            descriptor = os.open(self._data, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                self._size += os.pwrite(descriptor, bytes(step), self._size)
+            finally:
+                os.close(descriptor)
 
 
 class LmdbEnvironment:
@@ -195,7 +307,7 @@ class LmdbEnvironment:
     def begin(self, *, write: bool) -> Any:
         """Begin an LMDB transaction; the caller was admitted by `enter`."""
         if not write:
-            self.guard.require_same_file_for_reading()
+            self.guard.require_same_file(write=False)
         deadline = time.monotonic() + self.patience
         while time.monotonic() < deadline:
             try:
@@ -286,3 +398,94 @@ class LmdbEnvironment:
         self._resizing = set()
         self._closing = 0
         self.guard.forget_inherited()
+
+
+class ReadTransaction(AbstractContextManager[Any]):
+    """Reads the last committed state; waits for nobody.
+
+    A class and not a generator: it is entered thousands of times, and that is twice as fast. A
+    child that was forked inside the block leaves it without any effect: the transaction, its slot
+    among the readers and the lock are its parent's.
+    """
+
+    def __init__(self, environment: LmdbEnvironment) -> None:
+        self._environment = environment
+        self._pid = os.getpid()
+        self._txn: Any = None
+
+    def __enter__(self) -> Any:
+        self._begin(None)
+        return self._txn
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if os.getpid() == self._pid:
+            try:
+                # After a commit this does nothing.
+                self._txn.abort()
+            finally:
+                self._txn = None
+                self._environment.leave()
+        if isinstance(error, lmdb.Error):
+            raise translate_error(error, self._environment.place) from error
+
+    def _begin(self, write_until: float | None) -> None:
+        self._environment.enter(write_until)
+        try:
+            self._txn = self._environment.begin(write=write_until is not None)
+        except BaseException:
+            self._environment.leave()
+            raise
+
+
+class WriteTransaction(ReadTransaction):
+    """The one transaction that writes, among all processes.
+
+    Waits in turn for up to `patience` seconds: first for other threads, which hold `writer`, then
+    for other processes. Raises StoreBusy after that.
+    """
+
+    def __init__(
+        self, environment: LmdbEnvironment, writer: threading.Lock, patience: float
+    ) -> None:
+        super().__init__(environment)
+        self._writer = writer
+        self._patience = patience
+        self._hold: Any = None
+
+    def __enter__(self) -> Any:
+        environment, until = self._environment, time.monotonic() + self._patience
+        if not self._writer.acquire(timeout=self._patience):
+            raise StoreBusy(environment.place, self._patience, "a thread of this process")
+        try:
+            self._hold = environment.guard.take(until - time.monotonic())
+            self._begin(until)
+        except BaseException as error:
+            self._release(error)
+            raise
+        return self._txn
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            super().__exit__(kind, error, trace)
+        except BaseException as translated:
+            error = translated
+            raise
+        finally:
+            self._release(error)
+
+    def _release(self, error: BaseException | None) -> None:
+        if os.getpid() != self._pid:
+            return
+        try:
+            if self._hold is not None:
+                clean = not isinstance(error, StoreDamaged)
+                self._environment.guard.release_hold(self._hold, clean=clean)
+        finally:
+            self._writer.release()

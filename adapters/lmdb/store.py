@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from herdbook.adapters.lmdb.environment import LmdbEnvironment
 from herdbook.adapters.lmdb.files import DATA, is_marked, write_sentinel
 from herdbook.adapters.lmdb.open_environments import acquire_environment, release_environment
 from herdbook.adapters.lmdb.session import LOOKUPS, ROWS, LmdbSession, write_json
 from herdbook.adapters.lmdb.spaces import META, SPACES, add_space, checksum, read_spaces
+from herdbook.adapters.stores.base_store import BaseStore, refuse_newer
 from herdbook.domain.entity import NEVER, evolve
-from herdbook.domain.errors import StoreDamaged, StoreFull, StoreTooNew, StoreUnavailable
+from herdbook.domain.errors import StoreDamaged, StoreFull, StoreUnavailable
 from herdbook.domain.location.areas import area_of
 from herdbook.domain.location.resolve import file_url
 from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Dictionary
-from herdbook.ports.world.clock import Clock
-from herdbook.ports.world.ids import Ids
+from herdbook.ports.world.system import Clock, Ids
 
 if TYPE_CHECKING:
     from herdbook.ports.engine.wakeups import Wakeups
@@ -29,7 +29,7 @@ DATABASES = (META, SPACES, ROWS, LOOKUPS)
 STORE, STORE_CHECKSUM = b"store", b"store checksum"
 
 
-class LmdbStore:
+class LmdbStore(BaseStore):
     """Spaces of rows in an LMDB folder."""
 
     def __init__(
@@ -95,7 +95,8 @@ class LmdbStore:
             if number is None and write:
                 # There is no head yet that says which versions may write here.
                 description = _read_description(txn, env.databases, self._place)
-                _refuse_newer(description, self._place, self.dictionary)
+                if description is not None:
+                    refuse_newer(self._place, description["schema_version"], self.dictionary)
                 number = add_space(txn, env.databases, space)
             session = LmdbSession(
                 txn,
@@ -131,17 +132,10 @@ class LmdbStore:
             return sorted(read_spaces(txn, env.databases, self._place))
 
     def close(self) -> None:
-        if "wakeups" in vars(self):
-            self.wakeups.close()
+        super().close()
         if self._env is not None:
             release_environment(self._env)
             self._env = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _catalogue(dictionary: Dictionary) -> dict[str, list[list[str]]]:
@@ -162,7 +156,7 @@ def _open_description(env: LmdbEnvironment, place: str, dictionary: Dictionary) 
                 description = _lay_out_store(txn, databases, place, dictionary)
                 env.guard.require_same_file()
                 txn.commit()
-    _refuse_newer(description, place, dictionary)
+    refuse_newer(place, description["schema_version"], dictionary)
     return description
 
 
@@ -185,11 +179,6 @@ def _foreign_reason(env: LmdbEnvironment) -> str:
         if others or any(txn.stat(each)["entries"] for each in env.databases.values()):
             return "it holds another program's data"
     return ""
-
-
-def _refuse_newer(description: dict[str, Any] | None, place: str, dictionary: Dictionary) -> None:
-    if description is not None and description["schema_version"] > dictionary.version:
-        raise StoreTooNew(place, description["schema_version"], dictionary.version)
 
 
 def _read_description(txn: Any, databases: dict[str, Any], place: str) -> dict[str, Any] | None:

@@ -14,7 +14,8 @@ from herdbook.adapters.postgres.dialect import POSTGRES
 from herdbook.adapters.postgres.ownership import STORE, Schema, inspection_sql, read_inspection
 from herdbook.adapters.sql.dialect import quote_name
 from herdbook.adapters.sql.layout import catalogue_json, migration_statements, upgrade_heads
-from herdbook.domain.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from herdbook.adapters.stores.base_store import refuse_newer
+from herdbook.domain.errors import StoreDamaged, StoreUnavailable
 from herdbook.ports.engine.kinds import Dictionary
 from herdbook.ports.engine.long_work import long_work
 
@@ -74,12 +75,6 @@ def read_place(connections: ConnectionPool) -> tuple[object, ...]:
             "pg_catalog.pg_control_checkpoint() checkpoint"
         ).fetchone()
         return base, oid, *(row or ())
-
-
-def refuse_newer(place: str, version: int, dictionary: Dictionary) -> None:
-    """Raise StoreTooNew for a store that a newer program laid out."""
-    if version > dictionary.version:
-        raise StoreTooNew(place, version, dictionary.version)
 
 
 def inspect_schema(

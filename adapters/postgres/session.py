@@ -215,9 +215,13 @@ class PostgresSession(SqlSession):
             super().replace(kind, rows)
             return
         # The row exists: we hold its lock.
-        table = self._tables[kind]
+        table, names = self._tables[kind], self._tables[kind].changeable
         self._held_back += [
-            (table.replace_one, table.replace_one_parameters(self._space, row)) for row in rows
+            (
+                table.replace_one(names),
+                table.replace_one_parameters(self._space, table.values(row), names),
+            )
+            for row in rows
         ]
 
     def commit(self) -> None:

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Self
 
 from herdbook.adapters.postgres.begin import Mode, begin
 from herdbook.adapters.postgres.connection_pool import ConnectionPool
 from herdbook.adapters.postgres.dialect import POSTGRES
-from herdbook.adapters.postgres.schema import describe, read_place, refuse_newer
+from herdbook.adapters.postgres.schema import describe, read_place
 from herdbook.adapters.postgres.session import (
     PostgresSession,
     StatementRunner,
@@ -20,6 +19,7 @@ from herdbook.adapters.postgres.session import (
 from herdbook.adapters.postgres.wakeups import PostgresWakeups
 from herdbook.adapters.sql.dialect import quote_name
 from herdbook.adapters.sql.session import Tables
+from herdbook.adapters.stores.base_store import BaseStore, refuse_newer
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head, JournalEntry
 from herdbook.domain.location.areas import area_of
@@ -29,10 +29,10 @@ from herdbook.ports.engine.node import derive_node
 from herdbook.ports.engine.query import above, find
 from herdbook.ports.engine.wakeups import Wakeups
 from herdbook.ports.unit_of_work.run import retry
-from herdbook.ports.world.ids import Ids
+from herdbook.ports.world.system import Ids
 
 
-class PostgresStore:
+class PostgresStore(BaseStore):
     """Spaces of rows in a schema of a Postgres database."""
 
     def __init__(
@@ -115,14 +115,7 @@ class PostgresStore:
             return [space for (space,) in rows]
 
     def close(self) -> None:
-        if "wakeups" in vars(self):
-            self.wakeups.close()
+        super().close()
         if self._connections is not None:
             self._connections.close()
             self._connections = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -154,10 +154,9 @@ def _parse(message: bytes) -> tuple[str, int]:
 
 
 def _try_lock(folder: str) -> int | None:
-    """The descriptor of the relay's lock, if it was free; raises OSError if there can be none."""
+    """The folder's descriptor, locked if nobody else has; raises OSError if there can be none."""
     make_folder(folder)
-    path = folder.replace("wakeups-", "relay-")
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -37,6 +37,8 @@ class Dialect:
     moment_from_db: Convert
     among: Callable[[str, str], str]
     """The condition that a column has one of the values of a list."""
+    counts_changes: bool = False
+    """Whether an UPDATE answers with the number of rows, which costs less than returning them."""
     hash_of: Callable[[str], str] | None = None
     """The expression by which an index stores a long text; None if there are no indexes."""
 

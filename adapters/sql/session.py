@@ -1,10 +1,10 @@
 """A transaction on one space, in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from herdbook.adapters.sql.dialect import Dialect, Execute
-from herdbook.adapters.sql.statements import SqlTable
+from herdbook.adapters.sql.statements import Names, Parameters, SqlTable
 from herdbook.domain.errors import AlreadyExists, NotFound
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import Query
@@ -39,16 +39,21 @@ class SqlSession:
         table = self._tables[kind]
         if len(keys) == 1:
             rows = self._execute(table.get_one, [self._space, keys[0]])
-            return [table.row(rows[0]) if rows else None]
+            there: list[E] = self._entities(table, rows)
+            return [there[0] if there else None]
         if not keys:
             return []
         fetched = self._execute(table.get_many, [self._space, list(keys)])
-        found = {kind.key_of(row): row for row in map(table.row, fetched)}
+        found = {kind.key_of(row): row for row in self._entities(table, fetched)}
         return [found.get(key) for key in keys]
 
     def select(self, query: Query[E]) -> list[E]:
         table = self._tables[query.kind]
-        return [table.row(each) for each in self._execute(*table.select(self._space, query))]
+        return self._entities(table, self._execute(*table.select(self._space, query)))
+
+    def _entities(self, table: SqlTable[E], fetched: Sequence[Sequence[Any]]) -> list[E]:
+        """Fetched rows as entities."""
+        return [table.row(each) for each in fetched]
 
     def count(self, query: Query[Any]) -> int:
         ((number,),) = self._execute(*self._tables[query.kind].count(self._space, query))
@@ -85,19 +90,29 @@ class SqlSession:
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
         if not rows:
             return
-        table = self._tables[kind]
+        table, keys = self._tables[kind], [kind.key_of(row) for row in rows]
+        values = list(map(table.values, rows))
         if len(rows) == 1:
-            done = self._execute(
-                table.replace_one, table.replace_one_parameters(self._space, rows[0])
-            )
-            if not done:
-                raise NotFound(kind.title, str(kind.key_of(rows[0])))
+            names = self._changed_columns(kind, [(keys[0], values[0])])
+            parameters = table.replace_one_parameters(self._space, values[0], names)
+            if not table.count_replaced(self._execute(table.replace_one(names), parameters)):
+                raise NotFound(kind.title, str(keys[0]))
             return
-        there = self.get(kind, [kind.key_of(row) for row in rows])
-        for row, old in zip(rows, there, strict=True):
+        there: list[E | None] = self.get(kind, keys)
+        for key, old in zip(keys, there, strict=True):
             if old is None:
-                raise NotFound(kind.title, str(kind.key_of(row)))
-        self._execute(table.replace_many, [*self._lists(table, rows), self._space])
+                raise NotFound(kind.title, str(key))
+        names = self._changed_columns(kind, zip(keys, values, strict=True))
+        parameters = table.replace_many_parameters(self._space, values, names)
+        self._execute(table.replace_many(names), parameters)
+
+    def _changed_columns(
+        self,
+        kind: Kind[Any],
+        rows: Iterable[tuple[Any, Parameters]],  # noqa: ARG002 - for sessions that know more
+    ) -> Names:
+        """The columns that have to be written to replace rows, given as keys and values."""
+        return self._tables[kind].changeable
 
     def delete(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
         if len(keys) == 1:

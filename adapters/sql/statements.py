@@ -11,6 +11,8 @@ from herdbook.ports.engine.query import Query, Range
 
 E = TypeVar("E")
 Parameters = list[Any]
+Names = tuple[str, ...]
+"""The names of columns."""
 
 
 class SqlTable(Generic[E]):
@@ -55,20 +57,27 @@ class SqlTable(Generic[E]):
         return ", ".join(quote_name(c.name) for c in self.columns)
 
     @cached_property
+    def _by_key(self) -> str:
+        """The condition for the row with one key."""
+        p, key = self.dialect.parameter, quote_name(self.kind.key)
+        return f"FROM {self.name} WHERE space = {p} AND {key} = {p}"
+
+    @cached_property
+    def _by_keys(self) -> str:
+        """The condition for the rows with a list of keys."""
+        keys = self.dialect.array_parameter(self.key)
+        among = self.dialect.among(quote_name(self.kind.key), keys)
+        return f"FROM {self.name} WHERE space = {self.dialect.parameter} AND {among}"
+
+    @cached_property
     def get_one(self) -> str:
         """Select one row by its key."""
-        p, key = self.dialect.parameter, quote_name(self.kind.key)
-        return f"SELECT {self.column_list} FROM {self.name} WHERE space = {p} AND {key} = {p}"
+        return f"SELECT {self.column_list} {self._by_key}"
 
     @cached_property
     def get_many(self) -> str:
         """Select rows by a list of keys, in no particular order."""
-        p, key = self.dialect.parameter, quote_name(self.kind.key)
-        keys = self.dialect.array_parameter(self.key)
-        return (
-            f"SELECT {self.column_list} FROM {self.name} "
-            f"WHERE space = {p} AND {self.dialect.among(key, keys)}"
-        )
+        return f"SELECT {self.column_list} {self._by_keys}"
 
     @cached_property
     def insert_one(self) -> str:
@@ -99,66 +108,73 @@ class SqlTable(Generic[E]):
     @cached_property
     def find_key(self) -> str:
         """Select one key if there is a row with it."""
-        p, key = self.dialect.parameter, quote_name(self.kind.key)
-        return f"SELECT {key} FROM {self.name} WHERE space = {p} AND {key} = {p}"
+        return f"SELECT {quote_name(self.kind.key)} {self._by_key}"
 
     @cached_property
     def find_keys(self) -> str:
         """Select those of a list of keys for which there are rows, in no particular order."""
+        return f"SELECT {quote_name(self.kind.key)} {self._by_keys}"
+
+    @cached_property
+    def changeable(self) -> Names:
+        """The names of all columns but the key."""
+        return tuple(c.name for c in self.columns if c.name != self.kind.key)
+
+    def replace_one(self, names: Names) -> str:
+        """Update these columns of one row; parameters are their values, the space, the key."""
         p, key = self.dialect.parameter, quote_name(self.kind.key)
-        keys = self.dialect.array_parameter(self.key)
+        changes = ", ".join(
+            f"{quote_name(name)} = {self.dialect.value_parameter(self.kind.columns[name])}"
+            for name in names
+        )
         return (
-            f"SELECT {key} FROM {self.name} WHERE space = {p} AND {self.dialect.among(key, keys)}"
+            f"UPDATE {self.name} AS kept SET {changes} "
+            f"WHERE kept.space = {p} AND kept.{key} = {p}{self._count_clause}"
         )
 
-    @cached_property
-    def _changeable_columns(self) -> list[Column]:
-        return [c for c in self.columns if c.name != self.kind.key]
+    def replace_one_parameters(self, space: str, values: Parameters, names: Names) -> Parameters:
+        """The parameters of `replace_one` for a row that is given as `values`."""
+        given = dict(zip(self._names, values, strict=True))
+        return [*(given[name] for name in names), space, given[self.kind.key]]
 
-    @cached_property
-    def replace_one(self) -> str:
-        """Update one row; parameters are all columns but the key, the space, the key."""
+    def replace_many(self, names: Names) -> str:
+        """Update these columns of rows; parameters are a list per column, keys first, the space."""
         p, key = self.dialect.parameter, quote_name(self.kind.key)
-        changes = ", ".join(
-            f"{quote_name(c.name)} = {self.dialect.value_parameter(c)}"
-            for c in self._changeable_columns
-        )
-        return f"UPDATE {self.name} SET {changes} WHERE space = {p} AND {key} = {p} RETURNING {key}"
-
-    def replace_one_parameters(self, space: str, row: E) -> Parameters:
-        """The parameters of `replace_one`."""
-        values = dict(zip(self._names, self.values(row), strict=True))
-        key = values.pop(self.kind.key)
-        return [*values.values(), space, key]
-
-    @cached_property
-    def replace_many(self) -> str:
-        """Update rows given as one list per column."""
-        p, key = self.dialect.parameter, quote_name(self.kind.key)
+        columns = [self.key, *(self.kind.columns[name] for name in names)]
         lists = ", ".join(
-            f"unnest({self.dialect.array_parameter(c)}) AS {quote_name(c.name)}"
-            for c in self.columns
+            f"unnest({self.dialect.array_parameter(c)}) AS {quote_name(c.name)}" for c in columns
         )
-        changes = ", ".join(
-            f"{quote_name(c.name)} = fresh.{quote_name(c.name)}" for c in self._changeable_columns
-        )
+        changes = ", ".join(f"{quote_name(name)} = fresh.{quote_name(name)}" for name in names)
         return (
             f"UPDATE {self.name} AS kept SET {changes} FROM (SELECT {lists}) AS fresh "
-            f"WHERE kept.space = {p} AND kept.{key} = fresh.{key} RETURNING kept.{key}"
+            f"WHERE kept.space = {p} AND kept.{key} = fresh.{key}{self._count_clause}"
         )
+
+    def replace_many_parameters(
+        self, space: str, rows: Sequence[Parameters], names: Names
+    ) -> Parameters:
+        """The parameters of `replace_many` for rows that are given as their values."""
+        lists = dict(zip(self._names, zip(*rows, strict=True), strict=True))
+        return [*(list(lists[name]) for name in (self.kind.key, *names)), space]
+
+    @cached_property
+    def _count_clause(self) -> str:
+        """What lets an UPDATE tell how many rows it has changed."""
+        return "" if self.dialect.counts_changes else f" RETURNING kept.{quote_name(self.kind.key)}"
+
+    def count_replaced(self, answer: Sequence[tuple[Any, ...]]) -> int:
+        """How many rows an UPDATE has changed, from its answer."""
+        return int(answer[0][0]) if self.dialect.counts_changes else len(answer)
 
     @cached_property
     def delete_one(self) -> str:
         """Delete one row by its key."""
-        p, key = self.dialect.parameter, quote_name(self.kind.key)
-        return f"DELETE FROM {self.name} WHERE space = {p} AND {key} = {p}"
+        return f"DELETE {self._by_key}"
 
     @cached_property
     def delete_many(self) -> str:
         """Delete rows by a list of keys."""
-        p, key = self.dialect.parameter, quote_name(self.kind.key)
-        keys = self.dialect.array_parameter(self.key)
-        return f"DELETE FROM {self.name} WHERE space = {p} AND {self.dialect.among(key, keys)}"
+        return f"DELETE {self._by_keys}"
 
     def select(self, space: str, query: Query[E]) -> tuple[str, Parameters]:
         """A query as a statement and its parameters."""

@@ -14,8 +14,7 @@ from herdbook.domain.location.areas import Area
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.engine.kinds import Dictionary
 from herdbook.ports.engine.store import Store
-from herdbook.ports.world.clock import Clock
-from herdbook.ports.world.ids import Ids
+from herdbook.ports.world.system import Clock, Ids
 
 PATIENCE = 30.0
 

@@ -20,8 +20,9 @@ from herdbook.adapters.stores.registry import is_in_memory
 from herdbook.adapters.stores.urls import shown_url
 from herdbook.adapters.user_state.dirs import (
     keep_newest,
-    make_private,
+    read_note,
     state_folder,
+    write_note,
     write_private,
 )
 from herdbook.domain.errors import HerdbookError
@@ -90,7 +91,6 @@ def start(workspace: "Workspace", areas: Iterable[Area]) -> None:
     wanted = sorted(areas)
     for area in wanted:
         mark = _mark(workspace, area)
-        make_private(mark.parent)
         write_private(mark, "")
         keep_newest(mark.parent, MOST_MARKS)
     places = [f"--{key}={value}" for key, value in workspace.arguments.items() if value]
@@ -126,21 +126,12 @@ def _mark(workspace: "Workspace", area: Area) -> Path:
 
 def note_failure(workspace: "Workspace", area: Area, reason: str | None) -> None:
     """Store the reason why the last automatic backup of a space failed; None if it succeeded."""
-    file = _failure_file(workspace, area)
-    if reason is None:
-        file.unlink(missing_ok=True)
-        return
-    with suppress(OSError):  # a full disk refuses the note too
-        make_private(file.parent)
-        write_private(file, reason)
+    write_note(_failure_file(workspace, area), reason)
 
 
 def last_failure(workspace: "Workspace", area: Area) -> str | None:
     """The reason why the last automatic backup of a space failed; None if it succeeded."""
-    try:
-        return _failure_file(workspace, area).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
+    return read_note(_failure_file(workspace, area))
 
 
 def _failure_file(workspace: "Workspace", area: Area) -> Path:

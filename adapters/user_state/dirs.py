@@ -54,18 +54,42 @@ def make_private(folder: Path) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file atomically with mode 0600; safe with concurrent writers.
+    """Replace a file atomically with mode 0600; safe with concurrent writers."""
+    replace_file(path, text.encode(), 0o600)
 
-    The temporary file is in the same folder, hidden, under a unique name.
+
+def replace_file(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """Replace a file atomically; a new one has this mode, less what the umask takes away.
+
+    The temporary file is in the same folder, hidden, under a unique name. A folder that does not
+    exist is made.
     """
+    make_private(path.parent)
     fresh = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
     try:
-        fresh.touch(mode=0o600)
-        fresh.write_text(text, encoding="utf-8")
+        fresh.touch(mode=mode)
+        fresh.write_bytes(data)
         fresh.replace(path)
     except BaseException:
         fresh.unlink(missing_ok=True)
         raise
+
+
+def write_note(file: Path, text: str | None) -> None:
+    """Keep a note for people, or remove it; that a full disk refuses it too is no error."""
+    if text is None:
+        file.unlink(missing_ok=True)
+        return
+    with suppress(OSError):
+        write_private(file, text)
+
+
+def read_note(file: Path) -> str | None:
+    """The note that was kept in a file; None if there is none."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
 
 
 def keep_newest(folder: Path, most: int) -> None:

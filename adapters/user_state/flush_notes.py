@@ -44,23 +44,12 @@ class DroppedNote(NamedTuple):
 
 def note_failure(reason: str | None) -> None:
     """Store the reason why the last flush failed; None if it succeeded."""
-    file = _failure_file()
-    if reason is None:
-        file.unlink(missing_ok=True)
-        return
-    try:
-        dirs.make_private(file.parent)
-        dirs.write_private(file, reason)
-    except OSError:  # a full disk refuses the note too; the flush's own error must show
-        return
+    dirs.write_note(_failure_file(), reason)
 
 
 def last_failure() -> str | None:
     """The reason why the last flush failed; None if it succeeded."""
-    try:
-        return _failure_file().read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
+    return dirs.read_note(_failure_file())
 
 
 def note_unlocated(
@@ -113,7 +102,6 @@ def _write(file: Path, rows: Sequence[UnlocatedNote] | Sequence[DroppedNote]) ->
     if not rows:
         file.unlink(missing_ok=True)
         return
-    dirs.make_private(file.parent)
     dirs.write_private(file, json.dumps([each._asdict() for each in rows]))
 
 

@@ -8,7 +8,7 @@ second names the record that set it: only that record removes it again.
 from collections.abc import Mapping
 from pathlib import Path
 
-from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
+from herdbook.adapters.user_state.dirs import state_folder, write_private
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 _LONGEST = 200
@@ -41,8 +41,6 @@ def set_halts(
     wanted = {marker_name(session): reason for session, reason in sessions.items() if session}
     wanted |= {agent_marker_name(agent): reason for agent, reason in (agents or {}).items()}
     there = folder()
-    if wanted:
-        make_private(there)
     for name, reason in wanted.items():
         write_private(there / name, f"{' '.join(reason.split())}\n{_SET_BY}{record}\n")
     for each in there.iterdir() if there.is_dir() else ():

@@ -28,7 +28,6 @@ from herdbook.adapters.stores.registry import spec_of_scheme
 from herdbook.adapters.system.os_errors import translate_os_errors
 from herdbook.adapters.user_state.dirs import (
     keep_newest,
-    make_private,
     state_folder,
     write_private,
 )
@@ -96,7 +95,6 @@ def mark_made(scheme: str, path: Path) -> None:
     fresh = path.with_name(f".{path.name}.{token}")  # a new store's folder must hold nothing else
     with translate_os_errors(str(path)):
         # The mark comes first: whichever of several processes is last, its token is known.
-        make_private(mark.parent)
         write_private(mark, json.dumps({"path": str(path), "inode": inode}))
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -141,7 +139,6 @@ def add_trusted(identity: FileIdentity, url: str) -> None:
     """
     mark = _trust_mark(identity)
     with translate_os_errors(str(mark.parent)):
-        make_private(mark.parent)
         write_private(mark, json.dumps({"url": url}))
 
 
@@ -161,7 +158,6 @@ def note_use(url: str, space: str) -> None:
             if time.time() - mark.stat().st_mtime > DAY:
                 os.utime(mark)
         except FileNotFoundError:
-            make_private(mark.parent)
             write_private(mark, json.dumps({"url": url, "space": space}))
             keep_newest(mark.parent, MOST_MARKS)
 

@@ -6,7 +6,7 @@ reads it before a tool is used, and removes it once the agent was told.
 
 from pathlib import Path
 
-from herdbook.adapters.user_state.dirs import make_private, state_folder, write_private
+from herdbook.adapters.user_state.dirs import state_folder, write_private
 from herdbook.adapters.user_state.halt_markers import agent_marker_name, marker_name
 from herdbook.domain.agents.model import Agent
 
@@ -18,7 +18,6 @@ def folder() -> Path:
 
 def note_lost(agent: Agent, sentence: str) -> None:
     """Leave a sentence for an agent that lost its lease."""
-    make_private(folder())
     write_private(_path(agent), " ".join(sentence.split()) + "\n")
 
 

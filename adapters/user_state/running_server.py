@@ -103,7 +103,6 @@ def read_token(*, renew: bool = False) -> str:
         token = place.read_text(encoding="ascii", errors="replace") if is_private else ""
         if _TOKEN.fullmatch(token) and not renew:
             return token
-    make_private(server_folder())
     token = secrets.token_hex(32)
     write_private(place, token)
     return token

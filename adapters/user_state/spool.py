@@ -189,7 +189,6 @@ def set_flush_size(size: int) -> None:
         known = path.read_text() if path.exists() else str(USUAL_FLUSH_SIZE)
         if known == str(size):
             return
-        make_private(path.parent)
         write_private(path, str(size))
     except OSError:  # a full disk: hooks go by the size they know
         return

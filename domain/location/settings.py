@@ -133,16 +133,10 @@ def _check_seconds(value: object) -> float:
     return float(str(value))
 
 
-def _check_points(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= MOST_POINTS:
+def _check_number(least: int, most: int, value: object) -> int:
+    if type(value) is not int or not least <= value <= most:
         raise ValueError
     return value
-
-
-def _check_step(value: object) -> int:
-    if value == 0:
-        raise ValueError
-    return _check_points(value)
 
 
 def _check_flag(value: object) -> bool:
@@ -155,12 +149,6 @@ def _check_backup(value: object) -> str:
     if value not in (DAILY, OFF):
         raise ValueError
     return str(value)
-
-
-def _check_copies(value: object) -> int:
-    if type(value) is not int or not 1 <= value <= MOST_COPIES:
-        raise ValueError
-    return value
 
 
 def _check_space_name(value: object) -> str:
@@ -202,7 +190,10 @@ _CHECKS: Mapping[str, Check] = {
         _check_seconds,
         "how old the last segment may become before a write starts another: 0 to 86400 seconds",
     ),
-    "backup_keep": (_check_copies, f"how many daily copies are kept: 1 to {MOST_COPIES}"),
+    "backup_keep": (
+        partial(_check_number, 1, MOST_COPIES),
+        f"how many daily copies are kept: 1 to {MOST_COPIES}",
+    ),
     "backup_size": (
         _parse_size,
         "how much room the daily copies of one space may take: bytes, or a text such as '1 GiB'",
@@ -210,13 +201,13 @@ _CHECKS: Mapping[str, Check] = {
     "merge_legacy": (_check_flag, "whether an agent-tracker's database is merged: true or false"),
     **{
         f"experience_{what}": (
-            _check_points,
+            partial(_check_number, 0, MOST_POINTS),
             f"what a {what} that succeeds is worth: 0 to {MOST_POINTS}",
         )
         for what in ("tool", "command", "commit")
     },
     "experience_per_skill_point": (
-        _check_step,
+        partial(_check_number, 1, MOST_POINTS),
         f"how much a skill point takes: 1 to {MOST_POINTS}",
     ),
 }

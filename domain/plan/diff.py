@@ -3,11 +3,9 @@
 Line numbers begin at 1. A line's text has no line feed at its end; other line breaks belong to it.
 """
 
-from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import LineType
 
 
@@ -67,27 +65,3 @@ class ChangedFile(NamedTuple):
     removed: int | None = None
     old_size: int | None = None
     new_size: int | None = None
-
-
-def apply_hunks(old: Sequence[str], hunks: Iterable[Hunk]) -> list[str]:
-    """The lines of the new text, each with its line feed if it has one, made from the old lines.
-
-    Raises InvalidValue if the hunks are not in order, or do not fit the old lines.
-    """
-    new: list[str] = []
-    at = 0
-    for hunk in hunks:
-        begin = hunk.old_start - 1 if hunk.old_count else hunk.old_start
-        if not at <= begin <= len(old):
-            raise InvalidValue("hunks", f"line {hunk.old_start} is out of order")
-        new += old[at:begin]
-        at = begin
-        for line in hunk.lines:
-            text = line.text if line.is_open else f"{line.text}\n"
-            if line.type is not LineType.ADDED:
-                if at >= len(old) or old[at] != text:
-                    raise InvalidValue("hunks", f"line {at + 1} is another one in the old text")
-                at += 1
-            if line.type is not LineType.REMOVED:
-                new.append(text)
-    return [*new, *old[at:]]

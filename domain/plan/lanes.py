@@ -4,8 +4,8 @@ A task is held while it is in progress, or while somebody reviews it. One claim 
 spans: it is split where its holder began or ceased to wait for a person.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 from typing import Any
@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen, mutable
 
 from herdbook.domain.agents.model import AgentStatus
 from herdbook.domain.clock import Stamp
+from herdbook.domain.conversation import asks_person
 from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.plan.model import TaskStatus
 from herdbook.domain.rewind import Values, redo_entry, undo_entry
@@ -88,10 +89,10 @@ class LaneMark:
     kind: MarkKind
     at: datetime
     agent_id: str | None
+    agent: str | None
+    task_id: str | None
     subject: str
     text: str
-    task_id: str | None = None
-    agent: str | None = None
 
 
 def rows_before(now: Mapping[str, Mapping[str, Values]], entries: list[JournalEntry]) -> KeyedRows:
@@ -158,6 +159,10 @@ class _Tracer:
     def __init__(self, rows: KeyedRows, reviewers: dict[str, str | None]) -> None:
         self._tasks = dict(rows.get(TASK, {}))
         self._agents = dict(rows.get(AGENT, {}))
+        self._messages = dict(rows.get(MESSAGE, {}))
+        self._unanswered: dict[str, set[str]] = {}
+        for key in self._messages:
+            self._note_message(key)
         self._reviewers = reviewers
         self._open: dict[str, _OpenClaim] = {}
         self._asking: dict[str, _OpenClaim] = {}
@@ -172,11 +177,19 @@ class _Tracer:
                 since = min(at, _claim_time(task) or at)
                 self._start(task_id, agent_id, since, is_review=is_review)
                 if self._is_asking(agent_id):
-                    asked = _time(self._agents[str(agent_id)].get("updated_at")) or at
-                    self._open[task_id].move(LaneState.ASKING, max(since, min(at, asked)))
-        for agent_id, agent in self._agents.items():
-            asked = min(at, _time(agent.get("updated_at")) or at)
-            self._follow_agent(agent_id, asked)
+                    asked = self._asked_at(str(agent_id), at)
+                    self._open[task_id].move(LaneState.ASKING, max(since, asked))
+        for agent_id in self._agents:
+            self._follow_agent(agent_id, self._asked_at(agent_id, at))
+
+    def _asked_at(self, agent_id: str, at: datetime) -> datetime:
+        """Since when an agent waits for a person, if it does so at this time."""
+        agent = self._agents[agent_id]
+        asked = self._unanswered.get(agent_id, ())
+        times = [_time(self._messages[key].get("created_at")) for key in asked]
+        if agent.get("status") == AgentStatus.WAITING_FOR_INPUT or not times:
+            times.append(_time(agent.get("updated_at")))
+        return min([at, *(each for each in times if each is not None)])
 
     def apply(self, entries: list[JournalEntry]) -> None:
         """Apply the entries of one transaction."""
@@ -189,6 +202,8 @@ class _Tracer:
             elif entry.entity == AGENT:
                 touched.add(entry.key)
                 _put(self._agents, entry.key, redo_entry(entry, self._agents.get(entry.key)))
+            elif entry.entity == MESSAGE:
+                touched |= self._apply_message(entry)
         self._find_reviewers(entries, before)
         at = entries[-1].time
         worktree = entries[-1].worktree
@@ -199,6 +214,22 @@ class _Tracer:
             touched |= {each.span.agent_id for each in holders if each and each.span.agent_id}
         for agent_id in sorted(touched):
             self._follow_agent(agent_id, at)
+
+    def _apply_message(self, entry: JournalEntry) -> set[str]:
+        """Apply the entry of a message; the agents that may wait or go on because of it."""
+        before = self._messages.get(entry.key, {})
+        _put(self._messages, entry.key, redo_entry(entry, self._messages.get(entry.key)))
+        if asks_person(before):
+            self._unanswered[before["sender_id"]].discard(entry.key)
+        self._note_message(entry.key)
+        senders = (before, self._messages.get(entry.key, {}))
+        return {each["sender_id"] for each in senders if each.get("sender_id")}
+
+    def _note_message(self, key: str) -> None:
+        """Note that an agent waits for the answer to a message, if it does."""
+        message = self._messages.get(key, {})
+        if asks_person(message):
+            self._unanswered.setdefault(message["sender_id"], set()).add(key)
 
     def spans(self) -> list[LaneSpan]:
         """All spans, those that last too."""
@@ -234,7 +265,7 @@ class _Tracer:
 
     def _is_asking(self, agent_id: str | None) -> bool:
         agent = self._agents.get(agent_id or "", {})
-        return agent.get("status") == AgentStatus.WAITING_FOR_INPUT
+        return waits_for_person(agent, asks=bool(self._unanswered.get(agent_id or "")))
 
     def _start(
         self,
@@ -287,6 +318,19 @@ class _Tracer:
             worktree = self._agents[agent_id].get("worktree_id")
             span = LaneSpan(None, agent_id, worktree, LaneState.ASKING, at, None, at)
             self._asking[agent_id] = _OpenClaim(span, is_review=False)
+
+
+def waits_for_person(agent: Values, *, asks: bool) -> bool:
+    """Whether an agent waits for a person; `asks` tells whether a message of it is unanswered.
+
+    An agent that has stopped, or has crashed and was dismissed, waits for nobody.
+    """
+    status = agent.get("status")
+    if status in {None, AgentStatus.STOPPED}:
+        return False
+    if status == AgentStatus.CRASHED and agent.get("user_dismissed_at") is not None:
+        return False
+    return asks or status == AgentStatus.WAITING_FOR_INPUT
 
 
 def is_reviewed(task: Values) -> bool:
@@ -383,7 +427,7 @@ _MARKS = {AGENT: _agent_marks, QUESTION: _question_marks, MESSAGE: _message_mark
 def _mark(
     kind: MarkKind, entry: JournalEntry, agent_id: str | None, text: str, task: str | None = None
 ) -> LaneMark:
-    return LaneMark(kind, entry.time, agent_id, entry.key, text[:LONGEST_TEXT], task)
+    return LaneMark(kind, entry.time, agent_id, None, task, entry.key, text[:LONGEST_TEXT])
 
 
 def _texts(questions: object) -> Iterator[str]:
@@ -402,3 +446,55 @@ def _claim_time(task: Values) -> datetime | None:
 
 def _time(text: object) -> datetime | None:
     return datetime.fromisoformat(text) if isinstance(text, str) else None
+
+
+LEAST_SHARE = 12
+"""A time in which nothing happens is left out if it is longer than this part of the window."""
+LEAST_GAP = timedelta(minutes=2)
+
+
+def find_tracks(spans: Sequence[LaneSpan]) -> tuple[list[int], int]:
+    """The track of each span, from 0 on, and how many there are: no two claims stand in one place.
+
+    The spans of one claim share a track. Spans are in the order of their begin.
+    """
+    ends = {span.claim: span.until for span in spans}  # the last of a claim is the one that counts
+    tracks: dict[ClaimKey, int] = {}
+    free: list[datetime | None] = []
+    for span in spans:
+        if span.claim in tracks:
+            continue
+        at = next((n for n, end in enumerate(free) if end is not None and end <= span.since), None)
+        if at is None:
+            at = len(free)
+            free.append(None)
+        free[at] = ends[span.claim]
+        tracks[span.claim] = at
+    return [tracks[span.claim] for span in spans], len(free)
+
+
+def idle_gaps(
+    spans: Iterable[LaneSpan],
+    marks: Iterable[LaneMark],
+    begin: datetime,
+    end: datetime,
+    now: datetime,
+) -> list[tuple[datetime, datetime]]:
+    """The long times of a window in which nobody held anything and nothing was asked.
+
+    What lasts, lasts until `now`. What comes after it is no gap.
+    """
+    least = max(LEAST_GAP, (end - begin) / LEAST_SHARE)
+    busy = sorted(
+        [
+            *((span.since, span.until or now) for span in spans),
+            *((mark.at, mark.at) for mark in marks),
+            (min(now, end), end),
+        ]
+    )
+    gaps, reached = [], begin
+    for since, until in busy:
+        if since - reached > least:
+            gaps.append((reached, min(since, end)))
+        reached = max(reached, until)
+    return gaps

@@ -15,6 +15,10 @@ class InitiativeStatus(StrEnum):
     ARCHIVED = "archived"
 
 
+OPEN_INITIATIVES = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
+"""The statuses of initiatives that are under way."""
+
+
 class ExecutionMode(StrEnum):
     YOLO = "yolo"
     REVIEW_PER_PHASE = "review_per_phase"
@@ -62,6 +66,10 @@ class TaskStatus(StrEnum):
     QUALITY_REVIEW = "quality_review"
     COMPLETED = "completed"
     BLOCKED = "blocked"
+
+
+UNFINISHED = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
+"""The statuses of tasks that are still to be done."""
 
 
 class ProposalTarget(StrEnum):

@@ -37,7 +37,7 @@ class ProgressPoint:
 
 @frozen
 class Forecast:
-    """The moments by which the rest is done with a chance of 50 % and of 90 %."""
+    """The moments by which the rest is done with a chance of 50% and of 90%."""
 
     likely: datetime
     late: datetime

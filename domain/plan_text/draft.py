@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan_text.problems import Problems
@@ -21,6 +21,7 @@ from herdbook.domain.plan_text.tree import (
 )
 from herdbook.domain.values import KEY
 
+T = TypeVar("T", TaskText, PhaseText)
 _ID: Final = re.compile(r"(ini|pha|tsk)_\S+")
 
 
@@ -94,7 +95,7 @@ def assemble(drafts: Sequence[Draft], problems: Problems) -> PlanText:
             draft.parent.children.append(draft)
     top = [draft for draft in drafts if draft.parent is None]
     return PlanText(
-        tuple(_task(each, after) for each in top if each.kind is TASK),
+        tuple(_waiting_item(TaskText, each, after) for each in top if each.kind is TASK),
         tuple(_initiative(each, after) for each in top if each.kind is INITIATIVE),
     )
 
@@ -212,22 +213,12 @@ def _nearest(draft: Draft, called: Iterable[Draft]) -> list[Draft]:
 After = dict[str, tuple[str, ...]]
 
 
-def _task(draft: Draft, after: After) -> TaskText:
-    tasks = tuple(_task(each, after) for each in draft.children)
-    return TaskText(
+def _waiting_item(make: type[T], draft: Draft, after: After) -> T:
+    """A task or a phase, with its tasks."""
+    return make(
         ref=draft.ref,
         after=after.get(draft.ref, ()),
-        tasks=tasks,
-        **({"name": ""} | draft.values),
-    )
-
-
-def _phase(draft: Draft, after: After) -> PhaseText:
-    tasks = tuple(_task(each, after) for each in draft.children)
-    return PhaseText(
-        ref=draft.ref,
-        after=after.get(draft.ref, ()),
-        tasks=tasks,
+        tasks=tuple(_waiting_item(TaskText, each, after) for each in draft.children),
         **({"name": ""} | draft.values),
     )
 
@@ -235,7 +226,11 @@ def _phase(draft: Draft, after: After) -> PhaseText:
 def _initiative(draft: Draft, after: After) -> InitiativeText:
     return InitiativeText(
         ref=draft.ref,
-        tasks=tuple(_task(each, after) for each in draft.children if each.kind is TASK),
-        phases=tuple(_phase(each, after) for each in draft.children if each.kind is PHASE),
+        tasks=tuple(
+            _waiting_item(TaskText, each, after) for each in draft.children if each.kind is TASK
+        ),
+        phases=tuple(
+            _waiting_item(PhaseText, each, after) for each in draft.children if each.kind is PHASE
+        ),
         **({"name": ""} | draft.values),
     )

@@ -121,7 +121,7 @@ def explain(advice: Advice, observations: Iterable[Observation]) -> AdviceReason
     reasons = AdviceReasons(
         why=_compare(first, rival),
         certainty=(
-            f"it is {lead.estimate:.2f} ahead in merit, with 95 % confidence {lead.low:.2f} to "
+            f"it is {lead.estimate:.2f} ahead in merit, with 95% confidence {lead.low:.2f} to "
             f"{lead.high:.2f}: chance alone {chance} explain that"
         ),
         change="",

@@ -1,4 +1,4 @@
-"""95 % confidence intervals for rates, mean grades and trends."""
+"""95% confidence intervals for rates, mean grades and trends."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -19,7 +19,7 @@ _FEWEST_FOR_TREND = 3
 
 @frozen
 class Interval:
-    """An estimate, and the 95 % confidence interval around it."""
+    """An estimate, and the 95% confidence interval around it."""
 
     low: float
     estimate: float
@@ -84,7 +84,7 @@ def sum_of_squares(numbers: Sequence[float], mean: float) -> float:
 
 
 def student_t(degrees: int) -> float:
-    """How many standard errors a 95 % t-interval extends to each side."""
+    """How many standard errors a 95% t-interval extends to each side."""
     if degrees <= len(_FIRST_T):
         return _FIRST_T[degrees - 1]
     z = _Z

@@ -76,7 +76,7 @@ def monday_of(moment: datetime) -> date:
 
 
 def merit_interval(record: TrackRecord) -> Interval:
-    """The merit of a setup with its 95 % confidence interval."""
+    """The merit of a setup with its 95% confidence interval."""
     reach = _Z * record.uncertainty
     return Interval(record.merit - reach, record.merit, record.merit + reach)
 

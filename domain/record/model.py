@@ -123,6 +123,17 @@ class Activity:
     at: datetime
 
 
+def texts_of(row: Commit | Retrospective | Activity) -> tuple[str, ...]:
+    """What a row of the record says in words."""
+    match row:
+        case Retrospective():
+            return row.task, row.user_note, row.agent_note
+        case Activity():
+            return row.task, row.actions, row.outcome, row.decisions
+        case _:
+            return (row.task,)
+
+
 @entity
 class SetupNote:
     """What a session of an agent runs as from a moment on, as far as the session has told it.

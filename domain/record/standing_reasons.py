@@ -60,7 +60,7 @@ def describe_standing(standing: Standing, reasons: StandingReasons) -> tuple[str
 
 
 def _count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def describe_score(score: int, graded: int, mean_grade: Interval | None) -> str:
@@ -70,7 +70,7 @@ def describe_score(score: int, graded: int, mean_grade: Interval | None) -> str:
         return f"{change}; no commit was graded by both yet, so it tells little"
     return (
         f"{change}; mean grade {mean_grade.estimate:.1f} of {graded} graded "
-        f"commit{'s' if graded > 1 else ''}, with 95 % confidence {mean_grade.low:.1f} to "
+        f"commit{'s' if graded > 1 else ''}, with 95% confidence {mean_grade.low:.1f} to "
         f"{mean_grade.high:.1f}"
     )
 
@@ -83,7 +83,7 @@ def compare_graders(grades: Sequence[tuple[int, int]]) -> str:
     if count < _FEWEST_TO_COMPARE:
         return f"{means}; too few to tell whether you differ"
     found = difference_interval([mine - yours for mine, yours in grades])
-    sure = f"with 95 % confidence {found.low:+.1f} to {found.high:+.1f}"
+    sure = f"with 95% confidence {found.low:+.1f} to {found.high:+.1f}"
     if found.low <= 0 <= found.high:
         return f"{means}; no difference is certain yet ({sure})"
     side = "higher" if found.estimate > 0 else "lower"

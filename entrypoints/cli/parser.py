@@ -16,8 +16,6 @@ from herdbook.entrypoints.operations.parameter_converter import Wire, arguments_
 from herdbook.entrypoints.operations.registry import OPERATIONS
 
 PLACES = ("store", "work", "checkpoints", "record")
-GROUPS = frozenset(each.words[0] for each in OPERATIONS if len(each.words) > 1)
-"""The first words of several commands; alone, those that are no alias list these commands."""
 SYNONYMS = {
     "epic": "initiative",
     "comment": "review",

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from herdbook.adapters.sql_query import Answer
-from herdbook.entrypoints.cli.text import plain, width
+from herdbook.entrypoints.cli.text import columns, plain, width
 from herdbook.ports.engine.codec import format_time
 
 _NUMBERS = (int, float, Decimal)
@@ -26,12 +26,14 @@ def as_table(answer: Answer) -> str:
         all(isinstance(v, _NUMBERS) and not isinstance(v, bool) for v in column if v is not None)
         for column in zip(*answer.rows, strict=True)
     ] or [False] * len(heads)
-    lines = [
-        _line(heads, widths, [False] * len(heads)),
-        "  ".join("-" * places for places in widths),
-        *(_line(row, widths, numbers) for row in rows),
+    cells = [
+        [
+            " " * (places - width(cell)) + cell if is_number else cell
+            for cell, places, is_number in zip(row, widths, numbers, strict=True)
+        ]
+        for row in rows
     ]
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    return columns(heads, [["-" * places for places in widths], *cells]) + "\n"
 
 
 def as_csv(answer: Answer) -> str:
@@ -118,11 +120,3 @@ _WORDS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     ((bytes, bytearray, memoryview), lambda value: f"\\x{bytes(value).hex()}"),
     ((dict, list, tuple, set, frozenset), _structure),
 )
-
-
-def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
-    padded = []
-    for cell, places, is_right in zip(cells, widths, right, strict=True):
-        space = " " * (places - width(cell))
-        padded.append(space + cell if is_right else cell + space)
-    return "  ".join(padded)

@@ -46,8 +46,13 @@ def render_lines(lines: Sequence[Line]) -> str:
     return captured.get().removesuffix("\n")
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows under a header; control characters and markup in a cell have no effect."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], none: str = "") -> str:
+    """Rows under a header; control characters and markup in a cell have no effect.
+
+    Without rows, what `none` says if it says something.
+    """
+    if none and not rows:
+        return none
     cells = [[plain(cell) for cell in row] for row in rows]
     if not shows_colours():
         return columns(header, cells)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from herdbook.adapters.git.worktree_list import list_worktrees
 from herdbook.domain.errors import AlreadyExists, HerdbookError
@@ -23,11 +23,10 @@ from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import ExecutionMode, InitiativeStatus, TaskStatus
 from herdbook.domain.plan_text.markdown import read_markdown
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.demo import herd_plan, sandbox
-from herdbook.entrypoints.demo.scenario import TRAILER
+from herdbook.entrypoints.demo import herd_plan
+from herdbook.entrypoints.demo.sandbox import Crew
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.operations.agents.handlers import find_crashed
-from herdbook.entrypoints.rpc.methods import methods
 from herdbook.services.plan_text.import_export import import_plan
 
 LOOK: Final = 0.5
@@ -37,14 +36,12 @@ STAGGER, GRADED, RESTART, IDLE, KILL, TIDY = 1.5, 5.0, 15.0, 10.0, 150.0, 10.0
 until more is planned, between two kills, and between two looks at finished initiatives."""
 
 
-class Herd:
+class Herd(Crew):
     """The processes of the agents, and what is due to happen."""
 
-    def __init__(self, app: AppContext, pace: float) -> None:
-        self.app, self.pace = app, pace
-        self.methods = methods()
+    def __init__(self, app: AppContext, pace: str) -> None:
+        super().__init__(app, "live_agent", pace, subprocess.DEVNULL)
         self.chance = Random()  # noqa: S311 - a herd does not do the same twice
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.starts = {
             each.name: self.later(number * STAGGER)
             for number, each in enumerate(herd_plan.AGENTS, start=1)
@@ -58,16 +55,12 @@ class Herd:
 
     def later(self, seconds: float) -> float:
         """The time so many seconds from now, at the pace of this herd."""
-        return time.monotonic() + seconds * self.pace
-
-    def call(self, method: str, **parameters: Any) -> Any:
-        """Call an operation as the person."""
-        return self.methods[method](self.app, parameters)
+        return time.monotonic() + seconds * float(self.pace)
 
     def step(self) -> None:
         """Do everything that is due."""
         self.start_agents()
-        self.read_journal()
+        self.note_completed()
         self.grade_commits()
         now = time.monotonic()
         if self.call("board", limit=1)["tasks"]["ready"]:
@@ -88,20 +81,7 @@ class Herd:
         for name, at in list(self.starts.items()):
             if time.monotonic() >= at:
                 del self.starts[name]
-                self.processes[name] = self.start(name)
-
-    def start(self, name: str) -> subprocess.Popen[bytes]:
-        """Start the process of an agent in its worktree."""
-        module = "herdbook.entrypoints.demo.live_agent"
-        return subprocess.Popen(  # noqa: S603 - our own module, and names of the plan
-            [sys.executable, "-P", "-m", module, name, str(self.pace), str(os.getpid())],
-            cwd=self.folder_of(herd_plan.BY_NAME[name].worktree),
-            env={**os.environ, "HERDBOOK_AGENT": name, **sandbox.author_variables(name)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+                self.start(name, self.folder_of(herd_plan.BY_NAME[name].worktree))
 
     def folder_of(self, branch: str) -> Path:
         """The worktree of a branch; the main one if somebody has removed it."""
@@ -110,22 +90,12 @@ class Herd:
         found = [each.path for each in worktrees if each.branch == branch]
         return Path(found[0]) if found else self.app.workspace.folder
 
-    def end(self) -> None:
-        """End the processes that still run, each with the git that it started."""
-        for process in self.processes.values():
-            if process.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-
-    def read_journal(self) -> None:
+    def note_completed(self) -> None:
         """Note which tasks were completed, so that they are graded soon."""
-        while entries := self.app.read(Area.WORK, lambda uow: uow.journal.since(self.seen)):
-            for entry in entries:
-                self.seen = entry.seq
-                done = (entry.after or {}).get("status") == TaskStatus.COMPLETED
-                if entry.entity == "tasks" and done and entry.agent in herd_plan.BY_NAME:
-                    self.grades.append((self.later(GRADED), entry.agent, entry.key))
+        for entry in self.read_journal():
+            done = (entry.after or {}).get("status") == TaskStatus.COMPLETED
+            if entry.entity == "tasks" and done and entry.agent in herd_plan.BY_NAME:
+                self.grades.append((self.later(GRADED), entry.agent, entry.key))
 
     def grade_commits(self) -> None:
         """Grade what was delivered a while ago, unless the visitor has done it."""
@@ -133,15 +103,14 @@ class Herd:
         due = [each for each in self.grades if each[0] <= now]
         self.grades = [each for each in self.grades if each[0] > now]
         for _, agent, task in due:
-            log = ("log", "--all", "--format=%H", f"--grep={TRAILER}: {task}")
-            commits = sandbox.git(self.app.workspace.folder, *log).split()
+            commits = self.find_commits(task)
             if not commits:
                 continue
             spool_flush.flush(self.app)
             own, yours = self.chance.choice(herd_plan.BY_NAME[agent].grades)
-            given = {"self": own.label, "user": yours.label}
+            given = {"agent": agent, "commit": commits[0]}
             with suppress(AlreadyExists):
-                self.call("grade", agent=agent, commit=commits[0], **given)
+                self.call("grade", **given, self=own.label, user=yours.label)
 
     def plan_more(self) -> None:
         """Import the next plan; from the second round on under a name of its own."""
@@ -179,13 +148,13 @@ def main(pace: str) -> None:
     """Keep the herd at work until standard input ends."""
     app = AppContext.at(Path.cwd(), os.environ)
     with app.stores.hold():
-        herd = Herd(app, float(pace))
+        herd = Herd(app, pace)
         try:
             while not select.select([sys.stdin], [], [], LOOK)[0]:
                 with suppress(HerdbookError):  # whoever looks may remove what is worked on
                     herd.step()
         finally:
-            herd.end()
+            herd.end_processes()
 
 
 if __name__ == "__main__":

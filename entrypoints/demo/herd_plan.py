@@ -154,8 +154,6 @@ execution_mode: yolo
 """,
 )
 PLANS: Final = (SIGN_IN, SEARCH, *OTHERS)
-FEWEST: Final = 9
-"""When fewer unfinished tasks are left, the next plan comes."""
 
 TO_PERSON: Final = (
     ("May I merge? All tests pass.", ("Yes", "No")),

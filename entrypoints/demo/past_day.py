@@ -6,31 +6,35 @@ The commits of all are written at once at the end, with their times, and then re
 
 import heapq
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from tempfile import TemporaryFile
+from typing import Any, Final, NamedTuple
 
 from herdbook.adapters import open_store
 from herdbook.adapters.system.clock import system_clock
 from herdbook.adapters.workspace import Workspace
+from herdbook.domain.agents.model import AgentMode
+from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.domain.location.resolve import StoreLocation
 from herdbook.domain.plan_text.markdown import read_markdown
+from herdbook.domain.record.events import HookEvent, Meaning, SessionSetup
 from herdbook.entrypoints.context import AppContext, Identity
 from herdbook.entrypoints.demo import herd_plan
-from herdbook.entrypoints.demo.commit_stream import PastCommit, write_commits
 from herdbook.entrypoints.demo.herd_plan import HALTED, HerdAgent
-from herdbook.entrypoints.demo.past_grades import record_commits
-from herdbook.entrypoints.demo.scenario import MAIN
+from herdbook.entrypoints.demo.sandbox import git
+from herdbook.entrypoints.demo.scenario import MAIN, TRAILER
 from herdbook.entrypoints.rpc.methods import methods
 from herdbook.ports.engine.store import Store
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan_text.import_export import import_plan
+from herdbook.services.record import grading, record_ingest
 
 LENGTH: Final = timedelta(hours=6)
 """How long the herd has worked."""
@@ -40,10 +44,24 @@ SEED: Final = 9
 """What the story is drawn from: the same number tells the same story."""
 BEAT: Final = 20
 """Minutes between two signs of life."""
+UNGRADED: Final = 2
+"""So many of the last commits wait for the visitor's grade."""
+LATER: Final = timedelta(minutes=3)
+"""How long after a commit it is graded."""
 STUBBORN: Final = "Make the form work without a mouse"
 """Every attempt at this task fails, until it is blocked."""
 _AREAS = (Area.WORK, Area.RECORD)
 Variables = Mapping[str, str]
+
+
+class PastCommit(NamedTuple):
+    """A commit that an agent made for a task, and the grades that it and you give it."""
+
+    agent: HerdAgent
+    at: datetime
+    task_id: str
+    task: str
+    grades: tuple[Grade, Grade]
 
 
 class ClockedStores:
@@ -248,6 +266,84 @@ class PastDay:
     def _renew(self) -> None:
         for name, claim in self.held.items():
             self._renew_one(herd_plan.BY_NAME[name], claim)
+
+
+def write_commits(folders: Mapping[str, Path], commits: Sequence[PastCommit]) -> list[str]:
+    """Write commits to the branches of their agents; their hashes, in the same order.
+
+    Raises InvalidValue if git refuses them.
+    """
+    marks = folders[MAIN].parent / "marks"
+    heads = {branch: git(folder, "rev-parse", "HEAD").strip() for branch, folder in folders.items()}
+    with TemporaryFile() as stream:
+        stream.writelines(_stream(commits, heads))
+        stream.seek(0)
+        git(folders[MAIN], "fast-import", "--quiet", f"--export-marks={marks}", reads=stream)
+    lines = (line.split() for line in marks.read_text().splitlines())
+    hashes = {int(mark.removeprefix(":")): name for mark, name in lines}
+    marks.unlink()
+    for folder in folders.values():
+        git(folder, "reset", "--hard", "--quiet")
+    return [hashes[number] for number in range(1, len(commits) + 1)]
+
+
+def _stream(commits: Sequence[PastCommit], heads: Mapping[str, str]) -> Iterator[bytes]:
+    begun: set[str] = set()
+    for number, each in enumerate(commits, start=1):
+        agent, branch = each.agent, each.agent.worktree
+        who = f"{agent.name} <{agent.name}@example.com> {int(each.at.timestamp())} +0000"
+        yield f"commit refs/heads/{branch}\nmark :{number}\n".encode()
+        yield f"author {who}\ncommitter {who}\n".encode()
+        yield _data(f"{each.task}\n\n{TRAILER}: {each.task_id}\n")
+        if branch not in begun:
+            yield f"from {heads[branch]}\n".encode()
+            begun.add(branch)
+        yield f"M 100644 inline {herd_plan.file_of(each.task)}\n".encode()
+        yield _data(herd_plan.code_of(each.task, agent.name))
+
+
+def _data(text: str) -> bytes:
+    content = text.encode()
+    return b"data %d\n%s\n" % (len(content), content)
+
+
+def record_commits(day: PastDay, hashes: Sequence[str]) -> None:
+    """Record commits, have them graded soon after, and halt the one whose work has bugs."""
+    app, project = day.person, str(day.person.workspace.repository_id)
+    commits = list(zip(day.commits, hashes, strict=True))
+    events = [_event(each, key, project) for each, key in commits]
+    app.run_unattended(Area.RECORD, record_ingest.flush, events)
+    for number, (each, key) in enumerate(commits):
+        day.stores.now = each.at + LATER
+        own, yours = each.grades
+        is_graded = number < len(commits) - UNGRADED
+        app.run_unattended(
+            Area.RECORD,
+            grading.grade,
+            each.agent.name,
+            project,
+            key,
+            agent_grade=own,
+            user_grade=yours if is_graded else None,
+        )
+        while each.agent is HALTED and day.call(None, "bug", agent=HALTED.name)["active"]:
+            continue
+    day.stores.now = day.end
+
+
+def _event(commit: PastCommit, key: str, project: str) -> HookEvent:
+    agent = commit.agent
+    return HookEvent(
+        id=f"past-{key[:12]}",
+        at=int(commit.at.timestamp() * 1_000_000),
+        name="post-commit",
+        meaning=Meaning.COMMIT,
+        agent=agent.name,
+        setup=SessionSetup(agent.provider, agent.model, AgentMode.EXECUTE),
+        project=project,
+        commit_hash=key,
+        subject=commit.task,
+    )
 
 
 def make_past(folders: Mapping[str, Path], seed: int = SEED) -> None:

@@ -6,22 +6,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
 
-from herdbook.domain.journal import Op
+from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan_text.markdown import read_markdown
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.demo import sandbox, scenario
-from herdbook.entrypoints.demo.sentences import sentence_of
+from herdbook.entrypoints.demo.sandbox import Crew
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.operations.agents.handlers import find_crashed
 from herdbook.entrypoints.operations.board.handlers import board
 from herdbook.entrypoints.operations.stores.handlers import check
-from herdbook.entrypoints.rpc.methods import methods
 from herdbook.services.plan_text.import_export import import_plan
 
 Answers = Iterator[dict[str, Any]]
@@ -30,6 +28,22 @@ REDRAW: Final = 0.5
 """Seconds between two boards."""
 STUCK: Final = 120.0
 """Seconds without any news after which the demo is given up; it decides nothing else."""
+SENTENCES: Final = {
+    ("agents", "add"): "{name} comes to work in {place!r}, as process {pid}",
+    ("agents", "crashed"): "{name} is found crashed: its process is gone",
+    ("agents", "refused"): "{name} claims in vain ({refused}: {why}) and leaves",
+    ("agents", "stopped"): "{name} leaves, having done {count} tasks",
+    ("tasks", "in_progress"): "{who} claims {name!r}",
+    ("tasks", "completed"): "{who} completes {name!r}: {summary}",
+    ("tasks", "pending"): "{name!r} is free again, and its next try is number {next_try}",
+    ("tasks", "fence"): "{who} takes {name!r} over",
+    ("conversations", "add"): "{who} asks {whom}: {question}",
+    ("conversations", "answered"): "{who} answers: {answer}",
+    ("initiatives", "add"): "the initiative {name!r} begins",
+    ("initiatives", "completed"): "the initiative {name!r} is completed",
+    ("phases", "completed"): "the phase {name!r} is completed",
+}
+"""A sentence for each event, by the kind of row and what happened to it."""
 
 
 class GivenUp(Exception):
@@ -60,30 +74,27 @@ def demo(app: AppContext, *, pace: str, keep: bool) -> Answers:
         yield {**report, "folder": text_of(folder) if keep else None}
 
 
-class Demo:
+class Demo(Crew):
     """A demo that is running: its processes, and what has been seen in the journal."""
 
     def __init__(self, app: AppContext, pace: str) -> None:
-        self.app, self.pace = app, pace
+        super().__init__(app, "agent", pace, subprocess.PIPE)
         self.work_time, self.look_time = scenario.PACES[pace]
-        self.methods = methods()
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.names: dict[str, str] = {}  # of rows, by their ids
         self.first_tasks: dict[str, str] = {}  # by agent
         self.completed: list[tuple[str, str]] = []  # agent and task
         self.problems: list[str] = []
-        self.seen = 0
         self.news = self.drawn = time.monotonic()
 
     def play(self, folders: dict[str, Path]) -> Answers:
         """Let the agents work to the end; GivenUp if a process dies unasked or nothing happens."""
         added = self.app.run(Area.WORK, import_plan, read_markdown(scenario.PLAN)).added
         for agent in scenario.AGENTS:
-            self.processes[agent.name] = self.start(agent.name, folders[agent.worktree])
+            self.start(agent.name, folders[agent.worktree])
         yield from self.until(lambda: scenario.BY_NAME.keys() <= set(self.names.values()))
         ids = {name: key for key, name in self.names.items()}
         for number, agent in enumerate(scenario.AGENTS, start=1):
-            self.call("message.add", {"content": "begin", "recipient_id": ids[agent.name]})
+            self.call("message.add", content="begin", recipient_id=ids[agent.name])
             yield from self.until(lambda count=number: len(self.first_tasks) == count)  # type: ignore[misc]
         end = time.monotonic() + self.work_time
         yield from self.until(lambda: time.monotonic() >= end)
@@ -93,35 +104,8 @@ class Demo:
         victim.wait()
         find_crashed(self.app)
         yield from self.until(lambda: all(p.poll() is not None for p in self.processes.values()))
-        self.call("initiative.set", {"id": added[0].id, "status": "completed"})
+        self.call("initiative.set", id=added[0].id, status="completed")
         yield from self.look()
-
-    def call(self, method: str, parameters: dict[str, Any]) -> Any:
-        """Call an operation as the person."""
-        return self.methods[method](self.app, parameters)
-
-    def start(self, name: str, folder: Path) -> subprocess.Popen[bytes]:
-        """Start the process of an agent."""
-        module = "herdbook.entrypoints.demo.agent"
-        return subprocess.Popen(  # noqa: S603 - our own module, and names of the scenario
-            [sys.executable, "-P", "-m", module, name, self.pace, str(os.getpid())],
-            cwd=folder,
-            env={**os.environ, "HERDBOOK_AGENT": name, **sandbox.author_variables(name)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            # Ctrl-C reaches this process only: it ends the agents, and the git they started.
-            start_new_session=True,
-        )
-
-    def end_processes(self) -> None:
-        """End the processes that still run, each with its group."""
-        for process in self.processes.values():
-            if process.poll() is None:
-                # It has not been waited for, so the number is still its own.
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.communicate()
 
     def until(self, condition: Callable[[], bool]) -> Answers:
         """Watch the journal and the processes until a condition holds; GivenUp if it cannot."""
@@ -141,21 +125,20 @@ class Demo:
 
     def look(self) -> Answers:
         """Read what is new in the journal, and grade what was completed as soon as it was."""
-        while entries := self.app.read(Area.WORK, lambda uow: uow.journal.since(self.seen)):
-            for entry in entries:
-                self.seen, self.news = entry.seq, time.monotonic()
-                after: dict[str, Any] = dict(entry.after or {})
-                if entry.op is Op.ADD:
-                    self.names[entry.key] = after.get("name") or after.get("branch") or entry.key
-                if line := sentence_of(entry, self.names):
-                    yield {"event": line}
-                if entry.entity == "tasks" and entry.agent:
-                    task = self.names[entry.key]
-                    if after.get("status") == "in_progress":
-                        self.first_tasks.setdefault(entry.agent, task)
-                    if after.get("status") == "completed":
-                        self.completed.append((entry.agent, task))
-                        yield {"event": self.grade(entry.agent, task, entry.key)}
+        for entry in self.read_journal():
+            self.news = time.monotonic()
+            after: dict[str, Any] = dict(entry.after or {})
+            if entry.op is Op.ADD:
+                self.names[entry.key] = after.get("name") or after.get("branch") or entry.key
+            if line := sentence_of(entry, self.names):
+                yield {"event": line}
+            if entry.entity == "tasks" and entry.agent:
+                task = self.names[entry.key]
+                if after.get("status") == "in_progress":
+                    self.first_tasks.setdefault(entry.agent, task)
+                if after.get("status") == "completed":
+                    self.completed.append((entry.agent, task))
+                    yield {"event": self.grade(entry.agent, task, entry.key)}
         if sys.stdout.isatty() and time.monotonic() - self.drawn >= REDRAW:
             self.drawn = time.monotonic()
             yield {"board": board(self.app, initiative=None, watch=False)}
@@ -165,28 +148,27 @@ class Demo:
 
         Bugs come first: the agent waits for the grade, and may not claim before it is halted.
         """
-        log = ("log", "--all", "--format=%H", f"--grep={scenario.TRAILER}: {task_id}")
-        commit = sandbox.git(self.app.workspace.folder, *log).strip()
+        (commit,) = self.find_commits(task_id)
         spool_flush.flush(self.app)
-        while agent == scenario.HALTED.name and self.call("bug", {"agent": agent})["active"]:
+        while agent == scenario.HALTED.name and self.call("bug", agent=agent)["active"]:
             continue
         own, yours = (each.label for each in scenario.BY_NAME[agent].grades)
-        grades = {"agent": agent, "commit": commit, "self": own, "user": yours}
-        standing = self.call("grade", grades)["standing"]
+        graded = self.call("grade", agent=agent, commit=commit, self=own, user=yours)
+        standing = graded["standing"]
         score, bugs = standing["communication_score"], standing["bugs"]
         line = f"{agent} calls {task!r} {own}, you call it {yours}: score {score}"
         return line if standing["active"] else f"{line}; bugs in it: {bugs}, and {agent} is halted"
 
     def report(self) -> dict[str, Any]:
         """What each agent did, how the journal ends, and a sentence for each problem."""
-        agents = {each["name"]: each for each in self.call("agent.list", {})}
-        standings = {each["agent"]: each for each in self.call("standing", {})}
-        tasks = [each["name"] for each in self.call("task.list", {})]
+        agents = {each["name"]: each for each in self.call("agent.list")}
+        standings = {each["agent"]: each for each in self.call("standing")}
+        tasks = [each["name"] for each in self.call("task.list")]
         stores = check(self.app, area=None, repair=False)["stores"]
         # If it was given up, all other problems follow from that.
         problems = self.problems or [
             *find_problems(tasks, [task for _, task in self.completed], agents),
-            *(f"{flaw['entity']} {flaw['what']}" for each in stores for flaw in each["flaws"]),
+            *(f"{flaw.entity} {flaw.what}" for each in stores for flaw in each["flaws"]),
         ]
         return {
             "ok": not problems,
@@ -202,7 +184,7 @@ class Demo:
                 for name in scenario.BY_NAME
                 if name in agents
             ],
-            "journal": self.call("journal.since", {"seq": max(0, self.seen - 10)}),
+            "journal": self.call("journal.since", seq=max(0, self.seen - 10)),
         }
 
 
@@ -220,3 +202,24 @@ def find_problems(
             yield f"{agent.name} is {status}, not {wanted}"
     if "refused" not in (agents.get(scenario.HALTED.name, {}).get("result") or {}):
         yield f"the second claim of {scenario.HALTED.name} was not refused"
+
+
+def sentence_of(entry: JournalEntry, names: Mapping[str, str]) -> str | None:
+    """The sentence for a journal entry, given the names of rows by their ids; None if none."""
+    after: dict[str, Any] = dict(entry.after or {})
+    result = after.get("result") or {}
+    event = after.get("status") or ("fence" if "fence" in after else "")
+    if entry.op is not Op.SAVE:
+        event = entry.op.value
+    elif "refused" in result:
+        event = "refused"
+    known = {
+        "who": entry.agent or entry.person or "somebody",
+        "whom": names.get(after.get("to_agent_id", ""), "somebody"),
+        "place": names.get(entry.worktree or "", "no worktree"),
+        "count": len(result.get("done", ())),
+        "next_try": after.get("retry_count", 0) + 1,
+        "name": names.get(entry.key, entry.key),
+    }
+    template = SENTENCES.get((entry.entity, event))
+    return template and template.format(**{**after, **result, **known})

@@ -1,4 +1,4 @@
-"""The folder of the demo, with a home and a repository apart from the user's own."""
+"""The folder of a demo, with a home and a repository apart from the user's own, and its agents."""
 
 import os
 import shutil
@@ -7,9 +7,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from herdbook.adapters.git.git_process import raise_complaint, run_git
 from herdbook.adapters.stores.urls import path_of
@@ -17,14 +17,16 @@ from herdbook.adapters.user_state import known_stores
 from herdbook.adapters.wakeups.socket_folder import socket_folder
 from herdbook.domain.agents.host_sessions import SESSION_VARIABLES
 from herdbook.domain.errors import StoreUnavailable
+from herdbook.domain.journal import JournalEntry
 from herdbook.domain.location.areas import Area
 from herdbook.domain.trace_context import TRACEPARENT
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.demo import cleanup
-from herdbook.entrypoints.demo.scenario import MAIN, WORKTREES
+from herdbook.entrypoints.demo.scenario import MAIN, TRAILER, WORKTREES
 from herdbook.entrypoints.hooks import git_hooks
 from herdbook.entrypoints.hooks.file_changes import apply_plan
 from herdbook.entrypoints.operations.worktrees import handlers as worktrees_handlers
+from herdbook.entrypoints.rpc.methods import methods
 
 LEADING_OUT: Final = ("GIT_", "HERDBOOK_", "XDG_", *SESSION_VARIABLES, TRACEPARENT)
 """Prefixes of the variables that would lead to the user's own stores, settings and session."""
@@ -144,3 +146,52 @@ def author_variables(name: str) -> dict[str, str]:
         for role in ("AUTHOR", "COMMITTER")
         for what, value in (("NAME", name), ("EMAIL", f"{name}@example.com"))
     }
+
+
+class Crew:
+    """The processes of the agents, and how much of the journal was seen."""
+
+    def __init__(self, app: AppContext, module: str, pace: str, errors: int) -> None:
+        self.app, self.pace = app, pace
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.seen = 0
+        self._module, self._errors = module, errors
+
+    def call(self, method: str, /, **parameters: Any) -> Any:
+        """Call an operation as the person."""
+        return methods()[method](self.app, parameters)
+
+    def start(self, name: str, folder: Path) -> None:
+        """Start the process of an agent in its worktree."""
+        module = f"{__package__}.{self._module}"
+        self.processes[name] = subprocess.Popen(  # noqa: S603 - our own module, and names of ours
+            [sys.executable, "-P", "-m", module, name, self.pace, str(os.getpid())],
+            cwd=folder,
+            env={**os.environ, "HERDBOOK_AGENT": name, **author_variables(name)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self._errors,
+            # Ctrl-C reaches this process only: it ends the agents, and the git they started.
+            start_new_session=True,
+        )
+
+    def end_processes(self) -> None:
+        """End the processes that still run, each with the git that it started."""
+        for process in self.processes.values():
+            if process.poll() is None:
+                # It has not been waited for, so the number is still its own.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+
+    def read_journal(self) -> Iterator[JournalEntry]:
+        """The entries that were not seen yet."""
+        while entries := self.app.read(Area.WORK, lambda uow: uow.journal.since(self.seen)):
+            for entry in entries:
+                self.seen = entry.seq
+                yield entry
+
+    def find_commits(self, task_id: str) -> list[str]:
+        """The hashes of the commits that were made for a task, the newest first."""
+        log = ("log", "--all", "--format=%H", f"--grep={TRAILER}: {task_id}")
+        return git(self.app.workspace.folder, *log).split()

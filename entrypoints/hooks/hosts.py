@@ -37,6 +37,12 @@ _CLAUDE_EVENTS = (
     "Stop",
     "SessionEnd",
 )
+_PROJECT_FILES = {
+    "claude-code": (".claude/settings.local.json", True),
+    "codex": (".codex/hooks.json", False),
+    "opencode": (".opencode/plugins/herdbook.js", False),
+}
+"""The file of a project with the hooks of each host, and whether it is for this user alone."""
 _CODEX_EVENTS = tuple(each for each in _CLAUDE_EVENTS if each != "PostToolUseFailure")
 _TOOL_EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 _READS_PLAIN_JSON = {"claude-code": "Claude Code", "codex": "Codex"}
@@ -80,33 +86,21 @@ def settings_file(
 
     Raises InvalidValue for an unknown target, and if links lead a project's file out of it.
     """
-    found = _settings_file(target, root, variables, user=user)
+    if target not in _PROJECT_FILES:
+        raise InvalidValue("target", f"{target!r} is not one of {', '.join(_PROJECT_FILES)}")
     if not user:
-        require_inside(found.path, root)
-    return found
-
-
-def _settings_file(
-    target: str, root: Path, variables: Mapping[str, str], *, user: bool
-) -> SettingsFile:
+        name, private = _PROJECT_FILES[target]
+        require_inside(root / name, root)
+        return SettingsFile(root / name, private=private)
     home = Path(variables.get("HOME") or Path.home())
-    match target, user:
-        case "claude-code", False:
-            return SettingsFile(root / ".claude" / "settings.local.json", private=True)
-        case "claude-code", True:
-            own = Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude")
-            return SettingsFile(own / "settings.json", private=True)
-        case "codex", False:
-            return SettingsFile(root / ".codex" / "hooks.json", private=False)
-        case "codex", True:
-            own = Path(variables.get("CODEX_HOME") or home / ".codex")
-            return SettingsFile(own / "hooks.json", private=True)
-        case "opencode", False:
-            return SettingsFile(root / ".opencode" / "plugins" / "herdbook.js", private=False)
-        case "opencode", True:
-            config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
-            return SettingsFile(config / "opencode" / "plugins" / "herdbook.js", private=True)
-    raise InvalidValue("target", f"{target!r} is not one of claude-code, codex, opencode")
+    config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
+    own = {
+        "claude-code": Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+        / "settings.json",
+        "codex": Path(variables.get("CODEX_HOME") or home / ".codex") / "hooks.json",
+        "opencode": config / "opencode" / "plugins" / "herdbook.js",
+    }
+    return SettingsFile(own[target], private=True)
 
 
 def install(target: str, there: SettingsFile) -> ChangePlan:
@@ -122,15 +116,14 @@ def install(target: str, there: SettingsFile) -> ChangePlan:
         after = seal(PLUGIN, "//")
     else:
         groups = hook_groups(target, there)
-        base, after = (
-            now,
-            rewrite_text(there.path, now, lambda text: json_settings.add_hooks(text, groups)),
-        )
+
+        def put(text: str) -> str:
+            return json_settings.add_hooks(text, groups)
+
+        base, after = now, rewrite_text(there.path, now, put)
         if after != now:
             base = _remove_ours(there.path, now)
-            after = rewrite_text(
-                there.path, base, lambda text: json_settings.add_hooks(text, groups)
-            )
+            after = rewrite_text(there.path, base, put)
     changes = [] if after == now else [FileChange(there.path, now, after, base)]
     return ChangePlan(changes, _notes(target, there, after))
 

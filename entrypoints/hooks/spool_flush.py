@@ -16,6 +16,7 @@ from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.events import HookEvent
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.services.record import spool_flush
 from herdbook.services.record.locate_events import locate_events
 from herdbook.services.record.record_ingest import FlushReport
@@ -168,11 +169,6 @@ class FlushAnswer(TypedDict):
 
 def as_answer(report: FlushReport, exported: Iterable[str] = ()) -> FlushAnswer:
     """What a flush did, as it goes into JSON."""
-    return {
-        "applied": report.applied,
-        "doubled": report.doubled,
-        "uncounted": report.uncounted,
-        "dropped": sum(report.dropped.values()),
-        "aside": [{"event": place, "reason": reason} for place, reason in report.aside],
-        "exported": sorted(set(exported)),
-    }
+    aside = [{"event": place, "reason": reason} for place, reason in report.aside]
+    dropped, exported = sum(report.dropped.values()), sorted(set(exported))
+    return answer_from(FlushAnswer, report, dropped=dropped, aside=aside, exported=exported)

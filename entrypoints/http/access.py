@@ -11,7 +11,6 @@ import secrets
 import time
 from collections.abc import Callable
 from hashlib import sha256
-from http.cookies import CookieError, SimpleCookie
 
 TICKET_SECONDS = 600
 COOKIE_SECONDS = 7 * 86_400
@@ -62,14 +61,17 @@ class Access:
         return f"{self.cookie_name}={value}; {kind}{'; Secure' if self._secure else ''}"
 
     def session_of(self, header: str | None) -> str | None:
-        """The browser that a `Cookie` header belongs to; None if it shows no valid cookie."""
-        try:
-            cookies = SimpleCookie(header or "")
-        except CookieError:
-            return None
-        if self.cookie_name not in cookies:
-            return None
-        session, _, signature = cookies[self.cookie_name].value.rpartition(".")
+        """The browser that a `Cookie` header belongs to; None if it shows no valid cookie.
+
+        Other programs of this machine have set cookies too, which may be anything, even ours.
+        """
+        pairs = (each.partition("=") for each in (header or "").split(";"))
+        values = [value.strip() for name, _, value in pairs if name.strip() == self.cookie_name]
+        return next(filter(None, map(self._check_cookie, values)), None)
+
+    def _check_cookie(self, value: str) -> str | None:
+        """The browser that was given this cookie; None if it was given to nobody, or has ended."""
+        session, _, signature = value.rpartition(".")
         if not hmac.compare_digest(signature.encode(), self._sign(session).encode()):
             return None
         name, _, until = session.partition(".")

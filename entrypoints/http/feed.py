@@ -30,6 +30,9 @@ from herdbook.entrypoints.http.space_feed import SpaceFeed
 from herdbook.entrypoints.operations.error_table import describe_error
 from herdbook.services.record.pulses import publish_pulses
 
+REPLACED_WAIT = 0.02
+"""Seconds between two looks whether the end of a replaced journal has been noticed."""
+
 
 class FeedHub:
     """All readers and the spaces they follow; its methods run on the event loop."""
@@ -114,6 +117,8 @@ class FeedHub:
             elif not space.is_running or seq >= space.seq:
                 space.start(seq)
                 break
+            else:  # another store has taken its place, which the thread is about to notice
+                await asyncio.sleep(REPLACED_WAIT)
         space.readers.add(reader)
 
     def _publish_from_thread(
@@ -129,7 +134,8 @@ class FeedHub:
             self._loop.call_soon_threadsafe(publish)
 
     def _publish(self, space: SpaceFeed, seq: int, kind: str, data: Any, text: str) -> None:
-        space.seq = max(seq, space.seq)
+        is_reset = kind == "reset"
+        space.seq = seq if is_reset else max(seq, space.seq)
         for reader in space.readers:
             seen, own = reader.positions[space.key], text
             if kind == "journal" and data["entries"][0]["seq"] <= seen:
@@ -137,7 +143,7 @@ class FeedHub:
                 if not rest:
                     continue
                 own = encode_data({**data, "entries": rest})
-            reader.positions[space.key] = max(seq, seen)
+            reader.positions[space.key] = seq if is_reset else max(seq, seen)
             self._put(reader, event(kind, own, format_positions(reader.positions)))
 
     def _put(self, reader: FeedReader, data: bytes) -> None:

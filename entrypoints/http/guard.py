@@ -109,6 +109,9 @@ class Guard:
             raise RequestRefused(431, "the head of a request may have 16 KB")
         if headers.all("host") != [headers.one("host")] or headers.one("host") not in self._hosts:
             raise RequestRefused(421, "this server has no such name; call it by the printed one")
+        if headers.all("transfer-encoding") and headers.all("content-length"):
+            # A proxy that believes the other of both would see another request than we do.
+            raise RequestRefused(400, "a message has one length: Content-Length, or its chunks")
         method = scope["method"]
         if method not in METHODS:
             raise RequestRefused(405, f"{method[:20]} is not a method of this server")

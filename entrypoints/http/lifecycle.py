@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_address
 from typing import Any, NamedTuple, Self
@@ -26,6 +27,7 @@ from herdbook.entrypoints.http.local_socket import LocalSocket
 from herdbook.entrypoints.http.served_folders import ServedFolders
 
 FIRST_PORT, PORTS = 8420, 100
+LAST_PORT = 65_535
 IDLE_SECONDS = 30
 """How long a connection may be silent between requests, or take to send the head of one."""
 MOST_CONNECTIONS = 512
@@ -82,7 +84,7 @@ class HttpServer:
             logging.getLogger().addHandler(logging.NullHandler())  # what clients do is no news
         config = uvicorn.Config(
             guard,
-            http=_BoundedProtocol,
+            http=BoundedProtocol,
             ws="none",
             loop="asyncio",
             lifespan="on",
@@ -147,7 +149,7 @@ class _EndingServer(uvicorn.Server):
         self._end()
 
 
-class _BoundedProtocol(H11Protocol):
+class BoundedProtocol(H11Protocol):
     """HTTP/1.1 whose clients have a time for the head of each request, from the first byte on."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -160,16 +162,17 @@ class _BoundedProtocol(H11Protocol):
         self._expect_request()
 
     def data_received(self, data: bytes) -> None:
-        """Take some bytes; the beginning of a head starts its time."""
+        """Take some bytes; the beginning of a head starts its time, and its end stops it."""
         super().data_received(data)
-        if self._is_between_requests and not self.transport.is_closing():
+        if not self._is_between_requests:
+            self._expect_nothing()
+        elif not self.transport.is_closing():
             self._expect_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Expect nothing more."""
         super().connection_lost(exc)
-        if self._deadline is not None:
-            self._deadline.cancel()
+        self._expect_nothing()
 
     @property
     def _is_between_requests(self) -> bool:
@@ -180,6 +183,11 @@ class _BoundedProtocol(H11Protocol):
         if self._deadline is None:
             self._deadline = self.loop.call_later(IDLE_SECONDS, self._close_if_late)
 
+    def _expect_nothing(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
     def _close_if_late(self) -> None:
         self._deadline = None
         if self._is_between_requests:
@@ -187,14 +195,18 @@ class _BoundedProtocol(H11Protocol):
 
 
 def _refuse_unsafe(options: ServeOptions) -> None:
-    """Raise InvalidValue for what would show this server to a network without TLS."""
+    """Raise InvalidValue for what would show this server to a network without TLS, or nowhere."""
     try:
         is_loopback = ip_address(options.host).is_loopback
     except ValueError:
         reason = "must be an address of this machine, such as 127.0.0.1 or ::1"
         raise InvalidValue("host", reason) from None
+    if options.port is not None and not 0 <= options.port <= LAST_PORT:
+        raise InvalidValue("port", f"must be 0, for any that is free, to {LAST_PORT}")
     if (options.certificate is None) != (options.key is None):
         raise InvalidValue("tls-cert", "--tls-cert and --tls-key go together")
+    if options.certificate is not None:
+        _require_certificate(options.certificate, options.key)
     is_safe = options.certificate is not None or options.behind_proxy
     if not is_loopback and not is_safe:
         reason = (
@@ -204,6 +216,18 @@ def _refuse_unsafe(options: ServeOptions) -> None:
         raise InvalidValue("host", reason)
     if (not is_loopback or options.behind_proxy) and not options.names:
         raise InvalidValue("allow-host", "say by which names others call this server")
+
+
+def _require_certificate(certificate: str, key: str | None) -> None:
+    """Raise InvalidValue unless these files are a certificate and its key."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except ssl.SSLError as error:
+        reason = "this file and that of --tls-key are no certificate with its key, in PEM"
+        raise InvalidValue("tls-cert", reason) from error
+    except OSError as error:
+        reason = f"this file or that of --tls-key cannot be read: {error.strerror}"
+        raise InvalidValue("tls-cert", reason) from error
 
 
 def _listen(options: ServeOptions) -> socket.socket:

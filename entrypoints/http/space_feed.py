@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from herdbook.domain.errors import HerdbookError, JournalPruned
+from herdbook.domain.errors import HerdbookError, JournalPruned, StoreUnavailable
 from herdbook.entrypoints.context import AppContext, describe_process
 from herdbook.entrypoints.http.served_folders import ServedFolders, ServedSpace
 from herdbook.entrypoints.operations.error_table import describe_error
@@ -16,6 +16,7 @@ from herdbook.services.journal.feed import Feed
 from herdbook.services.journal.follower_cursor import FollowerCursor
 
 if TYPE_CHECKING:
+    from herdbook.domain.clock import Stamp
     from herdbook.domain.journal import JournalEntry
     from herdbook.entrypoints.http.feed_reader import FeedReader
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -101,6 +102,7 @@ class _FollowThread:
     def __init__(self, space: SpaceFeed, since: int) -> None:
         self._space = space
         self._since = since
+        self._mark: Stamp | None = None
         self._over = StopEvent()
         self._cursor = FollowerCursor(
             lambda: space.context().open(space.space.area),
@@ -116,10 +118,7 @@ class _FollowThread:
     def _run(self) -> None:
         while not self._over.is_set():
             try:
-                self._follow()
-            except JournalPruned as error:
-                self._since = self._space.last()
-                self._publish("reset", self._space.reset("pruned", self._since, error.first))
+                self._follow_or_start_over()
             except HerdbookError as error:
                 self._publish("trouble", describe_error(error))
                 self._over.wait(RETRY)
@@ -127,6 +126,18 @@ class _FollowThread:
                 self._publish("trouble", internal_errors.report_defect(error).to_data())
                 self._over.wait(RETRY)
         self._cursor.release()
+
+    def _follow_or_start_over(self) -> None:
+        """Follow; after entries that were folded, go on from the end of the journal."""
+        try:
+            self._follow()
+        except JournalPruned as error:
+            self._start_over(self._space.reset("pruned", self._space.last(), error.first))
+
+    def _start_over(self, reset: dict[str, Any]) -> None:
+        """Tell the readers to read again what they show, and go on from there."""
+        self._since, self._mark = reset["seq"], None
+        self._publish("reset", reset)
 
     def _follow(self) -> None:
         """Publish what is new, until it is over or another store has taken its place."""
@@ -136,16 +147,29 @@ class _FollowThread:
             return
         with (
             app.open(area) as store,
-            Feed(store, space, self._since, limit=PAGE, cursor=self._cursor) as feed,
+            Feed(
+                store, space, self._since, limit=PAGE, cursor=self._cursor, mark=self._mark
+            ) as feed,
         ):
             self._over.waiter = feed
-            while not self._over.is_set():
-                page = feed.take()
-                if page:
-                    self._since = feed.since
-                    self._publish("journal", self._space.describe(page))
-                elif not feed.wait() and not self._is_current(store):
-                    return
+            try:
+                self._publish_from(feed)
+            except StoreUnavailable:
+                if self._is_current(store):
+                    raise
+
+    def _publish_from(self, feed: Feed) -> None:
+        while not self._over.is_set():
+            page = feed.take()
+            self._mark = feed.mark
+            if feed.is_lost:
+                self._start_over(self._space.reset("unknown", feed.last))
+                return
+            if page:
+                self._since = feed.since
+                self._publish("journal", self._space.describe(page))
+            elif not feed.wait() and not self._is_current(feed.store):
+                return
 
     def _is_current(self, store: Store) -> bool:
         with self._space.context().open(self._space.space.area) as current:

@@ -8,10 +8,6 @@ from herdbook.entrypoints.lsp.journal_watcher import JournalWatcher, OnChange
 from herdbook.entrypoints.lsp.lenses import Lenses
 
 
-def _close_nothing() -> None:
-    """Close nothing: the stores belong to the server."""
-
-
 class FolderSession:
     """One folder of an editor's window."""
 
@@ -20,7 +16,7 @@ class FolderSession:
         get_context: ContextFactory,
         buffers: Buffers,
         on_late: Callable[[], None],
-        close: Callable[[], None] = _close_nothing,
+        close: Callable[[], None] = lambda: None,
     ) -> None:
         self.worktree = EditorWorktree(get_context, buffers)
         self.lenses = Lenses(get_context, on_late)

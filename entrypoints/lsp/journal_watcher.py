@@ -93,7 +93,10 @@ class JournalWatcher:
             with Feed(store, space, now, cursor=self._cursor) as feed:
                 self._over.waiter = feed
                 while not self._over.is_set() and time.monotonic() < ends:
-                    for entry in (page := feed.take()):
+                    page = feed.take()
+                    if feed.is_lost:
+                        return None
+                    for entry in page:
                         self._lenses_pending = self._lenses_pending or entry.entity in LENS_KINDS
                         if entry.entity in COMMENT_KINDS:
                             self._on_change(comments=True, lenses=False)

@@ -1,10 +1,13 @@
 """Reads values from messages of editors, and converts between URIs and paths."""
 
 import os
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
 
 from herdbook.domain.errors import InvalidValue
+
+T = TypeVar("T")
 
 
 def field(params: Any, *names: str) -> Any:
@@ -17,28 +20,17 @@ def field(params: Any, *names: str) -> Any:
     return value
 
 
-def text(params: Any, *names: str) -> str:
-    """A string inside nested objects; InvalidValue if it is missing or of another type."""
+def _typed_field(type_: type[T], what: str, params: Any, *names: str) -> T:
+    """A value inside nested objects; InvalidValue if it is missing or of another type."""
     value = field(params, *names)
-    if not isinstance(value, str):
-        raise InvalidValue(".".join(names), "must be a text")
+    if type(value) is not type_:
+        raise InvalidValue(".".join(names), f"must be {what}")
     return value
 
 
-def number(params: Any, *names: str) -> int:
-    """An integer inside nested objects; InvalidValue if it is missing or of another type."""
-    value = field(params, *names)
-    if type(value) is not int:
-        raise InvalidValue(".".join(names), "must be a whole number")
-    return value
-
-
-def array(params: Any, *names: str) -> list[Any]:
-    """An array inside nested objects; InvalidValue if it is missing or of another type."""
-    value = field(params, *names)
-    if not isinstance(value, list):
-        raise InvalidValue(".".join(names), "must be an array")
-    return value
+text = partial(_typed_field, str, "a text")
+number = partial(_typed_field, int, "a whole number")
+array = partial(_typed_field, list, "an array")
 
 
 def optional(params: Any, *names: str) -> Any:

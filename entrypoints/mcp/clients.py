@@ -15,6 +15,7 @@ from herdbook.entrypoints.hooks.file_changes import (
     FileChange,
     SettingsFile,
     content,
+    plan_change,
     require_inside,
     rewrite_text,
     without_ours,
@@ -49,19 +50,12 @@ def settings_file(
 
     Raises InvalidValue for an unknown target, and if links lead a project's file out of it.
     """
-    found = _settings_file(target, root, variables, user=user)
-    if not user:
-        require_inside(found.path, root)
-    return found
-
-
-def _settings_file(
-    target: str, root: Path, variables: Mapping[str, str], *, user: bool
-) -> SettingsFile:
     if target not in TARGETS:
         raise InvalidValue("target", f"{target!r} is not one of {', '.join(TARGETS)}")
     if not user:
-        return SettingsFile(root / _PROJECT_FILES[target], private=False)
+        path = root / _PROJECT_FILES[target]
+        require_inside(path, root)
+        return SettingsFile(path, private=False)
     home = Path(variables.get("HOME") or Path.home())
     config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config")
     own = {
@@ -109,7 +103,7 @@ def uninstall(target: str, there: SettingsFile, within: str | None = None) -> Ch
     """The changes that restore the file, except for what others changed in it since."""
     now = content(there.path)
     before = _remove_ours(target, there.path, now, within)
-    return ChangePlan([] if before == now else [FileChange(there.path, now, before, before)], [])
+    return plan_change(there.path, now, before, before)
 
 
 def server_entry(target: str, there: SettingsFile, options: Sequence[str] = ()) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.mcp.arguments import values_of
 from herdbook.entrypoints.mcp.client_session import ClientSession
 from herdbook.entrypoints.mcp.schemas import FOLDER, to_output
@@ -52,16 +51,9 @@ def call(
     if wait is not None and wait > LONGEST_WAIT:
         raise InvalidValue("wait", "is at most 10m; call again to wait for longer")
     app.stop = gone
-    return to_output(tool, _call_handler(tool, app, values), full=client.full)
-
-
-def _call_handler(tool: Tool, app: AppContext, values: Mapping[str, Any]) -> Any:
-    return code_of(operation_of(tool).code)(app, **_arguments(tool, values))
-
-
-def _arguments(tool: Tool, values: Mapping[str, Any]) -> dict[str, Any]:
     operation = operation_of(tool)
-    return arguments_of(operation, parameters_of(operation), values)
+    arguments = arguments_of(operation, parameters_of(operation), values)
+    return to_output(tool, code_of(operation.code)(app, **arguments), full=client.full)
 
 
 def _introduce(tool: Tool, client: ClientSession, values: dict[str, Any]) -> dict[str, Any]:

@@ -21,16 +21,18 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from herdbook.domain.errors import HerdbookError, NotFound
 from herdbook.entrypoints.mcp.ask_person import AskPerson
-from herdbook.entrypoints.mcp.client_session import GetClient
+from herdbook.entrypoints.mcp.client_session import ClientSession, GetClient
 from herdbook.entrypoints.mcp.invoke import call
-from herdbook.entrypoints.mcp.resources import board, task
 from herdbook.entrypoints.mcp.roots import Roots
 from herdbook.entrypoints.mcp.schemas import input_schema, output_schema
 from herdbook.entrypoints.mcp.tool import Tool
 from herdbook.entrypoints.mcp.tools import TOOLS, instructions
+from herdbook.entrypoints.operations.board import handlers as boards
+from herdbook.entrypoints.operations.crud import handlers as crud_handlers
 from herdbook.entrypoints.operations.error_table import describe_error, describe_for_agent
 from herdbook.entrypoints.operations.wire_converter import unstructure
 from herdbook.ports.engine.wakeups import StopEvent
+from herdbook.services.plan import dependencies
 
 ERROR = "herdbook/error"
 """The key in `_meta` of the error of a failed call."""
@@ -166,6 +168,18 @@ def _board(get_client: GetClient) -> FunctionResource:
         mime_type=_JSON,
         fn=read,
     )
+
+
+def board(client: ClientSession) -> Any:
+    """The plan by state, with the agents that hold tasks."""
+    return boards.board(client.get_context(), initiative=None, watch=False)
+
+
+def task(client: ClientSession, named: str) -> dict[str, Any]:
+    """One task, by its id or a prefix of it, with its dependencies."""
+    app = client.get_context()
+    row = crud_handlers.show(app, id=named, entity="tasks")
+    return {"task": row, "waits_for": app.read(None, dependencies.task_dependencies, row.id)}
 
 
 async def _read(question: Callable[[], Any]) -> str:

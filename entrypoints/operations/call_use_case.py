@@ -7,34 +7,26 @@ from herdbook.domain.agents.model import Agent
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.model import AT, code_of
+from herdbook.entrypoints.operations.model import AT, Operation, code_of
 from herdbook.ports.engine.dictionary import AGENTS, DICTIONARY
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 
 
-def call(
-    app: AppContext,
-    *,
-    use_case: str,
-    area: str,
-    writes: bool,
-    refers: Mapping[str, str],
-    arguments: Mapping[str, Any],
-) -> Any:
-    """Call a use case in a transaction of its own and return its answer.
+def call(app: AppContext, *, operation: Operation, arguments: Mapping[str, Any]) -> Any:
+    """Call the use case of an operation in a transaction of its own and return its answer.
 
-    `refers` has the kind of rows that an argument names. An agent that is not named is the acting
-    agent.
+    An agent that is not named is the acting agent.
     """
-    code = code_of(use_case)
+    code, area = code_of(operation.use_case), Area(operation.area)
+    refers = {each.name: each.refers for each in operation.parameters if each.refers}
     given = dict(arguments)
-    at = None if writes else given.pop(AT.name, None)
+    at = given.pop(AT.name, None) if operation.reads else None
 
     def inside(uow: UnitOfWork) -> Any:
         return code(uow, **resolve_arguments(app, uow, refers, given))
 
-    return app.run(Area(area), inside) if writes else app.read(Area(area), inside, at=at)
+    return app.read(area, inside, at=at) if operation.reads else app.run(area, inside)
 
 
 def resolve_arguments(

@@ -168,7 +168,7 @@ def _class_schema(hint: type, row: RowSchema) -> Schema:
             return row(kind.name)
     if issubclass(hint, Enum):
         return {"enum": [each.value for each in hint]}
-    if is_typeddict(hint) or hasattr(hint, "_fields"):
+    if is_typeddict(hint) or hasattr(hint, "_fields") or hasattr(hint, "__attrs_attrs__"):
         fields = get_type_hints(hint, include_extras=True).items()
         schema = object_schema({name: type_schema(each, row) for name, each in fields})
         optional = getattr(hint, "__optional_keys__", ())

@@ -1,5 +1,6 @@
 """The types of the table of operations, and functions that make its rows."""
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ EXACT = frozenset({"journal", "diff", "checkpoint", "sql", "config"})
 class Operation(NamedTuple):
     """One row of the table: something that Herdbook can be asked to do.
 
+    Its `code` handles a call, and its `view` writes the answer for people; `rows_of` fills them in.
     A `local` operation is for the person at the keyboard and never offered to another program. One
     about rows of an `entity` also has parameters made from its fields (see `parameters`), of which
     one may be `positional`. An operation that only calls a use case names it in `use_case`, with
@@ -50,10 +52,10 @@ class Operation(NamedTuple):
 
     name: str
     help: str
-    code: str
-    view: str
     example: str
     parameters: tuple[Parameter, ...] = ()
+    code: str = ""
+    view: str = ""
     local: bool = False
     entity: str = ""
     positional: str = ""
@@ -118,6 +120,19 @@ def code_of(name: str) -> Any:
     return getattr(import_module(module), function)
 
 
+def rows_of(area: str, *rows: Operation) -> tuple[Operation, ...]:
+    """The rows of an area; one that names no code or view has those of its last word there."""
+    return tuple(each if each.code and each.view else _fill_in(area, each) for each in rows)
+
+
+def _fill_in(area: str, row: Operation) -> Operation:
+    word = row.words[-1].replace("-", "_")
+    name = "list_" if word == "list" else word
+    return row._replace(
+        code=row.code or f"{area}.handlers:{name}", view=row.view or f"{area}.views:{name}"
+    )
+
+
 NAMED = frozenset({"initiatives", "phases", "tasks", "projects", "agents"})
 """The kinds whose rows can be named by their names too, as long as those are unique."""
 TITLES = {"review": "review comment"}
@@ -125,67 +140,79 @@ TITLES = {"review": "review comment"}
 
 
 def crud_operations(
-    noun: str, entity: str, positional: str, example: str, *, add: bool = True
+    noun: str,
+    entity: str,
+    positional: str = "",
+    example: str = "",
+    *,
+    add: bool = True,
+    changes: Mapping[str, Mapping[str, Any]] = {},
 ) -> tuple[Operation, ...]:
-    """The operations that every kind of rows has; without `add` if a use case does that."""
+    """The operations that every kind of rows has; without `add` if a use case does that.
+
+    `changes` has by its last word what an operation of this kind has instead.
+    """
     title = TITLES.get(noun, noun.replace("-", " "))
     named = ", or its name" if entity in NAMED else ""
     one = argument("id", f"its id or a unique prefix of it{named}")
     adding = Operation(
         f"{noun}.add",
         f"add {article(title)} {title}",
-        "crud.handlers:add",
-        "crud.views:saved_row",
         f"herdbook {noun} add {example}",
+        code="crud.handlers:add",
+        view="crud.views:saved_row",
         entity=entity,
         positional=positional,
     )
-    return (
+    rows = (
         *([adding] if add else []),
         Operation(
             f"{noun}.list",
             f"list {title}s, a page at a time",
-            "crud.handlers:list_",
-            "crud.views:many",
             f"herdbook {noun} list --limit 20",
             (
                 Parameter("limit", "the maximum number of rows", kind="number", default=100),
                 Parameter("after", "start after the row with this id"),
                 AT,
             ),
+            code="crud.handlers:list_",
+            view="crud.views:many",
             entity=entity,
         ),
         Operation(
             f"{noun}.show",
             f"show {article(title)} {title} with all its fields",
-            "crud.handlers:show",
-            "crud.views:one",
             f"herdbook {noun} show a1b2",
             (one, AT),
+            code="crud.handlers:show",
+            view="crud.views:one",
             entity=entity,
         ),
         Operation(
             f"{noun}.set",
             f"change fields of {article(title)} {title}",
-            "crud.handlers:set_",
-            "crud.views:saved_row",
             f"herdbook {noun} set a1b2 --clear branch",
             (one, Parameter("clear", "the names of fields to clear, separated by commas")),
+            code="crud.handlers:set_",
+            view="crud.views:saved_row",
             entity=entity,
         ),
         Operation(
             f"{noun}.rm",
             f"remove {title}s and everything that belongs to them",
-            "crud.handlers:rm",
-            "crud.views:removed_rows",
             f"herdbook {noun} rm a1b2",
             (
                 one._replace(name="ids", many=True),
                 flag("yes", "remove what goes with them too, and what an agent holds"),
             ),
+            code="crud.handlers:rm",
+            view="crud.views:removed_rows",
             entity=entity,
         ),
     )
+    if not changes:
+        return rows
+    return tuple(each._replace(**changes.get(each.words[-1], {})) for each in rows)
 
 
 def article(word: str) -> str:
@@ -193,9 +220,9 @@ def article(word: str) -> str:
     return "an" if word[0] in "aeiou" else "a"
 
 
-def argument(name: str, help_: str) -> Parameter:
-    """A required positional parameter."""
-    return Parameter(name, help_, positional=True, required=True)
+def argument(name: str, help_: str, *, required: bool = True, **more: Any) -> Parameter:
+    """A positional parameter."""
+    return Parameter(name, help_, positional=True, required=required, **more)
 
 
 def flag(name: str, help_: str) -> Parameter:
@@ -220,26 +247,31 @@ def use_case_operation(
     name: str,
     help_: str,
     use_case: str,
-    example: str,
     *parameters: Parameter,
+    example: str = "",
     alias: str = "",
     reads: bool = False,
     area: str = "work",
     past: bool = True,
+    code: str = "call_use_case:call",
+    view: str = "",
 ) -> Operation:
-    """An operation that only calls a use case.
+    """An operation that only calls a use case, or whose `code` adds something to that.
 
-    One that reads the work store can read the `past` too, unless the journal does not tell of it.
+    Its `example` names a row if it needs one, and nothing else, unless it is given. One that reads
+    the work store can read the `past` too, unless the journal does not tell of it.
     """
+    needs_row = any(each.positional and each.required for each in parameters)
+    example = example or f"{name.replace('.', ' ')}{' a1b2' if needs_row else ''}"
     if reads and past and area == "work":
         parameters = (*parameters, AT)
     return Operation(
         name,
         help_,
-        "call_use_case:call",
-        "crud.views:anything" if reads else "crud.views:result",
         f"herdbook {example}",
         parameters,
+        code,
+        view or ("crud.views:anything" if reads else "crud.views:result"),
         alias=alias,
         use_case=f"herdbook.services.{use_case}",
         reads=reads,

@@ -270,13 +270,7 @@ def arguments_of(
     """What the code of an operation is called with, from the value of each parameter."""
     arguments = {each.name: values[each.name] for each in parameters if not each.field}
     if operation.use_case:
-        return {
-            "use_case": operation.use_case,
-            "area": operation.area,
-            "writes": not operation.reads,
-            "refers": {each.name: each.refers for each in parameters if each.refers},
-            "arguments": arguments,
-        }
+        return {"operation": operation, "arguments": arguments}
     if operation.entity:
         fields = {each.field: values[each.name] for each in parameters if each.field}
         arguments["entity"] = operation.entity

@@ -1,8 +1,8 @@
 """The table of operations: name, handler, parameters and help of each.
 
 The command line, JSON-RPC and MCP are made from this table. A new operation is one row. Rows name
-their handler as `module:function`, so that only the chosen one is imported: the table itself must
-cost nothing.
+their handler as `module:function`, or have the one of their last word in their area (`rows_of`), so
+that only the chosen one is imported: the table itself must cost nothing.
 
 A handler is called with the context of the call (`context.AppContext`) and its parameters by name,
 and returns a typed value or data of JSON; the wire serializes it. An answer with `"ok": false`

@@ -8,7 +8,7 @@ from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.rpc import internal_errors, messages
 from herdbook.entrypoints.rpc.builtin_methods import BUILTIN_METHODS
 from herdbook.entrypoints.rpc.errors import to_rpc_error
-from herdbook.entrypoints.rpc.in_flight import SHUTDOWN, InFlight, InFlightRequest
+from herdbook.entrypoints.rpc.in_flight import SHUTDOWN, InFlight, InFlightRequest, refused_request
 from herdbook.entrypoints.rpc.messages import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -50,13 +50,13 @@ class Dispatcher:
             self._writer.accept_response(message.values)
             return None
         if isinstance(message, Refusal):
-            return AcceptedMessage(self, None, message)
+            return AcceptedMessage(self, refused_request(message.error, message.id))
         if message.is_notification and self._handle_notification(message):
             return None
         try:
             ticket = self.in_flight.begin(message)
         except RpcError as error:
-            return AcceptedMessage(self, None, Refusal(None, error))
+            return AcceptedMessage(self, refused_request(error))
         try:
             if message.method == "initialize":
                 self._initialize()
@@ -67,7 +67,7 @@ class Dispatcher:
             ticket.refusal = error
         except Exception as error:  # noqa: BLE001 - every request gets an answer
             ticket.refusal = internal_errors.report_defect(error)
-        return AcceptedMessage(self, ticket, None)
+        return AcceptedMessage(self, ticket)
 
     def _handle_notification(self, notice: Request) -> bool:
         """Handle a notification of the protocol; whether it was one."""
@@ -186,33 +186,25 @@ class Dispatcher:
 class AcceptedMessage:
     """One message and its answer; `waits` if the client allows it to take long."""
 
-    def __init__(
-        self, service: Dispatcher, ticket: InFlightRequest | None, refusal: Refusal | None
-    ) -> None:
+    def __init__(self, service: Dispatcher, ticket: InFlightRequest) -> None:
         self._service = service
         self._ticket = ticket
-        self._refusal = refusal
         self._result: Any = None
-        self.waits = ticket is not None and ticket.stop is not None
+        self.waits = ticket.stop is not None
 
     @property
     def comes_last(self) -> bool:
         """Whether it waits for all others, and so comes after those of its batch."""
-        return self._ticket is not None and self._ticket.request.method == SHUTDOWN
+        return self._ticket.request.method == SHUTDOWN
 
     def refuse_waiting(self, most: int) -> None:
         """Refuse this message, if it waits, because too many wait already."""
-        if self._ticket is not None and self.waits:
+        if self.waits:
             self._ticket.refusal = RpcError(TOO_MANY, f"{most} requests wait already, and no more")
 
     def answer(self) -> dict[str, Any] | None:
         """Call the method; returns the response, or None for a notification."""
-        if self._refusal is not None:
-            return messages.error_response(self._refusal.id, self._refusal.error)
-        ticket = self._ticket
-        if ticket is None:
-            return None
-        request = ticket.request
+        ticket, request = self._ticket, self._ticket.request
         try:
             self._result = self._service.call(ticket)
             response = messages.response(request.id, self._result)
@@ -229,5 +221,4 @@ class AcceptedMessage:
 
     def after_answer(self) -> None:
         """Start what begins after the answer is sent."""
-        if self._ticket is not None:
-            self._service.start_after_answer(self._ticket, self._result)
+        self._service.start_after_answer(self._ticket, self._result)

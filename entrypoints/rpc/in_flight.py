@@ -26,6 +26,13 @@ class InFlightRequest:
             raise RpcError(CANCELLED, "this request was cancelled")
 
 
+def refused_request(error: RpcError, id_: Id = None) -> InFlightRequest:
+    """What stands for a message that is no valid request: it is answered with the error."""
+    ticket = InFlightRequest(Request("", None, id_))
+    ticket.refusal = error
+    return ticket
+
+
 class InFlight:
     """All requests in flight."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from herdbook.domain.errors import HerdbookError
+from herdbook.domain.errors import HerdbookError, StoreUnavailable
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext, describe_process
 from herdbook.entrypoints.rpc import internal_errors
@@ -22,6 +22,7 @@ from herdbook.entrypoints.rpc.writer import MessageWriter
 from herdbook.ports.engine.wakeups import LOOK, StopEvent
 
 if TYPE_CHECKING:
+    from herdbook.domain.clock import Stamp
     from herdbook.domain.journal import JournalEntry
     from herdbook.ports.engine.store import Store
     from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -121,17 +122,26 @@ class Subscriptions:
             space = app.workspace.space(Area.WORK)
             with (
                 app.open(Area.WORK) as store,
-                Feed(store, space, follower.since, limit=PAGE, cursor=cursor) as feed,
+                Feed(
+                    store, space, follower.since, limit=PAGE, cursor=cursor, mark=follower.mark
+                ) as feed,
             ):
                 follower.stop.waiter = feed
-                self._send_from(feed, follower)
+                try:
+                    self._send_from(feed, follower)
+                except StoreUnavailable:
+                    if self._is_current(store):
+                        raise
 
     def _send_from(self, feed: "Feed", follower: "_Follower") -> None:
         """Send what comes, until it is over or another store has taken the place of this one."""
         is_slow = False
         while not self._is_over(follower):
             page = feed.take()
-            if is_slow and feed.last - follower.since > follower.allowed:
+            follower.mark = feed.mark
+            if feed.is_lost:
+                self._end_at_replaced(follower, feed.last)
+            elif is_slow and feed.last - follower.since > follower.allowed:
                 self._end(follower, None)
                 follower.stop.set()
             elif page:
@@ -141,6 +151,14 @@ class Subscriptions:
                 follower.since = feed.since
             elif not feed.wait() and not self._is_current(feed.store):
                 return
+
+    def _end_at_replaced(self, follower: "_Follower", last: int) -> None:
+        """End a subscription whose entries are those of another store now."""
+        from herdbook.services.journal.watch import replaced_error  # noqa: PLC0415 - as above
+
+        error, follower.since = replaced_error(follower.since, last), last
+        self._end(follower, to_rpc_error(error).to_data())
+        follower.stop.set()
 
     def _is_over(self, follower: "_Follower") -> bool:
         return follower.stop.is_set() or self._writer.gone
@@ -168,17 +186,26 @@ class _Follower:
     def __init__(self, name: str, since: int) -> None:
         self.name = name
         self.since = since
+        self.mark: Stamp | None = None
         self.allowed = FAR_BEHIND
         self.stop = StopEvent()
         self.thread: threading.Thread | None = None
 
 
 def _last_seq(app: AppContext, since: int | None) -> int:
-    """The number of the last entry; JournalPruned if entries after `since` were folded."""
+    """The number of the last entry.
+
+    Raises JournalPruned if entries after `since` were folded, and InvalidValue if it is behind all.
+    """
 
     def question(uow: "UnitOfWork") -> int:
         if since is not None:
             uow.journal.require(since)
         return uow.journal.last()
 
-    return app.read(Area.WORK, question)
+    last = app.read(Area.WORK, question)
+    if since is not None and since > last:
+        from herdbook.services.journal.watch import replaced_error  # noqa: PLC0415 - seldom needed
+
+        raise replaced_error(since, last)
+    return last

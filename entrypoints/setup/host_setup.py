@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.entrypoints.hooks import hosts
-from herdbook.entrypoints.hooks.file_changes import ChangePlan
+from herdbook.entrypoints.hooks.file_changes import ChangePlan, FileChange, content, saved_original
 from herdbook.entrypoints.mcp import clients
-from herdbook.entrypoints.setup import cursor_hooks, instructions, owned_texts
+from herdbook.entrypoints.setup import cursor_hooks, instructions
 from herdbook.entrypoints.setup.skill import NAME, SKILL
 
 HOSTS = ("claude-code", "codex", "opencode", "cursor", "agy")
@@ -59,7 +59,7 @@ def _parts(
     yield from _hooks(host, place, for_repository=for_repository, undo=undo)
     yield _server(host, place, for_repository=for_repository, undo=undo)
     skill = _skill_file(host, place, for_repository=for_repository)
-    yield (owned_texts.remove_file if undo else owned_texts.add_file)(skill, SKILL)
+    yield (_remove_file if undo else _add_file)(skill, SKILL)
     if for_repository and place.worktree is not None:
         name = "CLAUDE.md" if host == "claude-code" and _reads_claude_md(place.worktree) else None
         file = instructions.instructions_file(place.worktree, name)
@@ -126,3 +126,30 @@ def _notes(host: str, place: SetupPlace, *, for_repository: bool) -> Iterator[st
         yield "commit the instructions, so that every worktree has them"
     elif place.main is None:
         yield "this is no repository with a main checkout, so your own files are set up"
+
+
+def _add_file(path: Path, text: str) -> ChangePlan:
+    """The change that writes a file of ours, or brings it up to date.
+
+    Raises InvalidValue if there is one that Herdbook did not write.
+    """
+    now, wanted = content(path), text.encode()
+    if now == wanted:
+        return ChangePlan([], [])
+    if now is not None:
+        _require_ours(path, now, wanted)
+    return ChangePlan([FileChange(path, now, wanted, None)], [])
+
+
+def _remove_file(path: Path, text: str) -> ChangePlan:
+    """The change that removes a file of ours; InvalidValue if somebody has changed it."""
+    now = content(path)
+    if now is None:
+        return ChangePlan([], [])
+    _require_ours(path, now, text.encode())
+    return ChangePlan([FileChange(path, now, None, None)], [])
+
+
+def _require_ours(path: Path, now: bytes, wanted: bytes) -> None:
+    if now != wanted and not saved_original(path, now)[0]:
+        raise InvalidValue(str(path), "is not as Herdbook writes it. Nothing was changed")

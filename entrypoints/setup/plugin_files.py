@@ -9,11 +9,11 @@ since a host takes one language server for each kind of file: whoever wants ours
 """
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from herdbook.adapters.system.os_errors import translate_os_errors
+from herdbook.adapters.user_state.dirs import replace_file
 from herdbook.entrypoints.hooks.file_changes import SettingsFile
 from herdbook.entrypoints.hooks.hosts import hook_groups, prime_command, program_words
 from herdbook.entrypoints.setup.cursor_hooks import EVENTS
@@ -80,9 +80,7 @@ def write_plugin(folder: Path, version: str) -> Path:
             if file.is_file() and file.read_text() == text:
                 continue
             file.parent.mkdir(parents=True, exist_ok=True)
-            fresh = file.with_name(f".{file.name}.{os.getpid()}")
-            fresh.write_text(text)
-            fresh.replace(file)
+            replace_file(file, text.encode())
     return root
 
 

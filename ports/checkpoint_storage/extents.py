@@ -135,15 +135,6 @@ def _resynchronise(
     return None
 
 
-def join_extents(extents: Iterable[Extent]) -> list[Extent]:
-    """The same bytes in as few extents as possible."""
-    found: list[Extent] = []
-    for each in extents:
-        if each[2]:
-            append_extents(found, [each])
-    return found
-
-
 def append_extents(extents: list[Extent], more: list[Extent]) -> None:
     """Append extents to others; where the two meet in one piece they become one."""
     if extents and more:

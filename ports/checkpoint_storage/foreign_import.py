@@ -5,7 +5,7 @@ What a space has stays as it is, so everything here may be repeated.
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from herdbook.domain.checkpoints.model import (
     TaggedBytes,
@@ -17,12 +17,11 @@ from herdbook.domain.checkpoints.model import (
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import OperationResult
 from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
+from herdbook.ports.checkpoint_storage.thread_operations import existing_ids
 from herdbook.ports.checkpoint_storage.value_store import ChannelValue
 from herdbook.ports.engine.dictionary import CHECKPOINTS, LANES, OPERATIONS, WRITES
-from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.changes import RowReader
-from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.foreign_checkpoints import ForeignCheckpoint, ReadFailure
 
 _NEVER_PRUNED = datetime(9999, 12, 31, tzinfo=UTC)
@@ -47,8 +46,8 @@ def import_batch(
     """Add what a space lacks of some checkpoints; those that cannot be stored are returned."""
     failed: list[ReadFailure] = []
     counted = ImportCounts()
-    there = _existing_ids(kept.uow, CHECKPOINTS, [_key(each) for each in batch])
-    writes = _existing_ids(kept.uow, WRITES, [key for each in batch for key in _write_keys(each)])
+    there = existing_ids(kept.uow, CHECKPOINTS, [_key(each) for each in batch])
+    writes = existing_ids(kept.uow, WRITES, [key for each in batch for key in _write_keys(each)])
     for each in batch:
         try:
             counted = counted.plus(_import_checkpoint(kept, each, there, writes))
@@ -99,10 +98,6 @@ def _import_checkpoint(
     if lacking:
         kept.put_writes(each.thread_id, each.namespace, each.checkpoint_id, lacking)
     return ImportCounts(not is_there, is_there, len(lacking), len(each.writes) - len(lacking))
-
-
-def _existing_ids(uow: UnitOfWork, kind: Kind[Any], keys: list[str]) -> set[str]:
-    return {row.id for row in uow.get(kind, keys) if row is not None} if keys else set()
 
 
 def _key(each: ForeignCheckpoint) -> str:

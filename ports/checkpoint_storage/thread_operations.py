@@ -24,10 +24,11 @@ from herdbook.ports.checkpoint_storage.value_store import decode_value_table
 from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.dictionary import CHECKPOINTS, LANES, PIECES, WRITES
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import HEAVY, select_all
+from herdbook.ports.engine.paging import HEAVY, chunks, select_all
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
+KEYS_PER_QUERY = 500
 DELTA_COUNTERS = "counters_since_delta_snapshot"
 """The metadata key that names the channels whose values are rebuilt from ancestors' writes."""
 
@@ -50,15 +51,6 @@ class CheckpointThread(NamedTuple):
     newest: str | None
     at: datetime | None
     sizes: ThreadSizes
-
-
-def list_threads(uow: UnitOfWork) -> Iterator[CheckpointThread]:
-    """All threads of the space, in the order of their keys, each with its sizes."""
-    seen: set[str] = set()
-    for lane in select_all(uow, find(LANES, limit=HEAVY)):
-        if lane.thread not in seen:
-            seen.add(lane.thread)
-            yield describe_thread(uow, decode_text(lane.thread_id))
 
 
 def describe_thread(uow: UnitOfWork, thread_id: str) -> CheckpointThread:
@@ -101,8 +93,7 @@ def remove_threads(uow: UnitOfWork, thread_ids: Iterable[str]) -> int:
         for kind in (WRITES, PIECES, CHECKPOINTS, LANES):
             keys = [row.id for row in _rows_of_thread(uow, kind, key)]
             removed += len(keys) if kind is CHECKPOINTS else 0
-            if keys:
-                uow.remove(kind, keys)
+            uow.remove(kind, keys)
     return removed
 
 
@@ -121,10 +112,9 @@ def remove_checkpoints(uow: UnitOfWork, rows: Sequence[Checkpoint]) -> int:
     gone = {row.id for row in rows}
     if not gone:
         return 0
-    for some in _chunks(list(gone)):
-        writes = [row.id for row in uow.select(find(WRITES, {"checkpoint": any_of(some)}))]
-        if writes:
-            uow.remove(WRITES, writes)
+    for some in chunks(gone, KEYS_PER_QUERY):
+        writes = uow.select(find(WRITES, {"checkpoint": any_of(some)}))
+        uow.remove(WRITES, [row.id for row in writes])
     uow.remove(CHECKPOINTS, list(gone))
     for thread in dict.fromkeys(row.thread for row in rows):
         left = list(_rows_of_thread(uow, CHECKPOINTS, thread))
@@ -146,16 +136,11 @@ def remove_checkpoints(uow: UnitOfWork, rows: Sequence[Checkpoint]) -> int:
             )
         needed = {name for row in left for name in decode_value_table(row.channels).pieces}
         unneeded = [row.id for row in _rows_of_thread(uow, PIECES, thread) if row.id not in needed]
-        if unneeded:
-            uow.remove(PIECES, unneeded)
+        uow.remove(PIECES, unneeded)
         if not left:
             lanes = [row.id for row in _rows_of_thread(uow, LANES, thread)]
             uow.remove(LANES, lanes)
     return len(gone)
-
-
-def _chunks(keys: list[str], size: int = 500) -> Iterator[list[str]]:
-    return (keys[start : start + size] for start in range(0, len(keys), size))
 
 
 def prune_thread(uow: UnitOfWork, thread_id: str) -> int:
@@ -209,11 +194,11 @@ def copy_thread(uow: UnitOfWork, source: str, target: str) -> int:
     keys = {
         row.id: checkpoint_key(moved[row.lane], decode_checkpoint_id(row.place)) for row in rows
     }
-    there = _existing_ids(uow, CHECKPOINTS, keys.values())
+    there = existing_ids(uow, CHECKPOINTS, keys.values())
     fresh = [row for row in rows if keys[row.id] not in there]
     if not fresh:
         return 0
-    known = _existing_ids(uow, LANES, moved.values())
+    known = existing_ids(uow, LANES, moved.values())
     names = [
         CheckpointLane(
             id=moved[k], thread=new, thread_id=encode_text(target), namespace=lane.namespace
@@ -221,8 +206,7 @@ def copy_thread(uow: UnitOfWork, source: str, target: str) -> int:
         for k, lane in lanes.items()
         if moved[k] not in known
     ]
-    if names:
-        uow.add(LANES, names)
+    uow.add(LANES, names)
     pieces = _copy_pieces(uow, fresh, new)
     uow.insert_verbatim(
         {
@@ -245,7 +229,8 @@ def copy_thread(uow: UnitOfWork, source: str, target: str) -> int:
     return len(fresh)
 
 
-def _existing_ids(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> set[str]:
+def existing_ids(uow: UnitOfWork, kind: Kind[Any], keys: Iterable[str]) -> set[str]:
+    """Those of these keys that rows have."""
     return {row.id for row in uow.get(kind, list(keys)) if row is not None}
 
 
@@ -253,7 +238,7 @@ def _copy_pieces(uow: UnitOfWork, rows: Sequence[Checkpoint], thread: str) -> di
     """Copy the pieces of checkpoints into a thread; return their new names by the old ones."""
     named = dict.fromkeys(name for row in rows for name in decode_value_table(row.channels).pieces)
     names: dict[str, str] = {}
-    for some in _chunks(list(named), HEAVY):
+    for some in chunks(named, HEAVY):
         pieces = uow.get_existing(PIECES, some)
         copies = [
             construct_unchecked(PIECES, {**vars(piece), "id": "", "thread": thread})
@@ -265,7 +250,7 @@ def _copy_pieces(uow: UnitOfWork, rows: Sequence[Checkpoint], thread: str) -> di
 
 
 def _copy_writes(uow: UnitOfWork, keys: dict[str, str], thread: str) -> None:
-    for some in _chunks(list(keys), HEAVY):
+    for some in chunks(keys, HEAVY):
         copies = [
             construct_unchecked(
                 WRITES,
@@ -278,7 +263,5 @@ def _copy_writes(uow: UnitOfWork, keys: dict[str, str], thread: str) -> None:
             )
             for row in uow.select(find(WRITES, {"checkpoint": any_of(some)}))
         ]
-        there = _existing_ids(uow, WRITES, (copy.id for copy in copies))
-        fresh = [copy for copy in copies if copy.id not in there]
-        if fresh:
-            uow.add(WRITES, fresh)
+        there = existing_ids(uow, WRITES, (copy.id for copy in copies))
+        uow.add(WRITES, [copy for copy in copies if copy.id not in there])

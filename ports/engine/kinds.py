@@ -144,6 +144,11 @@ class Kind(Generic[E]):
         return tuple(n for n, column in self.columns.items() if column.type_name == "bytes")
 
     @cached_property
+    def documents(self) -> tuple[str, ...]:
+        """The fields that hold documents, which can be changed in place."""
+        return tuple(n for n, column in self.columns.items() if column.type_name == "document")
+
+    @cached_property
     def all_lookups(self) -> tuple[tuple[str, ...], ...]:
         """The declared lookups and those the uniques need, each once."""
         return tuple(dict.fromkeys((*self.lookups, *(each.lookup for each in self.uniques))))

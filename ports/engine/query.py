@@ -8,6 +8,7 @@ undeclared lookup is an error in the first test and never a silent scan. `matche
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from herdbook.domain.errors import InvalidValue
@@ -108,13 +109,9 @@ def find(
     if len(ranged) > 1 or len(several) > 1:
         raise InvalidValue(kind.name, "a query has at most one range and one choice of values")
     exact = [name for name in conditions if name not in ranged]
-    lookup, order = _choose_lookup(kind, exact, ranged, by)
-    for name in order:
-        column = kind.columns[name]
-        if column.type_name not in ORDERED:
-            raise InvalidValue(name, f"{kind.name} cannot be ordered by a {column.type_name}")
-        if descending and column.optional:
-            raise InvalidValue(name, "what may be empty cannot be ordered downwards")
+    lookup, order = _choose_lookup(
+        kind, tuple(exact), tuple(ranged), None if by is None else tuple(by), descending
+    )
     if limit is not None and (type(limit) is not int or limit < 1):
         raise InvalidValue("limit", f"must be a whole number of at least 1, is {limit!r}")
     query = Query(
@@ -134,20 +131,36 @@ def find(
     return query if after is None else query.next_page(after)
 
 
+@lru_cache(maxsize=1_000)  # a question is asked again and again, with other values
 def _choose_lookup(
-    kind: Kind[Any], exact: list[str], ranged: list[str], by: Sequence[str] | None
+    kind: Kind[Any],
+    exact: tuple[str, ...],
+    ranged: tuple[str, ...],
+    by: tuple[str, ...] | None,
+    descending: bool,  # noqa: FBT001 - a cache knows a call by its arguments
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The lookup that serves conditions on these fields, and the order of its rows."""
     for lookup in ((), *kind.all_lookups):
         leading = lookup[: len(exact)]
-        rest = (*lookup[len(exact) :], kind.key)
+        order = (*lookup[len(exact) :], kind.key)
         if (
             set(leading) == set(exact)
-            and rest[: len(ranged)] == tuple(ranged)
-            and (by is None or rest[: len(by)] == tuple(by))
+            and order[: len(ranged)] == ranged
+            and (by is None or order[: len(by)] == by)
         ):
-            return lookup, rest
+            _check_order(kind, order, descending=descending)
+            return lookup, order
     asked = ", ".join((*exact, *ranged)) + (f" ordered by {', '.join(by)}" if by else "")
     raise InvalidValue(kind.name, f"no lookup is declared for {asked}")
+
+
+def _check_order(kind: Kind[Any], order: tuple[str, ...], *, descending: bool) -> None:
+    for name in order:
+        column = kind.columns[name]
+        if column.type_name not in ORDERED:
+            raise InvalidValue(name, f"{kind.name} cannot be ordered by a {column.type_name}")
+        if descending and column.optional:
+            raise InvalidValue(name, "what may be empty cannot be ordered downwards")
 
 
 def _several(kind: Kind[Any], name: str, condition: AnyOf) -> tuple[str, tuple[Any, ...]]:

@@ -32,7 +32,7 @@ from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.journal import Head
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
-from herdbook.ports.world.ids import Ids
+from herdbook.ports.world.system import Ids
 
 if TYPE_CHECKING:
     from herdbook.ports.engine.wakeups import Wakeups  # most processes wait for nothing

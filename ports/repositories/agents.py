@@ -1,29 +1,22 @@
 """Named queries for agents and worktrees."""
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from herdbook.domain.agents.model import Agent, AgentStatus, Worktree
+from herdbook.domain.agents.model import (
+    ACTIVE_STATUSES,
+    Agent,
+    AgentStatus,
+    WaitingAgent,
+    Worktree,
+)
+from herdbook.domain.plan.model import Task
+from herdbook.domain.plan.readiness import Opening, holder_of
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.query import find
+from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.repositories.base import Repository
 
 E = TypeVar("E")
-
-
-class AgentInContext(NamedTuple):
-    """An agent with the names of its task, phase and initiative, as far as they are known."""
-
-    agent: Agent
-    task_name: str | None
-    task_description: str | None
-    phase_name: str | None
-    initiative_name: str | None
-
-    @property
-    def names(self) -> dict[str, str | None]:
-        """All but the agent, by name."""
-        return {name: value for name, value in self._asdict().items() if name != "agent"}
 
 
 class Agents(Repository[Agent]):
@@ -32,6 +25,15 @@ class Agents(Repository[Agent]):
     def by_name(self, name: str) -> Agent | None:
         """The agent with this name."""
         return self.first(find(self.kind, {"name": name}))
+
+    def find_holder(self, task: Task, opening: Opening | None) -> Agent | None:
+        """The agent that holds a task or its review, if there is one and it is known."""
+        holder = holder_of(task, opening)
+        return None if holder is None else self.find(holder)
+
+    def at_work(self) -> list[Agent]:
+        """The agents that have not ended, oldest first."""
+        return self.select(find(self.kind, {"status": any_of(ACTIVE_STATUSES)}))
 
     def of_task(self, task_id: str) -> list[Agent]:
         """The agents of a task."""
@@ -51,7 +53,7 @@ class Agents(Repository[Agent]):
         """The agents that are at an initiative, or were last."""
         return self.select(find(self.kind, {"initiative_id": initiative_id}))
 
-    def waiting_with_context(self) -> list[AgentInContext]:
+    def waiting_with_context(self) -> list[WaitingAgent]:
         """Agents that wait for a person, each with its task, phase and initiative.
 
         At most one query per kind, however many agents wait. An agent's initiative is the one it
@@ -70,21 +72,21 @@ class Agents(Repository[Agent]):
                 or (task.initiative_id if task else None)
             )
         initiatives = self._rows_by_key(INITIATIVES, list(owners.values()))
-        contexts = []
+        found = []
         for agent in agents:
             task = tasks.get(agent.task_id or "")
             phase = phases.get(task.phase_id or "") if task else None
             initiative = initiatives.get(owners[agent.id] or "")
-            contexts.append(
-                AgentInContext(
-                    agent,
+            found.append(
+                WaitingAgent(
+                    **vars(agent),
                     task_name=task.name if task else None,
                     task_description=task.description if task else None,
                     phase_name=phase.name if phase else None,
                     initiative_name=initiative.name if initiative else None,
                 )
             )
-        return contexts
+        return found
 
     def _rows_by_key(self, kind: Kind[E], keys: list[Any]) -> dict[str, E]:
         wanted = list(dict.fromkeys(key for key in keys if key))

@@ -40,7 +40,7 @@ class Repository(Generic[E]):
 
     def add_all(self, rows: Sequence[E]) -> list[E]:
         """Add rows, all or none."""
-        return self.uow.add(self.kind, rows) if rows else []
+        return self.uow.add(self.kind, rows)
 
     def save(self, row: E) -> E:
         """Save a changed row; raises StaleWrite if it was saved since it was read."""
@@ -48,7 +48,7 @@ class Repository(Generic[E]):
 
     def save_all(self, rows: Sequence[E]) -> list[E]:
         """Save rows, all or none."""
-        return self.uow.save(self.kind, rows) if rows else []
+        return self.uow.save(self.kind, rows)
 
     def remove(self, key: Any) -> None:
         """Remove a row and everything that depends on it; raises NotFound if there is none."""
@@ -56,8 +56,7 @@ class Repository(Generic[E]):
 
     def remove_all(self, keys: Sequence[Any]) -> None:
         """Remove rows and everything that depends on them."""
-        if keys:
-            self.uow.remove(self.kind, keys)
+        self.uow.remove(self.kind, keys)
 
     def page(self, *, limit: int = PAGE, after: E | None = None) -> list[E]:
         """All rows by key, a page at a time."""

@@ -1,9 +1,9 @@
 """Named queries for the journal, its cursors, and the stored results of operations."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, JournalPruned
@@ -14,6 +14,18 @@ from herdbook.ports.engine.query import above, between, find, up_to
 from herdbook.ports.repositories.base import PAGE, Repository
 
 _CURSOR_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,63}")
+
+
+class JournalWindow(NamedTuple):
+    """Entries of a window of time, newest first; all are known that are after `known_since`.
+
+    If that is later than the window begins, the journal begins there, or more were not read, and
+    it `is_cut`.
+    """
+
+    entries: list[JournalEntry]
+    known_since: datetime
+    is_cut: bool = False
 
 
 class Journal(Repository[JournalEntry]):
@@ -39,6 +51,25 @@ class Journal(Repository[JournalEntry]):
     def recent(self, limit: int) -> list[JournalEntry]:
         """The newest entries that are still there, in order."""
         return self.before(self.last() + 1, limit=limit)
+
+    def newest_since(
+        self, begin: datetime, entities: Container[str], *, most: int
+    ) -> JournalWindow:
+        """The entries about rows of these kinds after a time, among so many of the last ones."""
+        found: list[JournalEntry] = []
+        read = 0
+        query = find(self.kind, descending=True, limit=min(PAGE, most))
+        while page := self.select(query):
+            read += len(page)
+            found += [each for each in page if each.time > begin and each.entity in entities]
+            if page[-1].time <= begin:
+                return JournalWindow(found, begin)
+            if read >= most:
+                return JournalWindow(found, page[-1].time, is_cut=True)
+            query = query.next_page(page[-1])
+        head = self._head
+        pruned_at = None if head is None else head.pruned_at
+        return JournalWindow(found, begin if pruned_at is None else max(begin, pruned_at.wall))
 
     def require(self, seq: int) -> None:
         """Raise JournalPruned if entries after this number were folded."""

@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from heapq import merge
 from itertools import islice
+from typing import Generic, TypeVar
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.plan.model import (
+    UNFINISHED,
     ChangeSet,
     Errand,
     ErrandStatus,
@@ -31,8 +33,12 @@ from herdbook.ports.engine.dictionary import (
     PHASE_DEPENDENCIES,
     TASK_DEPENDENCIES,
 )
+from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import any_of, find, up_to
 from herdbook.ports.repositories.base import Repository
+
+E = TypeVar("E")
+D = TypeVar("D")
 
 
 class Initiatives(Repository[Initiative]):
@@ -45,38 +51,58 @@ class Initiatives(Repository[Initiative]):
         return self.select(find(self.kind, {"status": status}, limit=limit, after=after))
 
 
-class Phases(Repository[Phase]):
+class DependentRows(Repository[E], Generic[E, D]):
+    """Rows that may wait for others of their kind, by rows of another kind: their dependencies."""
+
+    edges: Kind[D]
+    ends: tuple[str, str]
+    """The fields of a dependency: the row that waits, and what it waits for."""
+
+    def add_dependency(self, key: str, depends_on: str) -> D:
+        """Make a row depend on another; raises CycleRefused if that would close a cycle."""
+        return self.add_dependencies([(key, depends_on)])[0]
+
+    def add_dependencies(self, pairs: Iterable[tuple[str, str]]) -> list[D]:
+        """Add many dependencies, given as pairs (row, what it depends on)."""
+        added = [self.edges.entity(**dict(zip(self.ends, pair, strict=True))) for pair in pairs]
+        return self.uow.add(self.edges, added)
+
+    def remove_dependency(self, key: str, depends_on: str) -> bool:
+        """Remove a dependency; return False if there was none."""
+        where = dict(zip(self.ends, (key, depends_on), strict=True))
+        found = self.uow.select(find(self.edges, where))
+        self.uow.remove(self.edges, [self.edges.key_of(edge) for edge in found])
+        return bool(found)
+
+    def dependencies(self, key: str) -> list[E]:
+        """The rows that a row waits for, finished or not."""
+        return self._follow(key, *self.ends)
+
+    def dependents(self, key: str) -> list[E]:
+        """The rows that wait for a row."""
+        return self._follow(key, *reversed(self.ends))
+
+    def _follow(self, key: str, here: str, there: str) -> list[E]:
+        found = self.uow.select(find(self.edges, {here: key}))
+        return self.get_many(getattr(edge, there) for edge in found)
+
+
+class Phases(DependentRows[Phase, PhaseDependency]):
     """The phases of initiatives and their dependencies."""
+
+    edges = PHASE_DEPENDENCIES
+    ends = ("phase_id", "depends_on_phase_id")
 
     def of_initiative(self, initiative_id: str) -> list[Phase]:
         """An initiative's phases, oldest first."""
         return self.select(find(self.kind, {"initiative_id": initiative_id}))
 
-    def add_dependency(self, phase_id: str, depends_on_phase_id: str) -> PhaseDependency:
-        """Make a phase depend on another; raises CycleRefused if that would close a cycle."""
-        edge = PhaseDependency(phase_id=phase_id, depends_on_phase_id=depends_on_phase_id)
-        return self.uow.add(PHASE_DEPENDENCIES, [edge])[0]
 
-    def remove_dependency(self, phase_id: str, depends_on_phase_id: str) -> bool:
-        """Remove a dependency; return False if there was none."""
-        pair = {"phase_id": phase_id, "depends_on_phase_id": depends_on_phase_id}
-        edges = self.uow.select(find(PHASE_DEPENDENCIES, pair))
-        self.uow.remove(PHASE_DEPENDENCIES, [edge.id for edge in edges])
-        return bool(edges)
-
-    def dependencies(self, phase_id: str) -> list[Phase]:
-        """The phases that a phase waits for."""
-        edges = self.uow.select(find(PHASE_DEPENDENCIES, {"phase_id": phase_id}))
-        return self.get_many(edge.depends_on_phase_id for edge in edges)
-
-    def dependents(self, phase_id: str) -> list[Phase]:
-        """The phases that wait for a phase."""
-        edges = self.uow.select(find(PHASE_DEPENDENCIES, {"depends_on_phase_id": phase_id}))
-        return self.get_many(edge.phase_id for edge in edges)
-
-
-class Tasks(Repository[Task]):
+class Tasks(DependentRows[Task, TaskDependency]):
     """The tasks of a space, their dependencies, and which can be claimed."""
+
+    edges = TASK_DEPENDENCIES
+    ends = ("task_id", "depends_on_task_id")
 
     def of_initiative(
         self, initiative_id: str, *, limit: int | None = None, after: Task | None = None
@@ -94,8 +120,7 @@ class Tasks(Repository[Task]):
 
     def any_unfinished_in(self, phase_id: str) -> bool:
         """Whether a phase has an unfinished task."""
-        left = any_of(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
-        query = find(self.kind, {"phase_id": phase_id, "status": left}, limit=1)
+        query = find(self.kind, {"phase_id": phase_id, "status": any_of(UNFINISHED)}, limit=1)
         return bool(self.select(query))
 
     def children(self, parent_task_id: str) -> list[Task]:
@@ -112,36 +137,16 @@ class Tasks(Repository[Task]):
         """The tasks an agent holds or has done."""
         return self.select(find(self.kind, {"assignee_id": agent_id}))
 
+    def initiative_id_of(self, task: Task) -> str | None:
+        """The initiative of a task: that of its phase, or without one the task's own."""
+        if task.phase_id is None:
+            return task.initiative_id
+        return self.uow.phases.get(task.phase_id).initiative_id
+
     def in_progress_of(self, agent_ids: Iterable[str]) -> list[Task]:
         """The tasks that these agents work on now, without what they review."""
         where = {"assignee_id": any_of(agent_ids), "status": TaskStatus.IN_PROGRESS}
         return self.select(find(self.kind, where))
-
-    def add_dependency(self, task_id: str, depends_on_task_id: str) -> TaskDependency:
-        """Make a task depend on another; raises CycleRefused if that would close a cycle."""
-        return self.add_dependencies([(task_id, depends_on_task_id)])[0]
-
-    def add_dependencies(self, pairs: Iterable[tuple[str, str]]) -> list[TaskDependency]:
-        """Add many dependencies, given as pairs (task, what it depends on)."""
-        edges = [TaskDependency(task_id=one, depends_on_task_id=other) for one, other in pairs]
-        return self.uow.add(TASK_DEPENDENCIES, edges) if edges else []
-
-    def remove_dependency(self, task_id: str, depends_on_task_id: str) -> bool:
-        """Remove a dependency; return False if there was none."""
-        pair = {"task_id": task_id, "depends_on_task_id": depends_on_task_id}
-        edges = self.uow.select(find(TASK_DEPENDENCIES, pair))
-        self.uow.remove(TASK_DEPENDENCIES, [edge.id for edge in edges])
-        return bool(edges)
-
-    def dependencies(self, task_id: str) -> list[Task]:
-        """The tasks that a task waits for, finished or not."""
-        edges = self.uow.select(find(TASK_DEPENDENCIES, {"task_id": task_id}))
-        return self.get_many(edge.depends_on_task_id for edge in edges)
-
-    def dependents(self, task_id: str) -> list[Task]:
-        """The tasks that wait for a task."""
-        edges = self.uow.select(find(TASK_DEPENDENCIES, {"depends_on_task_id": task_id}))
-        return self.get_many(edge.task_id for edge in edges)
 
     def ready(
         self, limit: int, *, initiative_id: str | None = None, phase_id: str | None = None
@@ -212,15 +217,13 @@ class Projects(Repository[Project]):
         links = self.uow.select(find(INITIATIVE_PROJECTS, {"initiative_id": initiative_id}))
         there = {link.project_id for link in links}
         gone = [link.id for link in links if link.project_id not in wanted]
-        if gone:
-            self.uow.remove(INITIATIVE_PROJECTS, gone)
+        self.uow.remove(INITIATIVE_PROJECTS, gone)
         new = [
             InitiativeProject(initiative_id=initiative_id, project_id=project_id)
             for project_id in wanted
             if project_id not in there
         ]
-        if new:
-            self.uow.add(INITIATIVE_PROJECTS, new)
+        self.uow.add(INITIATIVE_PROJECTS, new)
 
 
 class Pages(Repository[Page]):

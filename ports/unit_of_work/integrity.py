@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from herdbook.domain.errors import AlreadyExists, InvalidValue, UnknownReference
 from herdbook.ports.engine.codec import construct_unchecked
 from herdbook.ports.engine.kinds import Dictionary, Kind, OnDelete, Reference, Unique
+from herdbook.ports.engine.paging import chunks
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.changes import RowKey, RowReader
 
@@ -27,11 +28,6 @@ class RemovalPlan(NamedTuple):
     roots: dict[RowKey, RowKey]
 
 
-def _chunks(values: Iterable[Any]) -> Iterable[list[Any]]:
-    everything = list(values)
-    return (everything[i : i + AT_ONCE] for i in range(0, len(everything), AT_ONCE))
-
-
 def check_references(
     reader: RowReader,
     dictionary: Dictionary,
@@ -51,7 +47,7 @@ def check_references(
         if reference.target == kind.name:
             wanted = {key: row for key, row in wanted.items() if key not in own}
         target = dictionary.kinds[reference.target]
-        for part in _chunks(wanted):
+        for part in chunks(wanted, AT_ONCE):
             for key, found in zip(part, reader.get(target, part), strict=True):
                 if found is None:
                     raise UnknownReference(
@@ -107,7 +103,7 @@ def _holders(
         groups.setdefault(values[:-1], []).append(values[-1])
     for lead, tails in groups.items():
         where = {**fixed, **dict(zip(leading, lead, strict=True))}
-        for part in _chunks(tails):
+        for part in chunks(tails, AT_ONCE):
             yield from reader.select(find(kind, {**where, last: any_of(part)}))
 
 
@@ -167,7 +163,7 @@ def _referring_rows(
 ) -> list[Any]:
     return [
         row
-        for part in _chunks(keys)
+        for part in chunks(keys, AT_ONCE)
         for row in reader.select(find(kind, {reference.field: any_of(part)}))
     ]
 

@@ -16,7 +16,7 @@ from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, JournalPruned
 from herdbook.domain.grading import Experience
 from herdbook.domain.journal import Head, Position
-from herdbook.domain.plan.model import TaskStatus
+from herdbook.domain.plan.model import UNFINISHED
 from herdbook.domain.rewind import AsOf
 from herdbook.ports.engine.dictionary import JOURNAL, OPENINGS, SCORE_EVENTS, STANDINGS, TASKS
 from herdbook.ports.engine.kinds import Kind
@@ -34,7 +34,6 @@ E = TypeVar("E")
 
 FEW = 100
 """Up to how many rows are looked up one by one; for more, the journal is read from there on."""
-_UNFINISHED = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
 
 
 @contextmanager
@@ -240,7 +239,7 @@ class PastSession:
             return self._derived[kind.name]
         known = self._changes.derived
         if kind.name not in known:
-            query = find(TASKS, {"status": any_of(_UNFINISHED)}, limit=PAGE)
+            query = find(TASKS, {"status": any_of(UNFINISHED)}, limit=PAGE)
             queues = compute_queues(self.uow, list(select_all(self.uow, query)))
             for each, _ in QUEUES:
                 known[each.name] = _rows_of(each, queues)

@@ -13,7 +13,7 @@ from herdbook.ports.engine.kinds import Dictionary
 from herdbook.ports.engine.retry import Retry
 from herdbook.ports.engine.store import Store, TryAgain
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from herdbook.ports.world.ids import Ids
+from herdbook.ports.world.system import Ids
 
 if TYPE_CHECKING:
     from herdbook.ports.unit_of_work.past_cache import PastCache

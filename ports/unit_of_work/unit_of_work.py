@@ -30,7 +30,7 @@ from herdbook.ports.engine.query import Query
 from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.repositories.all import Repositories
 from herdbook.ports.unit_of_work.changes import RowChange, RowKey
-from herdbook.ports.world.ids import Ids
+from herdbook.ports.world.system import Ids
 
 if TYPE_CHECKING:
     from herdbook.domain.rewind import AsOf
@@ -186,6 +186,8 @@ class UnitOfWork(Repositories):
 
         Raises UnknownReference, AlreadyExists or CycleRefused if a rule of the space refuses them.
         """
+        if not rows:
+            return []
         from herdbook.ports.unit_of_work import cycles, integrity  # noqa: PLC0415 - readers need none
 
         self._check_area(kind)
@@ -249,6 +251,8 @@ class UnitOfWork(Repositories):
 
         Raises InvalidValue for a kind whose rows are written once, and what `add` raises.
         """
+        if not rows:
+            return []
         from herdbook.ports.unit_of_work import cycles, integrity  # noqa: PLC0415 - readers need none
 
         self._check_area(kind)
@@ -275,6 +279,8 @@ class UnitOfWork(Repositories):
 
     def remove(self, kind: Kind[Any], keys: Sequence[Any]) -> None:
         """Remove rows and everything that depends on them; raises NotFound if one is missing."""
+        if not keys:
+            return
         from herdbook.ports.unit_of_work import integrity  # noqa: PLC0415 - readers need none
 
         self._check_area(kind)

@@ -1,6 +1,5 @@
 """Facts about a folder from git, and the worktrees of its repository."""
 
-from collections.abc import Mapping
 from os import PathLike
 from typing import NamedTuple, Protocol
 
@@ -22,57 +21,7 @@ class GitLookup(NamedTuple):
 
 
 class Git(Protocol):
-    """Collects the facts that identify repositories and worktrees.
-
-    Nothing here runs a program that a repository names, fetches anything, or waits for git without
-    end. Raises StoreBusy if git does not answer, StoreUnavailable where git or a file cannot be
-    used.
-    """
-
-    def find(
-        self, folder: str | PathLike[str], *, environment: Mapping[str, str] | None = None
-    ) -> GitLookup:
-        """The facts about a folder, and why an existing repository has none.
-
-        A repository counts where git would use it: its owner is the user, or the user's own
-        settings name it (`safe.directory`); a bare one that was not named, where the settings allow
-        that (`safe.bareRepository`) and it is not a folder of another repository's worktree.
-        """
-
-    def facts(
-        self, folder: str | PathLike[str], *, environment: Mapping[str, str] | None = None
-    ) -> GitFacts | None:
-        """The facts about the worktree that contains this folder; None outside any trusted one.
-
-        - They are what git itself would say there: any sub-directory and any spelling of its path
-          gives the same, a submodule is a repository of its own, and the variables a hook is
-          started with count. `environment` replaces the process' own where it is given.
-        - `is_bare` is about the repository, not the folder: it is also true in a linked worktree of
-          a bare repository, and means that there is no main worktree. `is_main` says that the git
-          directory is the repository's own and not that of a linked worktree.
-        - `top_level` is None where git has no worktree: in a bare repository and inside `.git`. It
-          is also None where the worktree that git would use and the repository disagree: its `.git`
-          must lead to the git directory, which must not be that of another worktree.
-        - `branch` is the one that HEAD names, also before its first commit; None when detached.
-        - `origin_url` is the first `remote.origin.url` of the repository's own config and what that
-          includes, as it is written there: no `insteadOf` is applied.
-        - `root_commits` are collected only where the identity depends on them: without an origin
-          and without a pin. They are those of the repository's own HEAD, so that all worktrees
-          agree. A shallow clone has none, because its history is cut off somewhere.
-
-        Raises InvalidValue for a folder that cannot be entered, and where git refuses what it finds
-        (a damaged `.git` file, a format it does not know), with git's own reason.
-        """
-
-    def repository_root(self, facts: GitFacts) -> str:
-        """The folder that represents the whole repository, the same from all its worktrees.
-
-        It is the root of the main worktree, or the common git directory where there is no main
-        worktree, or where that directory is elsewhere and does not say which worktree is its own.
-        """
-
-    def folder_for_git(self, facts: GitFacts) -> str:
-        """The folder in which git has to be started to work with what the facts describe."""
+    """Pins the identities of repositories and worktrees."""
 
     def pin(self, facts: GitFacts, repository_id: str, worktree_id: str) -> tuple[str, str]:
         """Write both identities into the git directories, unless others are pinned already.
@@ -98,19 +47,16 @@ class GitWorktree(NamedTuple):
 
 
 class GitWorktrees(Protocol):
-    """Lists, adds and removes the worktrees of the repository that some facts describe.
+    """Adds and removes the worktrees of the repository that some facts describe.
 
     Everything that writes does so under one lock per repository, so callers in any number of
     processes queue; StoreBusy is raised after `patience` seconds. What git refuses raises
     InvalidValue with git's own reason and without its advice; StoreUnavailable means that git could
     not be started or could not use the disk. A call that raises has changed nothing.
 
-    `add` and `remove` are git's own work, with the repository's hooks and filters. `list_worktrees`
-    and `is_clean` only read, and run nothing that the repository names.
+    `add` and `remove` are git's own work, with the repository's hooks and filters. `is_clean` only
+    reads, and runs nothing that the repository names.
     """
-
-    def list_worktrees(self, facts: GitFacts) -> list[GitWorktree]:
-        """All worktrees, first the main one or the bare repository."""
 
     def add(
         self,
@@ -141,9 +87,6 @@ class GitWorktrees(Protocol):
 
         One with changes or untracked files is refused unless forced; a locked one always is.
         """
-
-    def prune(self, facts: GitFacts, *, patience: float = PATIENCE) -> list[str]:
-        """Forget worktrees whose folders are gone; return the paths where those were."""
 
     def is_clean(self, path: str | PathLike[str]) -> bool:
         """Whether the worktree has no change and no untracked file that git does not ignore.

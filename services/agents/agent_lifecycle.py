@@ -1,7 +1,7 @@
 """The lifecycle of agents: register, wait for input, resume, stop, crash.
 
 What an agent is at, and whether it is idle or running, follows its claims by a reaction
-(`ports/unit_of_work/agents_follow_tasks.py`).
+(`ports/unit_of_work/reactions.py`).
 """
 
 from collections.abc import Container
@@ -17,9 +17,8 @@ from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import MAX_RETRIES
 from herdbook.domain.values import Document
 from herdbook.ports.engine.dictionary import AGENTS
-from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.ports.world.processes import Processes
+from herdbook.ports.world.system import Processes
 from herdbook.services import messaging
 
 
@@ -162,10 +161,9 @@ def find_crashed(
     The tasks can be claimed at once. Each counts a retry, as an expired lease does, and the fence
     keeps the crashed agent from changing them.
     """
-    at_work = uow.agents.select(find(AGENTS, {"status": any_of(ACTIVE_STATUSES)}))
     gone = [
         agent
-        for agent in at_work
+        for agent in uow.agents.at_work()
         if agent.host == host
         and agent.pid is not None
         and has_crashed(agent, host, started_at_of(agent.pid))
@@ -237,10 +235,10 @@ def _agent_of_session(uow: UnitOfWork, session_id: str | None) -> Agent | None:
     return agents[0] if len(agents) == 1 else None
 
 
-class _UsedNames(Container[str]):
+class UsedNames(Container[str]):
     """The names in use, each looked up only when it is proposed."""
 
-    def __init__(self, uow: UnitOfWork, elsewhere: Container[str]) -> None:
+    def __init__(self, uow: UnitOfWork, elsewhere: Container[str] = ()) -> None:
         self._uow = uow
         self._elsewhere = elsewhere
 
@@ -250,4 +248,4 @@ class _UsedNames(Container[str]):
 
 def _new_name(uow: UnitOfWork, taken: Container[str]) -> str:
     # The transaction's id is the random seed, so the same ids give the same names.
-    return propose_name(Random(uow.tx), _UsedNames(uow, taken))  # noqa: S311 - a name is no secret
+    return propose_name(Random(uow.tx), UsedNames(uow, taken))  # noqa: S311 - a name is no secret

@@ -4,7 +4,14 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
 
 from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentStatus
-from herdbook.domain.plan.model import Initiative, InitiativeStatus, Phase, Task, TaskStatus
+from herdbook.domain.plan.model import (
+    OPEN_INITIATIVES,
+    Initiative,
+    InitiativeStatus,
+    Phase,
+    Task,
+    TaskStatus,
+)
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.query import any_of, find
@@ -14,7 +21,6 @@ from herdbook.services.plan.reviews import CommentThread
 
 E = TypeVar("E")
 
-_OPEN = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
 _SHOWN = (*ACTIVE_STATUSES, AgentStatus.CRASHED)
 _HELD = (TaskStatus.IN_PROGRESS, TaskStatus.QUALITY_REVIEW)
 
@@ -49,7 +55,7 @@ def current_initiative(
     It is the initiative of that branch; else the one the agents at work in the worktree work on,
     if they all work on the same one; else the only active one.
     """
-    unfinished = [each for status in _OPEN for each in uow.initiatives.by_status(status)]
+    unfinished = [each for status in OPEN_INITIATIVES for each in uow.initiatives.by_status(status)]
     of_branch = [each for each in unfinished if branch is not None and each.branch == branch]
     if of_branch:
         return of_branch[0]

@@ -1,6 +1,5 @@
 """Names and registers the agent at the other end of a connection."""
 
-from collections.abc import Container
 from random import Random
 
 from herdbook.domain.agents.model import Agent, AgentMode
@@ -8,7 +7,7 @@ from herdbook.domain.agents.names import propose_name
 from herdbook.domain.errors import AlreadyExists
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import Halts
-from herdbook.ports.world.processes import Processes
+from herdbook.ports.world.system import Processes
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.agents.halts import refuse_halted
 
@@ -18,7 +17,7 @@ def free_name(uow: UnitOfWork, known_as: str | None, session_id: str | None) -> 
     agent = agent_lifecycle.find_acting_agent(uow, known_as, session_id)
     if agent is not None:
         return agent.name
-    return propose_name(Random(), _TakenNames(uow))  # noqa: S311 - a name is no secret
+    return propose_name(Random(), agent_lifecycle.UsedNames(uow))  # noqa: S311 - a name is no secret
 
 
 def introduce(
@@ -64,13 +63,3 @@ def introduce(
         if all(each.name != name for each in crashed):
             raise
         return register()
-
-
-class _TakenNames(Container[str]):
-    """The names of existing agents; each is looked up when it is proposed."""
-
-    def __init__(self, uow: UnitOfWork) -> None:
-        self._uow = uow
-
-    def __contains__(self, name: object) -> bool:
-        return self._uow.agents.by_name(str(name)) is not None

@@ -4,11 +4,9 @@ from collections.abc import Iterable
 
 from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, has_crashed
 from herdbook.domain.errors import HerdbookError
-from herdbook.ports.engine.dictionary import AGENTS
-from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.activity import AgentActivity
-from herdbook.ports.world.processes import Processes
+from herdbook.ports.world.system import Processes
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan import lease_renewal
 
@@ -29,8 +27,7 @@ def is_outdated(uow: UnitOfWork, host: str, started_at_of: Processes) -> bool:
     """Whether an agent of this host has crashed, or a lease has expired, since it was recorded."""
     if uow.openings.expired_leases(uow.now):
         return True
-    at_work = uow.agents.select(find(AGENTS, {"status": any_of(ACTIVE_STATUSES)}))
-    return any_crashed(at_work, host, started_at_of)
+    return any_crashed(uow.agents.at_work(), host, started_at_of)
 
 
 def update(uow: UnitOfWork, host: str, started_at_of: Processes, activity: AgentActivity) -> None:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from herdbook.domain.agents.model import Agent, AgentStatus
 from herdbook.domain.conversation import MessageStatus, Party
 from herdbook.domain.plan.model import (
+    OPEN_INITIATIVES,
+    UNFINISHED,
     ErrandStatus,
     InitiativeStatus,
     Phase,
@@ -51,7 +53,8 @@ class QueueEntry(NamedTuple):
     """Something that waits for a person.
 
     `kind` is question, message, approval, review, proposal, failed, crashed, halted or exhausted.
-    `subject` is the id of the row, or the name of a halted agent.
+    `subject` is the id of the row, or the name of a halted agent; `task` is the name of a task that
+    is still there.
     """
 
     kind: str
@@ -61,6 +64,7 @@ class QueueEntry(NamedTuple):
     text: str
     agent: str | None = None
     task_id: str | None = None
+    task: str | None = None
     actions: tuple[PersonAction, ...] = ()
 
 
@@ -75,7 +79,10 @@ def work_waiting(uow: UnitOfWork) -> list[QueueEntry]:
         *_failed_tasks(uow),
         *_crashed_agents(uow),
     ]
-    return sorted(found, key=lambda each: each.since)
+    tasks = uow.get(TASKS, [each.task_id for each in found if each.task_id is not None])
+    names = {task.id: task.name for task in tasks if task is not None}
+    named = [each._replace(task=names.get(each.task_id or "")) for each in found]
+    return sorted(named, key=lambda each: each.since)
 
 
 def record_waiting(uow: UnitOfWork) -> list[QueueEntry]:
@@ -103,7 +110,7 @@ def _questions(uow: UnitOfWork) -> Iterator[QueueEntry]:
             "\n".join(texts) or "It waits for you and has not said why.",
             agent.name,
             agent.task_id,
-            (
+            actions=(
                 *(
                     PersonAction(each, "agent.answer", {**answer, "content": each})
                     for each in choices
@@ -153,7 +160,7 @@ def _messages(uow: UnitOfWork) -> Iterator[QueueEntry]:
             each.content,
             sender.name if sender else None,
             sender.task_id if sender else None,
-            (reply,) if asks else (seen, reply),
+            actions=(reply,) if asks else (seen, reply),
         )
 
 
@@ -190,11 +197,8 @@ def _is_next(uow: UnitOfWork, phase: Phase) -> bool:
     """Whether only the approval keeps its tasks from starting, and there are any."""
     if any(each.status is not PhaseStatus.COMPLETED for each in uow.phases.dependencies(phase.id)):
         return False
-    left = {"phase_id": phase.id, "status": any_of(_LEFT)}
+    left = {"phase_id": phase.id, "status": any_of(UNFINISHED)}
     return uow.count(find(TASKS, left)) > 0
-
-
-_LEFT = tuple(each for each in TaskStatus if each is not TaskStatus.COMPLETED)
 
 
 def _reviews(uow: UnitOfWork) -> Iterator[QueueEntry]:
@@ -227,7 +231,7 @@ def _ends_of_review(row: Reviewed) -> tuple[PersonAction, ...]:
 
 
 def _proposals(uow: UnitOfWork) -> Iterator[QueueEntry]:
-    open_ = {"status": any_of((InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW))}
+    open_ = {"status": any_of(OPEN_INITIATIVES)}
     owners = [each.id for each in uow.select(find(INITIATIVES, open_, limit=LIMIT))]
     pending = {"initiative_id": any_of(owners), "status": ProposalStatus.PENDING}
     for each in uow.select(find(PROPOSALS, pending, limit=LIMIT)) if owners else []:

@@ -17,7 +17,14 @@ from herdbook.ports.engine.dictionary import HEADS, JOURNAL
 from herdbook.ports.engine.digests import is_content
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.long_work import long_work
-from herdbook.ports.engine.paging import PAGE, Progress, no_progress, select_all, select_pages
+from herdbook.ports.engine.paging import (
+    PAGE,
+    Progress,
+    chunks,
+    no_progress,
+    select_all,
+    select_pages,
+)
 from herdbook.ports.engine.query import above, find
 from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.unit_of_work.positions import entry_stamp
@@ -264,9 +271,9 @@ def new_rows(
                 keys.pop(each.key, None)
         yield JOURNAL, each
     for name, keys in added.items():
-        kind, wanted = dictionary.kinds[name], list(keys)
-        for start in range(0, len(wanted), PAGE):
-            for row in session.get(kind, wanted[start : start + PAGE]):
+        kind = dictionary.kinds[name]
+        for some in chunks(keys, PAGE):
+            for row in session.get(kind, some):
                 if row is not None:
                     yield kind, row
 

@@ -21,7 +21,7 @@ from herdbook.ports.engine.paging import HEAVY, select_all
 from herdbook.ports.engine.query import find, starting_with
 from herdbook.ports.repositories.checkpoints import CheckpointBundle, Checkpoints
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.listing import Listing
+from herdbook.services.listing import Listing, require_limit
 
 SHORTEST_PREFIX = 4
 """How many characters an abbreviated checkpoint id has, at least."""
@@ -63,7 +63,7 @@ class FreedSpace(NamedTuple):
 
 def threads(uow: UnitOfWork, *, limit: int, after: str | None = None) -> Listing[ThreadOverview]:
     """A page of the threads with their sizes, ordered by their newest checkpoint, latest first."""
-    _refuse_limit(limit)
+    require_limit(limit)
     last = None if after is None else _newest(uow, thread_key(require_threads(uow, [after])[0]))
     newest_first = find(CHECKPOINTS, by=("place",), descending=True, limit=HEAVY, after=last)
     kept, seen, found = Checkpoints(uow), set[str](), list[ThreadOverview]()
@@ -95,7 +95,7 @@ def list_checkpoints(
     after: str | None = None,
 ) -> Listing[CheckpointSummary]:
     """A page of a thread's checkpoints, newest first, of one namespace or of all."""
-    _refuse_limit(limit)
+    require_limit(limit)
     require_threads(uow, [thread_id])
     kept = Checkpoints(uow)
     last = None if after is None else find_checkpoint(uow, thread_id, after, namespace=namespace)
@@ -273,8 +273,3 @@ def _hint(uow: UnitOfWork, name: str) -> str:
     if not names:
         return "there are no checkpoints here yet; `herdbook where` shows the location"
     return "`herdbook checkpoint threads` lists them"
-
-
-def _refuse_limit(limit: int) -> None:
-    if limit < 1:
-        raise InvalidValue("limit", f"must be at least 1, is {limit}")

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypedDict
 
-from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import Op, Position
 from herdbook.domain.rewind import AsOf
 from herdbook.ports.engine.codec import encode_row
@@ -15,6 +14,7 @@ from herdbook.ports.engine.query import above, find
 from herdbook.ports.unit_of_work.past import resolve_position
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.journal.journal_effects import STAMP_FIELDS, Effect, Values, effects
+from herdbook.services.listing import require_limit
 
 MOST_ROWS = 1_000
 """How many rows are told unless another number is asked for."""
@@ -78,8 +78,7 @@ def differences(uow: UnitOfWork, since: Position, limit: int = MOST_ROWS) -> Dif
     A row that came and went, and a field that has its old value again, are no change. Raises what
     `resolve_position` raises.
     """
-    if limit < 1:
-        raise InvalidValue("limit", f"must be at least 1, is {limit}")
+    require_limit(limit)
     begin = resolve_position(uow.session, uow.space, since, "since")
     last = AsOf(uow.journal.last(), uow.now) if uow.as_of is None else uow.as_of
     query = find(JOURNAL, {"seq": above(begin.seq)}, limit=PAGE)

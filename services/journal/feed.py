@@ -7,6 +7,7 @@ after the reader's own position.
 
 from typing import Self
 
+from herdbook.domain.clock import Stamp
 from herdbook.domain.journal import JournalEntry
 from herdbook.ports.engine.store import Store
 from herdbook.ports.engine.wakeups import LOOK, Listener
@@ -68,6 +69,8 @@ class Feed(Waiter):
     """A reader of the journal of a space, and its position: the number of the last entry it has.
 
     Each entry is given once, in order. Call `take` until there is nothing, then `wait`, and so on.
+    When `is_replaced`, nothing more is given: an earlier copy of the store, or another one, has
+    taken its place, and the position means nothing there. `mark` is the stamp of the last entry.
     """
 
     def __init__(
@@ -79,10 +82,17 @@ class Feed(Waiter):
         limit: int = PAGE,
         look: float = LOOK,
         cursor: FollowerCursor | None = None,
+        mark: Stamp | None = None,
     ) -> None:
-        """Begin after an entry; a cursor, which the caller releases, holds what was not taken."""
+        """Begin after an entry, whose stamp is `mark` if the reader has seen it.
+
+        A cursor, which the caller releases, holds what was not taken.
+        """
         super().__init__(store, space, look=look)
         self.since = self.last = since
+        self.mark = mark
+        self.is_replaced = False
+        self._is_marked = False
         self._limit = limit
         self._cursor = cursor
         self._must_read = True
@@ -103,6 +113,11 @@ class Feed(Waiter):
             self._carried, self._must_read = {}, True
         return is_rung
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether it is replaced, or was so before the first look of one who began at an entry."""
+        return self.is_replaced or self.last < self.since
+
     def take(self, *, look: bool = False) -> list[JournalEntry]:
         """The next entries, at most a page, or none; `last` is then the number of the last of all.
 
@@ -116,9 +131,16 @@ class Feed(Waiter):
             page = self._take_carried()
             if page or self.since >= self.last:
                 return page
-        page, self.last = read(self.store, self.space, _entries, self.since, self._limit)
+        question = _entries if self._is_marked else _first_entries
+        page, self.last, found = read(self.store, self.space, question, self.since, self._limit)
+        # An entry that was folded since is taken for the one that the reader has seen.
+        is_other = found is not None and self.mark not in (None, found)
+        self._is_marked, self.mark = True, self.mark or found
+        self.is_replaced = is_other or (self.mark is not None and self.last < self.since)
+        if self.is_replaced:
+            return []
         if page:
-            self.since = page[-1].seq
+            self.since, self.mark = page[-1].seq, page[-1].at
         self._must_read = self.since < self.last
         self._forget_carried()
         return page
@@ -128,7 +150,8 @@ class Feed(Waiter):
         page: list[JournalEntry] = []
         while len(page) < self._limit and (entry := self._carried.pop(self.since + 1, None)):
             page.append(entry)
-            self.since = entry.seq
+            self.since, self.mark = entry.seq, entry.at
+        self.last = max(self.last, self.since)  # a ring may carry more than it was rung for
         return page
 
     def _forget_carried(self) -> None:
@@ -137,5 +160,16 @@ class Feed(Waiter):
         self._carried = {seq: each for seq, each in self._carried.items() if seq in coming}
 
 
-def _entries(uow: UnitOfWork, since: int, limit: int) -> tuple[list[JournalEntry], int]:
-    return uow.journal.since(since, limit=limit), uow.journal.last()
+EntriesAnswer = tuple[list[JournalEntry], int, Stamp | None]
+
+
+def _entries(uow: UnitOfWork, since: int, limit: int) -> EntriesAnswer:
+    """A page after an entry, and the number of the last one."""
+    return uow.journal.since(since, limit=limit), uow.journal.last(), None
+
+
+def _first_entries(uow: UnitOfWork, since: int, limit: int) -> EntriesAnswer:
+    """The same, and the stamp of that entry itself, if it is there."""
+    page, last, _ = _entries(uow, since, limit)
+    before = uow.journal.before(since + 1, limit=1) if since else []
+    return page, last, before[0].at if before and before[0].seq == since else None

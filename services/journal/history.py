@@ -2,20 +2,21 @@
 
 import json
 from datetime import datetime
+from itertools import islice
 from pathlib import PurePath
 from typing import Any, TypedDict
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import JournalEntry, Op
 from herdbook.ports.engine.dictionary import JOURNAL, WORKTREES
-from herdbook.ports.engine.paging import PAGE
+from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import between, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.journal.differences import RowNames
 from herdbook.services.journal.journal_effects import STAMP_FIELDS, Effect
 
 MOST = 1_000
-"""How many entries can be asked for at once."""
+"""How many entries can be asked for at once, and how many are told of a transaction at most."""
 LONGEST = 60
 """How many characters of a value are told."""
 _QUIET = frozenset(
@@ -35,7 +36,10 @@ class HistoryEntry(TypedDict):
 
 
 class HistoryStep(TypedDict):
-    """One transaction: its last entry, what was before it, when, by whom, and its changes."""
+    """One transaction: its last entry, what was before it, when, by whom, and its changes.
+
+    Fewer than `seq - before` entries are a part of them.
+    """
 
     seq: int
     before: int
@@ -58,8 +62,9 @@ class History(TypedDict):
 def list_history(uow: UnitOfWork, *, before: int | None = None, limit: int = 100) -> History:
     """The last transactions, or the last `before` a number; whole ones, of so many entries or more.
 
-    Names are those that rows have at the position that is read. Raises InvalidValue for a limit
-    that is none.
+    Of a transaction that leads beyond MOST entries the last ones are told; the others are `before`
+    them. Names are those that rows have at the position that is read. Raises InvalidValue for a
+    limit that is none.
     """
     if not 0 < limit <= MOST:
         raise InvalidValue("limit", f"must be from 1 to {MOST}")
@@ -81,22 +86,33 @@ def list_history(uow: UnitOfWork, *, before: int | None = None, limit: int = 100
             steps.append(_step(entry))
         steps[-1]["before"] = entry.seq - 1
         steps[-1]["entries"].append(_entry(entry, effect, names))
+    if before is not None and steps:
+        steps[0]["seq"] = _end(uow, steps[0]["tx"], descending=True)
+    if len(entries) == MOST:
+        steps[-1]["before"] = _end(uow, steps[-1]["tx"]) - 1
     for each in steps:
         each["entries"].reverse()
     return {"first": uow.journal.pruned_to() + 1, "last": uow.journal.last(), "steps": steps}
 
 
 def _read_whole(uow: UnitOfWork, before: int | None, limit: int) -> list[JournalEntry]:
-    """The last entries before a number, newest first, until a transaction ends after the limit."""
+    """The last entries before a number, newest first, until a transaction ends after the limit.
+
+    At most MOST, whether it ends there or not.
+    """
     query = find(JOURNAL, {"seq": between(None, before)}, descending=True, limit=min(PAGE, limit))
     found: list[JournalEntry] = []
-    while page := uow.select(query):
-        for entry in page:
-            if len(found) >= limit and entry.tx != found[-1].tx:
-                return found
-            found.append(entry)
-        query = query.next_page(page[-1])
+    for entry in islice(select_all(uow, query), MOST):
+        if len(found) >= limit and entry.tx != found[-1].tx:
+            break
+        found.append(entry)
     return found
+
+
+def _end(uow: UnitOfWork, tx: str, *, descending: bool = False) -> int:
+    """The number of the first entry of a transaction, or of the last one."""
+    (entry,) = uow.select(find(JOURNAL, {"tx": tx}, descending=descending, limit=1))
+    return entry.seq
 
 
 def _step(entry: JournalEntry) -> HistoryStep:

@@ -7,8 +7,8 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import JournalEntry, Position
 from herdbook.domain.rewind import NOT_KNOWN
 from herdbook.ports.engine.dictionary import JOURNAL
-from herdbook.ports.engine.paging import PAGE
-from herdbook.ports.engine.query import above, find, up_to
+from herdbook.ports.engine.paging import PAGE, select_all
+from herdbook.ports.engine.query import Query, above, find, up_to
 from herdbook.ports.unit_of_work.past import position_time, resolve_position
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -58,56 +58,36 @@ def list_moments(
     if after is None:
         asked = last if until is None else until
         end = resolve_position(uow.session, uow.space, asked, "until")
-        found = _transactions_until(uow, end.seq, limit)
+        query = find(JOURNAL, {"seq": up_to(end.seq)}, descending=True)
     else:
         uow.journal.require(after)
-        found = _transactions_after(uow, after, limit)
+        query = find(JOURNAL, {"seq": above(after)})
     return {
         "first": {"seq": first, "time": position_time(uow.session, first)},
         "last": {"seq": last, "time": position_time(uow.session, last)},
-        "moments": found,
+        "moments": _transactions(uow, query, limit),
         "not_known": list(NOT_KNOWN),
     }
 
 
-def _transactions_until(uow: UnitOfWork, end: int, limit: int) -> list[Transaction]:
-    found: list[Transaction] = []
-    tx = None
-    query = find(JOURNAL, {"seq": up_to(end)}, descending=True, limit=min(PAGE, 4 * limit))
-    while page := uow.select(query):
-        for entry in page:
-            if entry.tx != tx:
-                if len(found) == limit:
-                    return found[::-1]
-                tx = entry.tx
-                found.append(_transaction(entry))
-            else:
-                found[-1]["entries"] += 1
-        query = query.next_page(page[-1])
-    return found[::-1]
+def _transactions(uow: UnitOfWork, query: Query[JournalEntry], limit: int) -> list[Transaction]:
+    """The first transactions among the entries of a query, oldest first.
+
+    The position after a transaction is that of its last entry, whichever of its entries come first.
+    """
+    found: list[list[JournalEntry]] = []
+    for entry in select_all(uow, query._replace(limit=min(PAGE, 4 * limit))):
+        if found and entry.tx == found[-1][0].tx:
+            found[-1].append(entry)
+        elif len(found) == limit:
+            break
+        else:
+            found.append([entry])
+    latest = (max(entries, key=lambda each: each.seq) for entries in found)
+    told = [_transaction(*each) for each in zip(latest, map(len, found), strict=True)]
+    return told[::-1] if query.descending else told
 
 
-def _transactions_after(uow: UnitOfWork, after: int, limit: int) -> list[Transaction]:
-    found: list[Transaction] = []
-    tx = None
-    query = find(JOURNAL, {"seq": above(after)}, limit=min(PAGE, 4 * limit))
-    while page := uow.select(query):
-        for entry in page:
-            if entry.tx != tx:
-                if len(found) == limit:
-                    return found
-                tx = entry.tx
-                found.append(_transaction(entry))
-            else:
-                found[-1] = {**_transaction(entry), "entries": found[-1]["entries"] + 1}
-        query = query.next_page(page[-1])
-    return found
-
-
-def _transaction(entry: JournalEntry) -> Transaction:
-    return {
-        "seq": entry.seq,
-        "time": entry.time,
-        "entries": 1,
-        "who": entry.agent or entry.person,
-    }
+def _transaction(last: JournalEntry, entries: int) -> Transaction:
+    who = last.agent or last.person
+    return {"seq": last.seq, "time": last.time, "entries": entries, "who": who}

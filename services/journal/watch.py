@@ -47,13 +47,15 @@ def follow_journal(
 
     When `stop` returns true, the entries written until then are yielded, and it ends. After an
     error, a caller can go on from the number of the last entry. Raises JournalPruned if the next
-    entry was folded.
+    entry was folded, and InvalidValue if another journal has taken the place of this one.
     """
     end: int | None = None
     with Feed(store, space, since, limit=limit, cursor=cursor) as feed:
         while end is None or since < end:
             stopping = stop()
             page = feed.take(look=stopping)
+            if feed.is_replaced:
+                raise replaced_error(since, feed.last)
             if stopping and end is None:
                 end = feed.last
             for entry in page:
@@ -63,6 +65,16 @@ def follow_journal(
                 yield entry
             if not page and end is None:
                 (wait or feed.wait)()
+
+
+def replaced_error(since: int, last: int) -> InvalidValue:
+    """The error for whoever follows a journal from a position that means nothing any more."""
+    reason = (
+        f"#{since} is no position in this journal, which ends at #{last}: if it was one, an "
+        "earlier copy of the store, or another one, has taken its place. Read again what you show, "
+        f"and go on after #{last}"
+    )
+    return InvalidValue("since", reason)
 
 
 def follow_holding(

@@ -80,8 +80,7 @@ class ProposalAcceptance:
         """
         self._uow.insert_verbatim({kind: rows for kind, rows in self._added.items() if rows})
         for kind, rows in self._saved.items():
-            if rows:
-                self._uow.save(kind, list(rows.values()))
+            self._uow.save(kind, list(rows.values()))
 
     def _add(self, kind: Kind[E], row: E, key: str = "") -> E:
         stamped = evolve(
@@ -198,9 +197,8 @@ class ProposalAcceptance:
         (row,) = self._uow.get(kind, [key])
         if row is None:
             raise UnknownReference("proposal", proposal.id, field, kind.title, key)
-        initiative_id = row.initiative_id
-        if isinstance(row, Task) and row.phase_id is not None:
-            initiative_id = self._uow.phases.get(row.phase_id).initiative_id
+        is_task = isinstance(row, Task)
+        initiative_id = self._uow.tasks.initiative_id_of(row) if is_task else row.initiative_id
         # A task without an initiative may be used by any.
         if own and initiative_id not in (None, self._initiative.id):
             raise InvalidValue(field, f"{kind.title} {key!r} is of initiative {initiative_id!r}")

@@ -9,7 +9,14 @@ from typing import NamedTuple
 
 from herdbook.domain.plan import graph as rules
 from herdbook.domain.plan.graph import Item
-from herdbook.domain.plan.model import Initiative, InitiativeStatus, Phase, Task, TaskStatus
+from herdbook.domain.plan.model import (
+    OPEN_INITIATIVES,
+    UNFINISHED,
+    Initiative,
+    InitiativeStatus,
+    Phase,
+    Task,
+)
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -25,8 +32,6 @@ MAX_PHASES = 50
 """How many phases are shown of one initiative."""
 PATH_BUDGET = 2_000
 """How many unfinished tasks, over the whole board, critical paths are computed for."""
-_LEFT = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
-_OPEN = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
 
 
 class BoardPhase(NamedTuple):
@@ -86,7 +91,7 @@ def board(uow: UnitOfWork, *, initiative_id: str | None = None, limit: int = LIM
         goals.append(_part_without_initiative(dealer, loose, counts, budget))
     closed = 0
     if initiative_id is None:
-        others = [status for status in InitiativeStatus if status not in _OPEN]
+        others = [status for status in InitiativeStatus if status not in OPEN_INITIATIVES]
         closed = uow.count(find(INITIATIVES, {"status": any_of(others)}))
     totals = dealer.totals() if initiative_id is None else _totals_of(dealer, goals[0])
     return Board(uow.now, last_change(uow), totals, tuple(goals), more, closed, unseen)
@@ -109,7 +114,7 @@ def _totals_of(dealer: LaneBuilder, goal: BoardInitiative) -> dict[BoardState, i
 def _initiatives(uow: UnitOfWork, initiative_id: str | None) -> tuple[list[Initiative], int]:
     if initiative_id is not None:
         return [uow.initiatives.get(initiative_id)], 0
-    query = find(INITIATIVES, {"status": any_of(_OPEN)}, limit=MAX_INITIATIVES)
+    query = find(INITIATIVES, {"status": any_of(OPEN_INITIATIVES)}, limit=MAX_INITIATIVES)
     found = uow.select(query)
     return found, uow.count(query._replace(limit=None)) - len(found)
 
@@ -133,9 +138,10 @@ def _initiative_part(
     phases = _in_order(phases, ahead)
     more = uow.count(query._replace(limit=None)) - len(phases)
     own, totals = loose.get(initiative.id, {}), counts.get(initiative.id)
-    sizes = [dealer.size(phase.id) for phase in phases]
+    in_phases = [dealer.totals(phase_id=phase.id) for phase in phases]
     left = _tasks_left(own)
-    unfinished = sum(total - done for total, done in sizes) + len(left)
+    done = sum(each[BoardState.COMPLETED] for each in in_phases)
+    unfinished = sum(sum(each.values()) for each in in_phases) - done + len(left)
     path: list[Task] | None = None
     if not more and unfinished <= budget and totals is None:
         left += [task for phase in phases for task in _unfinished_in(uow, phase.id)]
@@ -143,9 +149,9 @@ def _initiative_part(
         budget -= unfinished
     marked = [task.id for task in path or ()]
     stages = []
-    for phase, size in zip(phases, sizes, strict=True):
+    for phase, each in zip(phases, in_phases, strict=True):
         closed = gate_blockers(initiative, phase, ahead[phase.id])
-        lanes = dealer.of_phase(phase, size, closed, marked)
+        lanes = dealer.of_phase(phase, each, closed, marked)
         stages.append(BoardPhase(phase, tuple(ahead[phase.id]), lanes))
     if own or totals:
         closed = gate_blockers(initiative, None, ())
@@ -174,7 +180,7 @@ def _part_without_initiative(
 
 
 def _unfinished_in(uow: UnitOfWork, phase_id: str) -> list[Task]:
-    return uow.select(find(TASKS, {"phase_id": phase_id, "status": any_of(_LEFT)}))
+    return uow.select(find(TASKS, {"phase_id": phase_id, "status": any_of(UNFINISHED)}))
 
 
 def _tasks_left(tasks: dict[BoardState, list[Task]]) -> list[Task]:

@@ -53,62 +53,45 @@ class LaneBuilder:
     def of_phase(
         self,
         phase: Phase,
-        size: tuple[int, int],
+        totals: Mapping[BoardState, int],
         closed: tuple[Blocker, ...],
         first: Collection[str] = (),
     ) -> Lanes:
         """The lanes of a phase; among waiting tasks, those in `first` are shown before others."""
-        total, done = size
-        completed = self._completed_lane(
-            done, [each for each in self.finished if _is_in_phase(each, phase.id)]
-        )
-        if total == done:
+        finished = [each for each in self.finished if each.phase_id == phase.id]
+        completed = self._completed_lane(totals[BoardState.COMPLETED], finished)
+        if completed.total == sum(totals.values()):
             return {BoardState.COMPLETED: completed}
         held = self.held[phase.id]
-        held_reviews = sum(opening.kind is OpeningKind.REVIEW for opening in held)
-        reviewed = self._with_status(phase.id, TaskStatus.QUALITY_REVIEW, SCAN_LIMIT)
+        reviewed = self._tasks_in_review(phase_id=phase.id) if totals[BoardState.REVIEW] else []
         reviewed = [each for each in reviewed if each.id not in {one.task_id for one in held}]
-        blocked = self._count(phase.id, TaskStatus.BLOCKED)
-        # Blocked and reviewed tasks may also have a WAITING row; they are shown in their own lanes.
-        other = blocked + sum(row is not None for row in self.uow.get(WAITING, _ids(reviewed)))
-        waiting = self.uow.count(find(WAITING, {"phase_id": phase.id})) - other
-        review = self._count(phase.id, TaskStatus.QUALITY_REVIEW) - held_reviews
-        ready = total - done - len(held) - review - blocked - waiting
-        return {
-            BoardState.READY: BoardLane(ready, self._ready_cards(phase.id, ready, len(reviewed))),
-            BoardState.HELD: BoardLane(len(held), self.held_cards(self._tasks(held))),
-            BoardState.WAITING: BoardLane(
-                waiting, self._phase_waiting(phase.id, waiting, other, closed, first)
-            ),
-            BoardState.BLOCKED: BoardLane(blocked, self._blocked_cards(phase.id, blocked)),
-            BoardState.REVIEW: BoardLane(review, _cards(reviewed[: self.limit])),
-            BoardState.COMPLETED: completed,
+        other = totals[BoardState.BLOCKED] + len(reviewed)
+        cards = {
+            BoardState.READY: self._ready_cards(phase.id, totals, len(reviewed)),
+            BoardState.HELD: self.held_cards(self._tasks(held)),
+            BoardState.WAITING: self._phase_waiting(phase.id, totals, other, closed, first),
+            BoardState.BLOCKED: self._blocked_cards(phase.id, totals),
+            BoardState.REVIEW: _cards(_by_urgency(reviewed)[: self.limit]),
         }
+        lanes = {state: BoardLane(totals[state], each) for state, each in cards.items()}
+        return {**lanes, BoardState.COMPLETED: completed}
 
     def totals(self, **within: str | None) -> dict[BoardState, int]:
         """How many tasks are in each state, in the whole space or in a phase, however many."""
+        total, done = self._count(**within), self._count(**within, status=TaskStatus.COMPLETED)
+        if total == done:
+            return {**dict.fromkeys(BoardState, 0), BoardState.COMPLETED: done}
         held = self.held[within["phase_id"]] if within else [*chain(*self.held.values())]
-        counts = {
-            status: self.uow.count(find(TASKS, {**within, "status": status}))
-            for status in TaskStatus
-        }
-        reviewed = self.uow.select(
-            find(TASKS, {**within, "status": TaskStatus.QUALITY_REVIEW}, limit=SCAN_LIMIT)
-        )
-        other = sum(row is not None for row in self.uow.get(WAITING, _ids(reviewed)))
-        blocked = counts[TaskStatus.BLOCKED]
-        waiting = self.uow.count(find(WAITING, within)) - blocked - other
-        held_reviews = sum(opening.kind is OpeningKind.REVIEW for opening in held)
-        review = counts[TaskStatus.QUALITY_REVIEW] - held_reviews
-        done = counts[TaskStatus.COMPLETED]
-        ready = sum(counts.values()) - done - len(held) - review - blocked - waiting
+        blocked = self._count(**within, status=TaskStatus.BLOCKED)
+        # Blocked and reviewed tasks may also have a WAITING row; they are shown in their own lanes.
+        other = self.uow.get(WAITING, _ids(self._tasks_in_review(**within)))
+        waiting = self.uow.count(find(WAITING, within)) - blocked
+        waiting -= sum(row is not None for row in other)
+        review = self._count(**within, status=TaskStatus.QUALITY_REVIEW)
+        review -= sum(opening.kind is OpeningKind.REVIEW for opening in held)
+        ready = total - done - len(held) - review - blocked - waiting
         found = (ready, len(held), waiting, blocked, review, done)
         return dict(zip(BoardState, found, strict=True))
-
-    def size(self, phase_id: str) -> tuple[int, int]:
-        """How many tasks a phase has, and how many of them are finished."""
-        total = self.uow.count(find(TASKS, {"phase_id": phase_id}))
-        return total, self._count(phase_id, TaskStatus.COMPLETED)
 
     def of_tasks(
         self,
@@ -186,12 +169,12 @@ class LaneBuilder:
             cards.append(Card(task, agents.get(holder or ""), review, until))
         return tuple(cards)
 
-    def _count(self, phase_id: str, status: TaskStatus) -> int:
-        return self.uow.count(find(TASKS, {"phase_id": phase_id, "status": status}))
+    def _count(self, **where: str | None) -> int:
+        return self.uow.count(find(TASKS, where))
 
-    def _with_status(self, phase_id: str, status: TaskStatus, limit: int) -> list[Task]:
-        where = {"phase_id": phase_id, "status": status}
-        return _by_urgency(self.uow.select(find(TASKS, where, limit=limit)))
+    def _tasks_in_review(self, **within: str | None) -> list[Task]:
+        where = {**within, "status": TaskStatus.QUALITY_REVIEW}
+        return self.uow.select(find(TASKS, where, limit=SCAN_LIMIT))
 
     def _tasks(self, openings: Iterable[Opening]) -> list[Task]:
         return self.uow.tasks.get_many(opening.task_id for opening in openings)
@@ -199,13 +182,17 @@ class LaneBuilder:
     def _completed_lane(self, count: int, finished: Sequence[Task]) -> BoardLane:
         return BoardLane(count, _cards(finished[:FINISHED_SHOWN]))
 
-    def _blocked_cards(self, phase_id: str, count: int) -> tuple[Card, ...]:
-        if not count:
+    def _blocked_cards(self, phase_id: str, totals: Mapping[BoardState, int]) -> tuple[Card, ...]:
+        if not totals[BoardState.BLOCKED]:
             return ()
-        return _cards(self._with_status(phase_id, TaskStatus.BLOCKED, SCAN_LIMIT)[: self.limit])
+        where = {"phase_id": phase_id, "status": TaskStatus.BLOCKED}
+        found = self.uow.select(find(TASKS, where, limit=SCAN_LIMIT))
+        return _cards(_by_urgency(found)[: self.limit])
 
-    def _ready_cards(self, phase_id: str, count: int, reviewed: int) -> tuple[Card, ...]:
-        if not count:
+    def _ready_cards(
+        self, phase_id: str, totals: Mapping[BoardState, int], reviewed: int
+    ) -> tuple[Card, ...]:
+        if not totals[BoardState.READY]:
             return ()
         where = {"phase_id": phase_id, "state": OpeningState.READY}
         query = find(OPENINGS, where, by=("rank",), limit=self.limit + reviewed)
@@ -215,12 +202,12 @@ class LaneBuilder:
     def _phase_waiting(
         self,
         phase_id: str,
-        count: int,
+        totals: Mapping[BoardState, int],
         other: int,
         closed: tuple[Blocker, ...],
         first: Collection[str],
     ) -> tuple[Card, ...]:
-        if not count:
+        if not totals[BoardState.WAITING]:
             return ()
         query = find(WAITING, {"phase_id": phase_id}, limit=SAMPLE + min(other, SCAN_LIMIT))
         keys = dict.fromkeys((*first, *(row.task_id for row in self.uow.select(query))))
@@ -280,10 +267,6 @@ def _last_finished(uow: UnitOfWork) -> list[Task]:
     ]
     found = uow.get(TASKS, list(dict.fromkeys(keys)))
     return [task for task in found if task is not None and task.is_finished]
-
-
-def _is_in_phase(task: Task, phase_id: str) -> bool:
-    return task.phase_id == phase_id
 
 
 def _ids(tasks: Iterable[Task]) -> list[str]:

@@ -105,7 +105,7 @@ def _claim_named(
         return _held_claim(uow, longer, task)
     reason = None
     if held:
-        (agent,) = uow.get(AGENTS, [holder]) if holder is not None else (None,)
+        agent = uow.agents.find_holder(task, opening)
         name = "somebody" if agent is None else agent.name
         until = f"{opening.lease_until:%Y-%m-%d %H:%M} UTC" if opening.lease_until else "it is done"
         reason = f"{name} holds it until {until}"
@@ -259,8 +259,7 @@ def _is_another_claim(uow: UnitOfWork, task: Task, number: int) -> bool:
 
 def _stale_fence(uow: UnitOfWork, task: Task, fence: int | None) -> StaleFence:
     """The error of a claim that has ended: who holds the task now, and since when."""
-    holder_id = holder_of(task, uow.openings.find(task.id))
-    (holder,) = uow.get(AGENTS, [holder_id]) if holder_id else (None,)
+    holder = uow.agents.find_holder(task, uow.openings.find(task.id))
     if holder is None:
         return StaleFence(task.id, fence, task.fence)
     since = task.updated_at if task.claim_stamp is None else task.claim_stamp.wall
@@ -268,7 +267,5 @@ def _stale_fence(uow: UnitOfWork, task: Task, fence: int | None) -> StaleFence:
 
 
 def _initiative(uow: UnitOfWork, task: Task) -> Initiative | None:
-    owner = task.initiative_id
-    if task.phase_id is not None:
-        owner = uow.phases.get(task.phase_id).initiative_id
+    owner = uow.tasks.initiative_id_of(task)
     return None if owner is None else uow.initiatives.get(owner)

@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.graph import Edges
-from herdbook.domain.plan.model import Initiative, InitiativeStatus, Phase, Task, TaskStatus
+from herdbook.domain.plan.model import (
+    UNFINISHED,
+    Initiative,
+    InitiativeStatus,
+    Phase,
+    Task,
+)
 from herdbook.domain.plan.pick_up import PickUpOrder, pick_up_order
 from herdbook.domain.plan.readiness import phase_is_open
 from herdbook.ports.engine.dictionary import INITIATIVES, OPENINGS, PHASES, TASKS
@@ -19,7 +25,6 @@ from herdbook.services.plan.board_model import BoardState, state_of
 
 MAX_TASKS = 5_000
 """How many tasks one diagram holds at most."""
-_LEFT = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
 _GATE, _DONE = "gate:", "done:"
 
 
@@ -146,7 +151,7 @@ class _Arrows:
 
 
 def _refuse_too_much(uow: UnitOfWork, initiative_id: str | None, phase_id: str | None) -> None:
-    left = any_of(_LEFT)
+    left = any_of(UNFINISHED)
     if phase_id is not None:
         count = uow.count(find(TASKS, {"phase_id": phase_id, "status": left}))
     elif initiative_id is not None:

@@ -8,22 +8,27 @@ from typing import Any
 from attrs import frozen
 
 from herdbook.domain.agents.model import Agent, AgentStatus
+from herdbook.domain.conversation import asks_person
 from herdbook.domain.journal import JournalEntry, Op
 from herdbook.domain.plan import lanes as rules
 from herdbook.domain.plan.claims import HELD, lease_is_over
-from herdbook.domain.plan.lane_layout import find_tracks
-from herdbook.domain.plan.lanes import TRACED, KeyedRows, LaneMark, LaneSpan, MarkKind
+from herdbook.domain.plan.lanes import (
+    TRACED,
+    KeyedRows,
+    LaneMark,
+    LaneSpan,
+    LaneState,
+    MarkKind,
+    find_tracks,
+)
 from herdbook.domain.plan.model import TaskStatus
 from herdbook.domain.record.model import Commit
 from herdbook.ports.engine.codec import encode_row
-from herdbook.ports.engine.dictionary import AGENTS, DICTIONARY, JOURNAL, OPENINGS, TASKS
+from herdbook.ports.engine.dictionary import AGENTS, DICTIONARY, MESSAGES, OPENINGS, TASKS
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-
-MAX_ENTRIES = 50_000
-"""How many entries of the journal are read at most."""
 
 
 @frozen
@@ -38,26 +43,6 @@ class NamedSpan:
     agent: str | None
     track: int = 0
     is_over: bool = False
-
-
-def read_entries(uow: UnitOfWork, begin: datetime) -> tuple[list[JournalEntry], datetime, bool]:
-    """The entries that lanes show, in order, since when they are all there, and if they are cut."""
-    found: list[JournalEntry] = []
-    read = 0
-    query = find(JOURNAL, descending=True, limit=PAGE)
-    while page := uow.select(query):
-        read += len(page)
-        fresh = [entry for entry in page if entry.time > begin]
-        found += [entry for entry in fresh if entry.entity in TRACED]
-        if len(fresh) < len(page):
-            return found[::-1], begin, False
-        if read >= MAX_ENTRIES:
-            return found[::-1], page[-1].time, True
-        query = query.next_page(page[-1])
-    head = uow.session.head
-    if head is None or head.pruned_at is None:
-        return found[::-1], begin, False
-    return found[::-1], max(begin, head.pruned_at.wall), False
 
 
 def leave_out_unheld(entries: list[JournalEntry]) -> list[JournalEntry]:
@@ -92,6 +77,11 @@ class LaneHistory:
         reviewers = self._find_reviewers(rows, {entry.key for entry in entries})
         self.spans = rules.trace_spans(rows, entries, begin, reviewers)
         self.marks = rules.find_marks(rows, entries)
+        self._asking = {
+            each.agent_id
+            for each in self.spans
+            if each.until is None and each.state is LaneState.ASKING
+        }
 
     def _rows_now(self, entries: list[JournalEntry]) -> KeyedRows:
         """Every row that changed, the tasks that are held, and their agents."""
@@ -105,11 +95,17 @@ class LaneHistory:
                 found[rules.TASK].setdefault(task.id, encode_row(TASKS, task))
         asking = {"status": AgentStatus.WAITING_FOR_INPUT}
         agents: list[Agent] = list(select_all(self.uow, find(AGENTS, asking, limit=PAGE)))
+        open_messages = [
+            each for each in self.uow.messages.requiring_response() if asks_person(vars(each))
+        ]
+        for message in open_messages:
+            found[rules.MESSAGE].setdefault(message.id, encode_row(MESSAGES, message))
         at = any_of(found[rules.TASK])
         agents += self.uow.select(find(AGENTS, {"task_id": at})) if at.values else []
         for agent in agents:
             found[rules.AGENT].setdefault(agent.id, encode_row(AGENTS, agent))
         holders = {each.get("assignee_id") for each in found[rules.TASK].values()}
+        holders |= {each.sender_id for each in open_messages}
         missing = {each for each in holders if each} - found[rules.AGENT].keys()
         found[rules.AGENT] |= self._get(AGENTS, missing)
         return found
@@ -168,6 +164,14 @@ class LaneHistory:
                 return rows[kind][key]
         return self._told.get((kind, key), {})
 
+    def agent_status(self, agent_id: str) -> str | None:
+        """The status of an agent, None if it was removed.
+
+        One that waits for a person does so, whatever else it does.
+        """
+        status: str | None = self._now[rules.AGENT].get(agent_id, {}).get("status")
+        return AgentStatus.WAITING_FOR_INPUT if agent_id in self._asking else status
+
     def is_gone(self, agent_id: str) -> bool:
         """Whether an agent of then was removed."""
         return agent_id not in self._now[rules.AGENT]
@@ -203,7 +207,9 @@ class LaneHistory:
                 ids[name] = agent.id
                 self._now[rules.AGENT][agent.id] = encode_row(AGENTS, agent)
         return [
-            LaneMark(MarkKind.COMMIT, each.at, ids[each.agent], each.commit_hash, each.task, None)
+            LaneMark(
+                MarkKind.COMMIT, each.at, ids[each.agent], None, None, each.commit_hash, each.task
+            )
             for each in commits
             if each.agent in ids
         ]

@@ -13,20 +13,21 @@ from herdbook.domain.agents.model import ACTIVE_STATUSES, Worktree
 from herdbook.domain.entity import WorkEntity
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan import lanes as rules
-from herdbook.domain.plan.lane_layout import find_tracks, idle_gaps
-from herdbook.domain.plan.lanes import LaneMark, LaneSpan
+from herdbook.domain.plan.lanes import LaneMark, LaneSpan, find_tracks, idle_gaps
 from herdbook.domain.record.model import Commit
 from herdbook.ports.engine.dictionary import AGENTS, PHASES, WORKTREES
 from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan.lane_history import LaneHistory, NamedSpan, read_entries
+from herdbook.services.plan.lane_history import LaneHistory, NamedSpan
 
 WINDOW = timedelta(hours=8)
 """How long a window is unless it is said."""
 LIMIT = 100
 """How many lanes are told unless it is said."""
+MAX_ENTRIES = 50_000
+"""How many entries of the journal are read at most."""
 
 
 class LaneGroup(StrEnum):
@@ -94,8 +95,8 @@ def read_lanes(
     if begin >= end:
         reason = f"is {begin.isoformat()}, and the window ends at {end.isoformat()}"
         raise InvalidValue("from", reason)
-    entries, known_since, is_cut = read_entries(uow, begin)
-    history = LaneHistory(uow, entries, max(begin, known_since))
+    newest, known_since, is_cut = uow.journal.newest_since(begin, rules.TRACED, most=MAX_ENTRIES)
+    history = LaneHistory(uow, newest[::-1], max(begin, known_since))
     spans = [each for each in history.spans if each.since <= end and (each.until or end) >= begin]
     marks = [each for each in history.marks if begin <= each.at <= end]
     marks += history.commit_marks([each for each in commits if begin <= each.at <= end])
@@ -190,9 +191,12 @@ class _LaneRows:
     def _names(self, keys: list[str]) -> dict[str, _LaneName]:
         if self._group is LaneGroup.AGENT:
             return {
-                key: _LaneName(each.get("name"), each.get("status"), self._history.is_gone(key))
+                key: _LaneName(
+                    self._history.values(rules.AGENT, key).get("name"),
+                    self._history.agent_status(key),
+                    self._history.is_gone(key),
+                )
                 for key in keys
-                for each in (self._history.values(rules.AGENT, key),)
             }
         kind: Kind[Any] = WORKTREES if self._group is LaneGroup.WORKTREE else PHASES
         rows = self._history.uow.get(kind, keys)

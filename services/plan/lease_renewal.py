@@ -10,8 +10,8 @@ from herdbook.domain.agents.model import ACTIVE_STATUSES
 from herdbook.domain.entity import evolve
 from herdbook.domain.plan.claims import LEASE, SERVER_LEASE, expire_lease
 from herdbook.domain.plan.model import Task
-from herdbook.domain.plan.readiness import Opening, OpeningState, holder_of
-from herdbook.ports.engine.dictionary import AGENTS, OPENINGS
+from herdbook.domain.plan.readiness import Opening, OpeningState
+from herdbook.ports.engine.dictionary import OPENINGS
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.activity import AgentActivity
@@ -51,8 +51,7 @@ def extend_by_activity(
     It is stored. None, and nothing is changed, if the holder is not known, has ended, or has been
     silent for longer than that.
     """
-    holder_id = holder_of(task, opening)
-    (holder,) = uow.get(AGENTS, [holder_id]) if holder_id else (None,)
+    holder = uow.agents.find_holder(task, opening)
     if holder is None or holder.status not in ACTIVE_STATUSES:
         return None
     seen = activity.last_seen(holder)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import Task, TaskStatus
-from herdbook.domain.plan.readiness import holder_of
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.plan import claims, wait_reasons
 from herdbook.services.plan.board_model import BoardState, state_of
@@ -94,8 +93,7 @@ def _nothing(_: UnitOfWork, __: Task, ___: BoardState) -> None:
 
 
 def _holder(uow: UnitOfWork, task: Task) -> str:
-    holder = holder_of(task, uow.openings.find(task.id))
-    agent = None if holder is None else uow.agents.find(holder)
+    agent = uow.agents.find_holder(task, uow.openings.find(task.id))
     return "somebody" if agent is None else agent.name
 
 

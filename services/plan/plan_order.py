@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from herdbook.domain.plan.model import Initiative, InitiativeStatus, Task
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import PAGE, select_all
+from herdbook.ports.engine.paging import PAGE, rows_with, select_all
 from herdbook.ports.engine.query import Query, any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
@@ -64,12 +64,10 @@ def _tasks_within(uow: UnitOfWork, initiative_id: str, page: int) -> Iterator[Ta
                 yield task
     while above:
         parents, above = above, []
-        for start in range(0, len(parents), PAGE):
-            below = {"parent_task_id": any_of(parents[start : start + PAGE])}
-            for task in select_all(uow, find(TASKS, below, limit=page)):
-                if task.phase_id is None and task.initiative_id is None:
-                    above.append(task.id)
-                    yield task
+        for task in rows_with(uow, TASKS, "parent_task_id", parents):
+            if task.phase_id is None and task.initiative_id is None:
+                above.append(task.id)
+                yield task
 
 
 def has_plan_order(kind: Kind[Any]) -> bool:

@@ -3,12 +3,11 @@
 The history comes from the journal. A task that was moved counts where it is now.
 """
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from herdbook.domain.journal import JournalEntry, Op
-from herdbook.domain.plan.model import Phase, TaskStatus
+from herdbook.domain.plan.model import PhaseStatus, TaskStatus
 from herdbook.domain.plan.progress import (
     Forecast,
     ProgressPoint,
@@ -16,7 +15,7 @@ from herdbook.domain.plan.progress import (
     burn_up,
     forecast,
 )
-from herdbook.ports.engine.dictionary import JOURNAL, PHASES, TASKS
+from herdbook.ports.engine.dictionary import INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -31,9 +30,13 @@ SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta
 
 
 class PhaseProgress(NamedTuple):
-    """A phase, or None for the tasks without one, and how many of its tasks are completed."""
+    """How many tasks of a phase, or without one, are completed."""
 
-    phase: Phase | None
+    id: str | None
+    name: str | None
+    status: PhaseStatus | None
+    initiative_id: str | None
+    initiative: str | None
     done: int
     total: int
 
@@ -48,8 +51,8 @@ class PlanProgress(NamedTuple):
     now: ProgressPoint
     phases: tuple[PhaseProgress, ...]
     completed: dict[str, int | None]
-    history: tuple[ProgressPoint, ...]
     forecast: Forecast | None
+    history: tuple[ProgressPoint, ...]
 
 
 def measure_progress(uow: UnitOfWork, *, initiative_id: str | None = None) -> PlanProgress:
@@ -73,8 +76,8 @@ def measure_progress(uow: UnitOfWork, *, initiative_id: str | None = None) -> Pl
         now,
         counts,
         completed,
-        tuple(burn_up(now, changes, first, POINTS if changes else 1)),
         forecast(now.total - now.done, finished, uow.now),
+        tuple(burn_up(now, changes, first, POINTS if changes else 1)),
     )
 
 
@@ -93,10 +96,20 @@ class _CountedTasks:
 
     def count(self) -> tuple[PhaseProgress, ...]:
         """The phases in the order of the plan, then the tasks without a phase, if there are any."""
+        owners = sorted({phase.initiative_id for phase in self._phases})
+        goals = {goal.id: goal.name for goal in self._uow.get_existing(INITIATIVES, owners)}
         found = [
-            PhaseProgress(phase, *self._count_with(phase_id=phase.id)) for phase in self._phases
+            PhaseProgress(
+                phase.id,
+                phase.name,
+                phase.status,
+                phase.initiative_id,
+                goals[phase.initiative_id],
+                *self._count_with(phase_id=phase.id),
+            )
+            for phase in self._phases
         ]
-        loose = PhaseProgress(None, *self._count_without_phase())
+        loose = PhaseProgress(None, None, None, None, None, *self._count_without_phase())
         return (*found, loose) if loose.total else tuple(found)
 
     def _count_with(self, **where: str | None) -> tuple[int, int]:
@@ -114,37 +127,23 @@ class _CountedTasks:
 
     def read_changes(self) -> tuple[list[TaskCountChange], datetime]:
         """The changes of the last weeks, the newest first, and since when all of them are there."""
-        begin, read = self._uow.now - WINDOW, 0
-        found: list[TaskCountChange] = []
-        query = find(JOURNAL, descending=True, limit=PAGE)
-        while page := self._uow.select(query):
-            found += [
-                change
-                for entry in self._in_scope(page)
-                if entry.time > begin and (change := _count_change(entry)) is not None
-            ]
-            read += len(page)
-            if page[-1].time <= begin:
-                return found, begin
-            if read >= MAX_ENTRIES:
-                return found, page[-1].time
-            query = query.next_page(page[-1])
-        head = self._uow.session.head
-        if head is None or head.pruned_at is None:
-            return found, begin
-        return found, max(begin, head.pruned_at.wall)
+        begin = self._uow.now - WINDOW
+        found = self._uow.journal.newest_since(begin, {TASKS.name}, most=MAX_ENTRIES)
+        changes = map(_count_change, self._in_scope(found.entries))
+        return [each for each in changes if each is not None], found.known_since
 
-    def _in_scope(self, page: list[JournalEntry]) -> Iterator[JournalEntry]:
+    def _in_scope(self, entries: list[JournalEntry]) -> list[JournalEntry]:
         """The entries about tasks of the scope."""
-        entries = [entry for entry in page if entry.entity == TASKS.name]
         if self._initiative_id is None:
-            yield from entries
-            return
-        rows = self._uow.get(TASKS, [entry.key for entry in entries])
-        for entry, row in zip(entries, rows, strict=True):
-            # Of a row that is gone nothing counts, as if it had never been added.
-            if row is not None and self._has(row.phase_id, row.initiative_id):
-                yield entry
+            return entries
+        keys = list(dict.fromkeys(entry.key for entry in entries))
+        # Of a row that is gone nothing counts, as if it had never been added.
+        inside = {
+            row.id
+            for row in self._uow.get(TASKS, keys)
+            if row is not None and self._has(row.phase_id, row.initiative_id)
+        }
+        return [entry for entry in entries if entry.key in inside]
 
     def _has(self, phase_id: str | None, initiative_id: str | None) -> bool:
         if phase_id is not None:

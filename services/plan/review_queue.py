@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from herdbook.domain.plan.model import (
+    OPEN_INITIATIVES,
     ErrandStatus,
     InitiativeStatus,
     PhaseStatus,
@@ -18,7 +19,6 @@ from herdbook.services.plan.review_subjects import Reviewed, ReviewStep, describ
 
 LIMIT: Final = 200
 """How many rows of one kind are read; whoever has more to review begins with the oldest."""
-_OPEN: Final = (InitiativeStatus.ACTIVE, InitiativeStatus.PENDING_REVIEW)
 _SHOWN: Final = (PhaseStatus.PENDING_REVIEW, PhaseStatus.IN_PROGRESS)
 
 
@@ -52,7 +52,7 @@ def review_queue(uow: UnitOfWork) -> list[ReviewEntry]:
 
 
 def _rows(uow: UnitOfWork) -> Iterator[Reviewed]:
-    open_ = uow.select(find(INITIATIVES, {"status": any_of(_OPEN)}, limit=LIMIT))
+    open_ = uow.select(find(INITIATIVES, {"status": any_of(OPEN_INITIATIVES)}, limit=LIMIT))
     for initiative in open_:
         if initiative.status is InitiativeStatus.PENDING_REVIEW:
             yield initiative

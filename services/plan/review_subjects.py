@@ -54,15 +54,15 @@ class ReviewSubject(NamedTuple):
     name: str
     status: str
     since: datetime
-    initiative_id: str | None
-    initiative: str | None
-    branch: str | None
-    base_branch: str | None
-    merge_base: str | None
-    phase_id: str | None
-    phase_ids: tuple[str, ...]
     agents: tuple[Agent, ...]
     steps: tuple[ReviewStep, ...]
+    branch: str | None
+    base_branch: str | None
+    initiative_id: str | None = None
+    initiative: str | None = None
+    merge_base: str | None = None
+    phase_id: str | None = None
+    phase_ids: tuple[str, ...] = ()
 
 
 def find_subject(uow: UnitOfWork, named: str) -> ReviewSubject:
@@ -101,15 +101,15 @@ def describe_subject(uow: UnitOfWork, row: Reviewed) -> ReviewSubject:
         row.name,
         row.status,
         row.updated_at,
-        None if owner is None else owner.id,
-        None if owner is None else owner.name,
+        _agents_of(uow, _tasks_of(uow, row, phases)),
+        review_steps(row),
         None if owner is None else owner.branch,
         _default_branch(uow, owner),
+        None if owner is None else owner.id,
+        None if owner is None else owner.name,
         None if phase is None or isinstance(row, Initiative) else phase.merge_base,
         None if phase is None else phase.id,
         tuple(each.id for each in phases),
-        _agents_of(uow, _tasks_of(uow, row, phases)),
-        review_steps(row),
     )
 
 
@@ -209,13 +209,8 @@ def _describe_errand(uow: UnitOfWork, errand: Errand) -> ReviewSubject:
         errand.description.partition("\n")[0],
         errand.status,
         errand.updated_at,
-        None,
-        None,
-        errand.branch,
-        errand.base_branch,
-        None,
-        None,
-        (),
         () if agent is None else (agent,),
         review_steps(errand),
+        errand.branch,
+        errand.base_branch,
     )

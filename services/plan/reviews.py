@@ -63,16 +63,8 @@ def comment(
     author: str = YOU,
 ) -> ReviewComment:
     """Start a thread at a line of a phase's diff; a removed line has its old number."""
-    return uow.review_comments.add(
-        ReviewComment(
-            phase_id=phase_id,
-            file_path=file_path,
-            line_number=line_number,
-            line_type=line_type,
-            body=body,
-            author=author,
-        )
-    )
+    new = NewComment(body, None, file_path, line_number, line_type)
+    return _add_new(uow, phase_id, new, author, None)
 
 
 def reply(
@@ -157,19 +149,9 @@ def _add_new(
 ) -> ReviewComment:
     if new.reply_to is not None:
         return _add_reply(uow, new.reply_to, new.body, author, message_id)
+    fields = {name: value for name, value in new._asdict().items() if name != "reply_to"}
     return uow.review_comments.add(
-        ReviewComment(
-            phase_id=phase_id,
-            file_path=new.file_path,
-            line_number=new.line_number,
-            line_type=new.line_type,
-            last_line=new.last_line,
-            line_text=new.line_text,
-            commit_hash=new.commit_hash,
-            body=new.body,
-            author=author,
-            message_id=message_id,
-        )
+        ReviewComment(phase_id=phase_id, author=author, message_id=message_id, **fields)
     )
 
 

@@ -6,22 +6,17 @@ completed phases are not waited for.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from herdbook.domain.plan import graph as rules
 from herdbook.domain.plan.graph import Item, TaskNode
-from herdbook.domain.plan.model import PhaseStatus, Task, TaskStatus
+from herdbook.domain.plan.model import UNFINISHED, PhaseStatus, Task, TaskStatus
 from herdbook.ports.engine.dictionary import PHASE_DEPENDENCIES, PHASES, TASK_DEPENDENCIES, TASKS
-from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import select_all
+from herdbook.ports.engine.paging import PAGE, rows_with
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
 E = TypeVar("E")
-
-PAGE = 1_000
-"""How many rows one page holds, and how many keys one query has, at most."""
-_UNFINISHED = tuple(status for status in TaskStatus if status is not TaskStatus.COMPLETED)
 
 
 def order(
@@ -98,7 +93,7 @@ class _TaskGraph(NamedTuple):
 def _load(
     uow: UnitOfWork, initiative_id: str | None, phase_id: str | None, *, finished: bool = False
 ) -> _TaskGraph:
-    statuses = tuple(TaskStatus) if finished else _UNFINISHED
+    statuses = tuple(TaskStatus) if finished else UNFINISHED
     return _graph_of(
         uow, _tasks_in_scope(uow, initiative_id, phase_id, statuses), finished=finished
     )
@@ -132,13 +127,13 @@ def _tasks_in_scope(
         if initiative_id in (None, uow.phases.get(phase_id).initiative_id):
             yield from _in_phases(uow, [phase_id], statuses)
     elif initiative_id is not None:
-        for task in _rows_with(uow, TASKS, "initiative_id", [initiative_id]):
+        for task in rows_with(uow, TASKS, "initiative_id", [initiative_id]):
             if task.phase_id is None and task.status in statuses:
                 yield task
         phases = uow.phases.of_initiative(initiative_id)
         yield from _in_phases(uow, [phase.id for phase in phases], statuses)
     else:
-        yield from _rows_with(uow, TASKS, "status", statuses)
+        yield from rows_with(uow, TASKS, "status", statuses)
 
 
 def _in_phases(
@@ -149,21 +144,13 @@ def _in_phases(
         yield from uow.tasks.select_all(find(TASKS, where, limit=PAGE))
 
 
-def _rows_with(uow: UnitOfWork, kind: Kind[E], field: str, values: Iterable[Any]) -> Iterator[E]:
-    """All rows with one of these values in a field, fetched page by page."""
-    wanted = list(dict.fromkeys(values))
-    for start in range(0, len(wanted), PAGE):
-        query = find(kind, {field: any_of(wanted[start : start + PAGE])}, limit=PAGE)
-        yield from select_all(uow, query)
-
-
 class _GraphLoader:
     """Loads the graph of all that some tasks wait for, one breadth-first step at a time."""
 
     def __init__(self, uow: UnitOfWork, *, finished: bool) -> None:
         self._uow = uow
         self._finished = finished
-        self._statuses = tuple(TaskStatus) if finished else _UNFINISHED
+        self._statuses = tuple(TaskStatus) if finished else UNFINISHED
         self._tasks: dict[str, Task] = {}
         self._phases: set[str] = set()
         self._ended: set[str] = set()
@@ -189,9 +176,9 @@ class _GraphLoader:
 
     def _prerequisites(self, tasks: list[str]) -> Iterator[Task]:
         """The children and the dependencies of tasks."""
-        children = _rows_with(self._uow, TASKS, "parent_task_id", tasks)
+        children = rows_with(self._uow, TASKS, "parent_task_id", tasks)
         yield from (task for task in children if self._counts(task))
-        edges = list(_rows_with(self._uow, TASK_DEPENDENCIES, "task_id", tasks))
+        edges = list(rows_with(self._uow, TASK_DEPENDENCIES, "task_id", tasks))
         ends = self._uow.tasks.get_many(edge.depends_on_task_id for edge in edges)
         # A completed task is not waited for, and neither is what its own children are about.
         counting = [(edge, end) for edge, end in zip(edges, ends, strict=True) if self._counts(end)]
@@ -205,7 +192,7 @@ class _GraphLoader:
         """The phases that these depend on and that are not completed."""
         fresh = phases - self._phases
         self._phases |= fresh
-        edges = list(_rows_with(self._uow, PHASE_DEPENDENCIES, "phase_id", sorted(fresh)))
+        edges = list(rows_with(self._uow, PHASE_DEPENDENCIES, "phase_id", sorted(fresh)))
         ends = self._uow.get_existing(PHASES, [edge.depends_on_phase_id for edge in edges])
         pairs = [
             (edge.phase_id, end.id)

@@ -5,7 +5,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from herdbook.domain.agents.model import Agent, AgentStatus, Worktree
-from herdbook.domain.conversation import ConversationStatus, MessageStatus, Party
+from herdbook.domain.conversation import (
+    ConversationStatus,
+    MessageStatus,
+    Party,
+    asks_person,
+)
 from herdbook.domain.journal import UNDO_NOTE, JournalEntry
 from herdbook.domain.plan.model import Task
 from herdbook.domain.plan.readiness import Opening, OpeningState, holder_of
@@ -177,13 +182,8 @@ def _waiting_for(uow: UnitOfWork, agents: Sequence[Agent]) -> dict[str, tuple[st
         pairs += [(each.from_agent_id, names[each.to_agent_id]) for each in asked]
     for message in uow.messages.requiring_response():
         if message.sender_type is Party.AGENT and message.sender_id is not None:
-            to_agent = message.recipient_type is Party.AGENT and message.recipient_id is not None
-            pairs.append(
-                (
-                    message.sender_id,
-                    names.get(message.recipient_id or "", "?") if to_agent else YOU,
-                )
-            )
+            other = names.get(message.recipient_id or "", "?")
+            pairs.append((message.sender_id, YOU if asks_person(vars(message)) else other))
     return _group(pairs)
 
 

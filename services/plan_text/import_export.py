@@ -98,8 +98,7 @@ def _apply_statuses(uow: UnitOfWork, arrival: PlanMatch) -> list[SkippedItem]:
 def _write(uow: UnitOfWork, arrival: PlanMatch) -> None:
     """Write in an order in which no intermediate state breaks a rule that the end state keeps."""
     for kind, gone in arrival.removed_edges.items():
-        if gone:
-            uow.remove(kind, gone)
+        uow.remove(kind, gone)
     new = {each.id for each in arrival.items if each.before is None}
     later: list[MatchedItem] = []
     for sort, kind in KINDS.items():
@@ -108,8 +107,7 @@ def _write(uow: UnitOfWork, arrival: PlanMatch) -> None:
             waits = bool(each.new_owners() & new)
             later += [each] if waits else []
             at_once.append((each, each.without_new_owners() if waits else each.row))
-        rows = [row for _, row in at_once]
-        saved = uow.save(kind, rows) if rows else []
+        saved = uow.save(kind, [row for _, row in at_once])
         for (each, _), row in zip(at_once, saved, strict=True):
             each.stored = row
     added = {kind: arrival.new_rows(sort) for sort, kind in KINDS.items()} | arrival.new_edges

@@ -1,7 +1,7 @@
 """Render the rows of a plan as text."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.plan.model import Initiative, Phase, Task
@@ -18,21 +18,15 @@ from herdbook.domain.plan_text.tree import (
 )
 from herdbook.ports.engine.dictionary import (
     INITIATIVES,
-    PHASE_DEPENDENCIES,
     PHASES,
-    TASK_DEPENDENCIES,
     TASKS,
 )
 from herdbook.ports.engine.kinds import Kind
-from herdbook.ports.engine.paging import select_pages
-from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.engine.paging import rows_with, select_pages
+from herdbook.ports.repositories.plan import DependentRows
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 
-KEYS_PER_QUERY = 1_000
-"""How many keys one query has at most."""
-
 KINDS: dict[ItemKind, Kind[Any]] = {INITIATIVE: INITIATIVES, PHASE: PHASES, TASK: TASKS}
-E = TypeVar("E")
 Edges = dict[str, dict[str, str]]
 """Waiting id -> id it waits for -> id of the dependency row."""
 
@@ -43,13 +37,6 @@ class Rows(NamedTuple):
     initiatives: tuple[Initiative, ...] = ()
     phases: tuple[Phase, ...] = ()
     tasks: tuple[Task, ...] = ()
-
-
-def rows_with(uow: UnitOfWork, kind: Kind[E], field: str, keys: Iterable[Any]) -> list[E]:
-    """The rows with one of these values in a field, in queries of limited size."""
-    wanted = list(keys)
-    parts = (wanted[at : at + KEYS_PER_QUERY] for at in range(0, len(wanted), KEYS_PER_QUERY))
-    return [row for part in parts for row in uow.select(find(kind, {field: any_of(part)}))]
 
 
 def all_rows(uow: UnitOfWork) -> Rows:
@@ -64,13 +51,14 @@ def rows_under(uow: UnitOfWork, initiative_ids: Iterable[str], task_ids: Iterabl
     """These initiatives, and all rows in them and under these tasks."""
     initiatives = uow.initiatives.get_many(initiative_ids)
     owners = [each.id for each in initiatives]
-    phases = rows_with(uow, PHASES, "initiative_id", owners)
+    phases = list(rows_with(uow, PHASES, "initiative_id", owners))
     found = rows_with(uow, TASKS, "initiative_id", owners)
-    found += rows_with(uow, TASKS, "phase_id", [each.id for each in phases])
     tasks = {task.id: task for task in found}
+    inside = rows_with(uow, TASKS, "phase_id", [each.id for each in phases])
+    tasks |= {task.id: task for task in inside}
     frontier = list(dict.fromkeys([*tasks, *task_ids]))
     while frontier:
-        children = rows_with(uow, TASKS, "parent_task_id", frontier)
+        children = list(rows_with(uow, TASKS, "parent_task_id", frontier))
         frontier = [task.id for task in children if task.id not in tasks]
         tasks |= {task.id: task for task in children}
     return _sort_rows(initiatives, phases, tasks.values())
@@ -88,13 +76,11 @@ def _sort_rows(
 
 def edges_of(uow: UnitOfWork, sort: ItemKind, ids: Iterable[str]) -> Edges:
     """The dependencies of these phases or tasks."""
+    waiting: DependentRows[Any, Any] = uow.phases if sort is PHASE else uow.tasks
     edges: Edges = {}
-    if sort is PHASE:
-        for phase in rows_with(uow, PHASE_DEPENDENCIES, "phase_id", ids):
-            edges.setdefault(phase.phase_id, {})[phase.depends_on_phase_id] = phase.id
-    if sort is TASK:
-        for task in rows_with(uow, TASK_DEPENDENCIES, "task_id", ids):
-            edges.setdefault(task.task_id, {})[task.depends_on_task_id] = task.id
+    for edge in rows_with(uow, waiting.edges, waiting.ends[0], ids):
+        one, other = (getattr(edge, name) for name in waiting.ends)
+        edges.setdefault(one, {})[other] = edge.id
     return edges
 
 

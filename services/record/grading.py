@@ -252,7 +252,7 @@ def add_activity(
 
 def activities(
     uow: UnitOfWork, agent: str | None = None, limit: int = 100, *, after: str | None = None
-) -> Listing[Activity]:
+) -> list[Activity]:
     """A page of the activities of all agents or of one, latest first, starting after a row."""
     start = None if after is None else uow.activities.get(after)
     return list_page(uow, _latest_first(ACTIVITIES, agent, limit, start))
@@ -260,7 +260,7 @@ def activities(
 
 def retrospectives(
     uow: UnitOfWork, agent: str | None = None, limit: int = 100, *, after: str | None = None
-) -> Listing[Retrospective]:
+) -> list[Retrospective]:
     """A page of the retrospectives of all agents or of one, latest first, starting after a row."""
     start = None if after is None else uow.retrospectives.get(after)
     return list_page(uow, _latest_first(RETROSPECTIVES, agent, limit, start))

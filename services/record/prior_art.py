@@ -16,7 +16,7 @@ from herdbook.domain.record.lessons import (
     work_key,
     work_with_bugs,
 )
-from herdbook.domain.record.model import Activity, Commit, Retrospective
+from herdbook.domain.record.model import Activity, Commit, Retrospective, texts_of
 from herdbook.domain.record.standing import standing_id
 from herdbook.domain.record.text_search import Match, rank_documents, search_terms
 from herdbook.ports.engine.dictionary import (
@@ -29,6 +29,7 @@ from herdbook.ports.engine.dictionary import (
 from herdbook.ports.engine.paging import select_all, select_pages
 from herdbook.ports.engine.query import at_least, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.listing import require_limit
 
 Row = Retrospective | Commit | Activity
 Grades = tuple[Grade, Grade]
@@ -83,8 +84,7 @@ def recall(
     """
     if not search_terms(text):
         raise InvalidValue("text", "has no word to look for; say in some words what the task is")
-    if limit < 1:
-        raise InvalidValue("limit", f"must be at least 1, is {limit}")
+    require_limit(limit)
     graded: dict[WorkKey, Grades] = {}
     made: dict[WorkKey, datetime] = {}
     searched = 0
@@ -119,14 +119,7 @@ def _rows(uow: UnitOfWork) -> Iterator[Row]:
 
 def _text(row: Row) -> str:
     """The searchable text of a row."""
-    match row:
-        case Retrospective():
-            parts = [row.task, row.user_note, row.agent_note]
-        case Activity():
-            parts = [row.task, row.actions, row.outcome, row.decisions]
-        case _:
-            parts = [row.task]
-    return "\n".join(part for part in parts if part)
+    return "\n".join(part for part in texts_of(row) if part)
 
 
 def _relevant(matches: Sequence[Match[Row]]) -> list[Match[Row]]:

@@ -8,7 +8,7 @@ from herdbook.domain.record.advice_reasons import AdviceReasons, explain
 from herdbook.domain.record.intervals import CONFIDENCE
 from herdbook.domain.record.languages import main_language
 from herdbook.domain.record.merit import AVERAGE_COMMITS, BUG_COST
-from herdbook.domain.record.model import Activity, Commit, Retrospective
+from herdbook.domain.record.model import Activity, Commit, Retrospective, texts_of
 from herdbook.domain.record.observations import observe
 from herdbook.domain.record.setup_advice import Advice, Verdict
 from herdbook.domain.record.setup_advice import advise as advised
@@ -88,16 +88,6 @@ def project_languages(rows: Iterator[Commit | Retrospective | Activity]) -> dict
     texts: dict[str, list[str]] = {}
     for row in rows:
         if row.project is not None:
-            texts.setdefault(row.project, []).extend(_texts(row))
+            texts.setdefault(row.project, []).extend(texts_of(row))
     found = {project: main_language(its) for project, its in texts.items()}
     return {project: language for project, language in found.items() if language is not None}
-
-
-def _texts(row: Commit | Retrospective | Activity) -> tuple[str, ...]:
-    match row:
-        case Retrospective():
-            return row.task, row.agent_note, row.user_note
-        case Activity():
-            return row.task, row.actions, row.outcome, row.decisions
-        case _:
-            return (row.task,)

@@ -20,6 +20,7 @@ from herdbook.ports.engine.dictionary import HEADS, JOURNAL, OPERATIONS, new_hea
 from herdbook.ports.engine.digests import COPY_NOTE, is_content
 from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Session, Store
+from herdbook.ports.unit_of_work.positions import entry_stamp
 
 CHANGED_SINCE = (
     "is an unfinished copy in which somebody has worked; copy into another store, and `merge` "
@@ -174,15 +175,7 @@ def _is_earlier(session: Session, head: Head, theirs: Session, source: Store) ->
     if head.seq == 0:
         return note.source == source.uuid
     if head.seq in (head.pruned_to, now.pruned_to):
-        stamp = _stamp_of(session, head, head.seq)
-        return stamp is not None and stamp == _stamp_of(theirs, now, head.seq)
+        stamp = entry_stamp(session, head.seq)
+        return stamp is not None and stamp == entry_stamp(theirs, head.seq)
     ours = session.get(JOURNAL, [head.seq])
     return ours != [None] and ours == theirs.get(JOURNAL, [head.seq])
-
-
-def _stamp_of(session: Session, head: Head, seq: int) -> Stamp | None:
-    """The stamp of an entry, also of the last that was folded; None if it is not known."""
-    if seq == head.pruned_to:
-        return head.pruned_at
-    (entry,) = session.get(JOURNAL, [seq])
-    return None if entry is None else entry.at

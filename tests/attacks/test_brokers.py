@@ -8,14 +8,14 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.adapters.duckdb.broker import address, wire
-from herdbook.adapters.duckdb.broker.client import dictionary_mark
 from herdbook.adapters.duckdb.broker.start import start_broker
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.plan.model import Task
-from herdbook.ports.engine.dictionary import DICTIONARY, TASKS
+from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.services.plan.claims import ready
+from tests.contract.brokers import hello
 
 SPACE = "work/attacked"
 
@@ -31,13 +31,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def names(store: Store) -> list[str]:
     """The tasks of the store."""
     return [task.name for task in read(store, SPACE, ready)]
-
-
-def hello(path: Path) -> list[object]:
-    """What a client of ours says first."""
-    status = path.stat()
-    identity = [status.st_dev, status.st_ino]
-    return ["hello", wire.PROTOCOL, str(path), identity, dictionary_mark(DICTIONARY), "test"]
 
 
 class Liar:
@@ -118,6 +111,15 @@ def test_a_broker_that_answers_nonsense_is_left_alone(
     liar.close()
 
 
+WIDTH = len(TASKS.columns)
+ROW = ["x"] * WIDTH
+
+
+def committed(*change: object) -> list[object]:
+    """The messages of a transaction that changes one kind."""
+    return [["begin", SPACE, True, 1], ["commit", [list(change)]]]
+
+
 MESSAGES: dict[str, list[object]] = {
     "no transaction": [["get", "tasks", ["x"]]],
     "no such kind": [["begin", SPACE, False, 1], ["get", "tasks; DROP TABLE tasks", ["x"]]],
@@ -125,8 +127,14 @@ MESSAGES: dict[str, list[object]] = {
     "two at once": [["begin", SPACE, True, 1], ["begin", SPACE, True, 1]],
     "a space that is none": [["begin", "nowhere", True, 1]],
     "a reader that commits": [["begin", SPACE, False, 1], ["commit", []]],
-    "rows of another width": [["begin", SPACE, True, 1], ["commit", [["tasks", [["x"]], [], []]]]],
-    "no rows at all": [["begin", SPACE, True, 1], ["commit", [["tasks", 7, 7, 7]]]],
+    "rows of another width": committed("tasks", [["x"]], [], [], []),
+    "no rows at all": committed("tasks", 7, 7, 7, 7),
+    "a change without columns": committed("tasks", [], [], []),
+    "columns that are none": committed("tasks", [], [ROW], [], ["name", "space"]),
+    "a key to change": committed("tasks", [], [ROW], [], ["id"]),
+    "SQL as a column": committed("tasks", [], [ROW], [], ['name" = 1; DROP TABLE tasks; --']),
+    "columns as text": committed("tasks", [], [ROW], [], "name"),
+    "a row in no column": committed("tasks", [], [ROW], [], []),
     "columns as SQL": [
         ["begin", SPACE, False, 1],
         ["select", ["tasks", [], [], None, None, ['id" FROM x; --'], False, None, None]],
@@ -158,13 +166,12 @@ def test_a_broker_survives_what_is_sent_to_it(store: Store, tmp_path: Path) -> N
             send(messages)
 
 
-WIDTH = len(TASKS.columns)
 POISON: dict[str, list[object]] = {
-    "objects": [["tasks", [[{"a": 1}] * WIDTH], [], []]],
-    "lists as keys": [["tasks", [], [], [["x"]]]],
-    "texts": [["tasks", [["\ud800"] * WIDTH], [], []]],
-    "nothing": [["tasks", [[None] * WIDTH], [], []]],
-    "a row that is not there": [["tasks", [], [["x"] * WIDTH], []]],
+    "objects": [["tasks", [[{"a": 1}] * WIDTH], [], [], []]],
+    "lists as keys": [["tasks", [], [], [["x"]], []]],
+    "texts": [["tasks", [["\ud800"] * WIDTH], [], [], []]],
+    "nothing": [["tasks", [[None] * WIDTH], [], [], []]],
+    "a row that is not there": [["tasks", [], [ROW], [], ["name"]]],
 }
 
 
@@ -216,7 +223,7 @@ def test_a_client_of_another_version_or_file_is_refused(store: Store, tmp_path: 
     path = tmp_path / "store.duckdb"
     good = hello(path)
     with start_broker(store):
-        for at, value in ((1, 2), (2, "/etc/passwd"), (3, [0, 0]), (4, "0" * 32)):
+        for at, value in ((1, 99), (2, "/etc/passwd"), (3, [0, 0]), (4, "0" * 32)):
             with address.connect(address.broker_address(path.stat()), 10.0) as sent:
                 message = [value if number == at else each for number, each in enumerate(good)]
                 sent.sendall(wire.encode_frame(message))

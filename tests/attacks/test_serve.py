@@ -262,6 +262,18 @@ def test_large_requests_are_refused_before_they_are_read(server: Serving) -> Non
     assert memory.memory_info().rss - before < 100_000_000
 
 
+def test_a_message_with_two_lengths_is_refused_and_ends_the_connection(server: Serving) -> None:
+    """A proxy may believe the one and we the other: what lies between would be a request."""
+    own = [f"Host: {server.host}", *bearer(server), "Content-Type: application/json"]
+    hidden = head("GET", "/spaces", f"Host: {server.host}", *bearer(server))
+    message = b"0\r\n\r\n" + hidden
+    lengths = [f"Content-Length: {len(message)}", "Transfer-Encoding: chunked"]
+    for both in (lengths, lengths[::-1]):
+        answer = server.raw(head("POST", "/rpc", *own, *both) + message)
+        assert status(answer) == 400
+        assert answer.count(b"HTTP/1.1") == 1
+
+
 def test_bytes_that_are_no_http_end_the_connection(server: Serving) -> None:
     """With 400 or nothing; two lengths, a length and chunks, and bare line ends among them."""
     own = f"Host: {server.host}\r\n{bearer(server)[0]}\r\nContent-Type: application/json\r\n"

@@ -33,8 +33,8 @@ def test_an_agent_is_told_of_with_everything_and_answered(
     page = open_desk(server, viewport=size).opens("/agents/brisk-otter")
     expect(page).to_have_url(f"{server.url}agents/{id_of(person, app, 'brisk-otter')}")
     expect(page).to_have_title("(1) brisk-otter · Herdbook")
-    expect(find_section(page, "What it is")).to_contain_text(f"{app} on main")
-    expect(find_section(page, "What it is")).to_contain_text("claude execute")
+    expect(find_section(page, "Facts")).to_contain_text(f"{app} on main")
+    expect(find_section(page, "Facts")).to_contain_text("claude execute")
     held = find_section(page, "Holds").get_by_role("link", name="Choose the keys")
     expect(held).to_be_visible()
     expect(find_section(page, "Standing")).to_contain_text("brisk-otter may work; 1 more bug")
@@ -44,6 +44,26 @@ def test_an_agent_is_told_of_with_everything_and_answered(
     page.keyboard.press("1")
     expect(page.get_by_text("May I merge?")).to_have_count(0)
     assert [each["content"] for each in person.asks(app, "message", "list")] == ["Yes"]
+
+
+def test_an_agent_that_waits_for_you_does_so_on_every_page(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Also one that goes on while its letter needs an answer; then it runs again everywhere."""
+    words = ("Which colour?", "--requires-response", "--agent", "calm-lynx")
+    letter = person.asks(app, "message", "add", *words)
+    key = id_of(person, app, "calm-lynx")
+    desk = open_desk(server)
+    places = [
+        desk.opens("/").locator(".worker", has_text="calm-lynx"),
+        desk.opens("/agents").locator("li.row", has_text="calm-lynx"),
+        desk.opens(f"/agents/{key}").locator(".filter"),
+    ]
+    for each in places:
+        expect(each).to_contain_text("waits for you")
+    person.runs(app, "message", "reply", letter["id"], "blue")
+    for each in places:
+        expect(each).to_contain_text("idle")
 
 
 def test_a_halted_agent_is_reinstated_in_place_and_a_late_click_is_refused(

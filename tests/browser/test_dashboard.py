@@ -2,8 +2,10 @@
 
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -125,6 +127,54 @@ def test_an_agent_that_holds_several_tasks_is_one_row(
     expect(desk.opens("/agents").locator(".row", has_text="brisk-otter")).to_contain_text(told)
 
 
+def test_a_page_looks_the_same_whatever_was_open_before_it(
+    server: Serving, open_desk: OpenDesk
+) -> None:
+    """Only its own style counts: a name of one page may mean something else on another."""
+    page = open_desk(server).opens()
+    for name in sorted(page_names(static_files()) - {"task"}):
+        link = page.get_by_role("navigation").get_by_role("link", name=name.title())
+        link.click()
+        page.wait_for_selector(f"main[data-ready={name}]")
+        styles = page.evaluate(
+            "[...document.styleSheets].filter(each => !each.disabled).map(each => each.href)"
+        )
+        own = ("page.css", "pages.css", f"pages/{name}/page.css")
+        assert styles == [f"{server.url.rstrip('/')}/static/{each}" for each in own]
+
+
+def test_enter_follows_the_link_that_has_the_focus(server: Serving, open_desk: OpenDesk) -> None:
+    """Also where Enter means something else, and something is chosen that it could open."""
+    page = open_desk(server).opens()
+    ways = {"board": "Talk", "talk": "Lanes", "lanes": "Review", "review": "Now"}
+    for name, other in ways.items():
+        page.goto(f"{server.url.rstrip('/')}/{name}")
+        page.wait_for_selector(f"main[data-ready={name}]")
+        page.keyboard.press("j")
+        link = page.get_by_role("navigation").get_by_role("link", name=other)
+        link.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"main[data-ready={other.lower()}]")
+
+
+def test_answers_of_any_length_stay_in_their_entry(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """One of eighty letters without a space, at both widths."""
+    asked = json.dumps([{"question": "q" * 300, "options": ["n" * 80, "no"]}])
+    person.runs(app, "agent", "wait", "calm-lynx", "--questions", asked)
+    page = open_desk(server).opens()
+    answer = page.get_by_role("button", name="nnn")
+    entry = page.locator(".entry", has=answer)
+    for size in (WIDE, NARROW):
+        page.set_viewport_size(size)
+        inner, outer = answer.bounding_box(), entry.bounding_box()
+        assert inner is not None
+        assert outer is not None
+        assert inner["x"] + inner["width"] < outer["x"] + outer["width"] <= size["width"]
+        assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
 def test_the_name_of_the_page_is_seen_on_a_narrow_screen(
     server: Serving, open_desk: OpenDesk
 ) -> None:
@@ -133,6 +183,17 @@ def test_the_name_of_the_page_is_seen_on_a_narrow_screen(
     for path, title in (("/health", "Health"), ("/", "Now"), ("/record", "Record")):
         link = desk.opens(path).get_by_role("navigation").get_by_role("link", name=title)
         expect(link).to_be_in_viewport(ratio=0.9)
+
+
+def test_what_agents_are_at_is_read_on_a_narrow_screen(
+    server: Serving, open_desk: OpenDesk
+) -> None:
+    """What an agent waits for, and how long, is not cut off."""
+    page = open_desk(server, viewport=NARROW).opens()
+    why = page.locator(".worker .why")
+    expect(why.first).to_contain_text("waits for you")
+    cut = why.evaluate_all("all => all.filter(each => each.scrollWidth > each.clientWidth).length")
+    assert cut == 0
 
 
 def test_a_refused_answer_is_said_in_place(
@@ -172,6 +233,27 @@ def test_two_pages_see_what_a_command_does(
         expect(row.get_by_role("link", name="Write the tables")).to_be_visible()
 
 
+def test_changes_that_never_pause_are_shown(server: Serving, open_desk: OpenDesk) -> None:
+    """Many agents write many times a second; the page does not wait until they are done."""
+    page = open_desk(server).opens("/board")
+    is_over = Event()
+
+    def write() -> None:
+        number = 0
+        while not is_over.is_set():
+            number += 1
+            server.calls("task.add", name=f"Task {number}")
+
+    with ThreadPoolExecutor(1) as other:
+        writing = other.submit(write)
+        try:
+            expect(page.get_by_role("link", name="Task 1", exact=True)).to_be_visible()
+            assert not writing.done()
+        finally:
+            is_over.set()
+        writing.result()
+
+
 def open_desk_again(open_desk: OpenDesk, server: Serving, desk: Any) -> Page:
     """A second browser with the first one's cookie."""
     other = open_desk(server, storage_state=desk.context.storage_state())
@@ -193,16 +275,20 @@ def test_seven_windows_of_a_browser_have_one_feed(server: Serving, open_desk: Op
 def test_a_server_that_was_killed_and_comes_back_loses_nothing(
     person: Person, app: Path, open_desk: OpenDesk
 ) -> None:
-    """What was done meanwhile is on the board without a reload."""
+    """What was done meanwhile is on the board; a page that could not be opened then is opened."""
     person.runs(app, "task", "add", "before")
     with socket.create_server(("127.0.0.1", 0)) as free:  # no other test's server takes this one
         port = str(free.getsockname()[1])
     first = Serving(person, app, "--port", port)
-    page = open_desk(first).opens("/board")
+    desk = open_desk(first)
+    page, other = desk.opens("/board"), desk.opens("/board")
     expect(page.get_by_text("live", exact=True)).to_be_visible()
     first.process.kill()
     first.process.communicate()
     expect(page.get_by_text("no connection")).to_be_visible()
+    expect(other.get_by_text("no connection")).to_be_visible()
+    other.get_by_role("link", name="Agents").click()
+    expect(other.get_by_role("alert")).to_be_visible()
     names = [f"meanwhile {number}" for number in range(3)]
     for name in names:
         person.runs(app, "task", "add", name)
@@ -210,6 +296,7 @@ def test_a_server_that_was_killed_and_comes_back_loses_nothing(
     for name in ["before", *names]:
         expect(page.get_by_role("link", name=name)).to_be_visible()
     expect(page.get_by_text("live", exact=True)).to_be_visible()
+    expect(other.get_by_text("No agents yet.")).to_be_visible()
     board = person.asks(app, "board")
     assert page.locator(".card").count() == sum(board["tasks"].values()) == 4
     assert again.ends() == (0, "")

@@ -60,7 +60,7 @@ def test_it_grows_by_keys_and_by_the_wheel(server: Serving, open_desk: OpenDesk)
     page = open_desk(server).opens("/graph")
     first = box(page, "Choose the keys")
     page.keyboard.press("+")
-    expect(page.get_by_role("button", name="125 %")).to_be_visible()
+    expect(page.get_by_role("button", name="125%")).to_be_visible()
     assert box(page, "Choose the keys")["width"] > first["width"]
     page.keyboard.press("0")
     assert box(page, "Choose the keys") == first
@@ -68,7 +68,7 @@ def test_it_grows_by_keys_and_by_the_wheel(server: Serving, open_desk: OpenDesk)
     page.keyboard.down("Control")
     page.mouse.wheel(0, -100)
     page.keyboard.up("Control")
-    expect(page.get_by_role("button", name="125 %")).to_be_visible()
+    expect(page.get_by_role("button", name="125%")).to_be_visible()
     assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
 
@@ -83,3 +83,15 @@ def test_the_list_tells_the_same_in_words(server: Serving, open_desk: OpenDesk) 
     expect(schema).to_contain_text("step 2")
     assert violations(page) == []
     assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
+def test_names_are_read_in_the_list_of_a_narrow_screen(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """However much a task waits for, its name has half of the line."""
+    names = ("Choose the keys", "Write the tables", "Draw the form")
+    person.runs(app, "task", "add", "Send people to the new host", "--after", *names)
+    page = open_desk(server, viewport=NARROW).opens("/graph?as=list")
+    name = page.get_by_role("link", name="Send people to the new host").bounding_box()
+    assert name is not None
+    assert name["width"] > NARROW["width"] / 3

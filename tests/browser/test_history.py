@@ -5,8 +5,11 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Task
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.browser.conftest import NARROW, READY, OpenDesk
-from tests.browser.test_rewind import BANNER, cards, opens_at, positions, works_on
+from tests.browser.test_rewind import BANNER, cards, last_of, opens_at, positions, works_on
 from tests.e2e.conftest import Person
 from tests.e2e.serve_process import Serving
 
@@ -80,12 +83,50 @@ def test_a_transaction_is_taken_back(
 def test_on_a_narrow_screen_the_changes_have_the_width_of_the_page(
     server: Serving, open_desk: OpenDesk
 ) -> None:
-    """The sentence stands above who did it and the way to its moments, not beside them."""
+    """Who did it and the way to its moments stand above the sentence, not beside it."""
     page = open_desk(server, viewport=NARROW).opens("/history")
     row = page.locator(".history .row", has_text="added agent calm-lynx")
     sentence = row.get_by_text("added agent calm-lynx").bounding_box()
-    undo = row.get_by_role("button", name="Undo").bounding_box()
+    head = row.locator("xpath=preceding-sibling::li[1]")
+    undo = head.get_by_role("button", name="Undo").bounding_box()
     assert sentence is not None
     assert undo is not None
     assert sentence["width"] > NARROW["width"] * 0.8
-    assert undo["y"] + undo["height"] / 2 > sentence["y"] + sentence["height"]
+    assert undo["y"] + undo["height"] / 2 < sentence["y"]
+
+
+def test_a_long_transaction_is_read_in_parts(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Each says of how many; what comes meanwhile doubles nothing; command and share say it too."""
+
+    def fill(uow: UnitOfWork) -> None:
+        uow.tasks.add_all([Task(name=f"no. {number}", order=number) for number in range(2_500)])
+
+    person.at(app).run(Area.WORK, fill)
+    server = Serving(person, app)
+    page = open_desk(server).opens("/history")
+    last = last_of(server)
+    heading, rows = page.get_by_role("heading", level=1), page.locator(".history li.row")
+    expect(heading).to_have_text(f"History 1,000 of {last:,}")
+    expect(rows).to_have_count(11)
+    expect(rows.first).to_contain_text(f"1,000 of {last:,} changes: added task no. 1500")
+    moments = rows.first.locator(".moments a")
+    expect(moments.first).to_have_attribute("href", "/board?at=0")
+    expect(moments.last).to_have_attribute("href", f"/board?at={last}")
+    page.get_by_role("button", name="and 990 more").click()
+    expect(page.get_by_text("added task no. 1510", exact=True)).to_be_visible()
+    for read in (f"2,000 of {last:,}", f"{last:,}"):
+        page.locator(".windowed").evaluate("(box) => { box.scrollTop = box.scrollHeight }")
+        page.get_by_role("button", name="earlier changes").click()
+        expect(heading).to_have_text(f"History {read}")
+    person.runs(app, "task", "add", "One more")
+    total = last_of(server)
+    expect(heading).to_have_text(f"History {total:,}")
+    page.get_by_role("searchbox").fill("added task no. 7")
+    expect(heading).to_have_text(f"History 111 of {total:,}")
+    told = person.runs(app, "history", "--limit", "2")
+    assert f", 999 of {last} changes\n  #{last - 998} added task no. 1501\n" in told
+    person.runs(app, "share", "history", "-o", "history.html")
+    assert f"<li>{last - 999:,} earlier changes</li>" in (app / "history.html").read_text()
+    assert server.ends() == (0, "")

@@ -26,7 +26,7 @@ def test_now_says_how_far_each_phase_is_and_what_is_not_known(
     person.runs(app, "task", "move", "Write the tables", "completed")
     expect(progress.get_by_role("heading")).to_have_text("Progress 1 of 3 done")
     half = progress.get_by_role("img", name="Schema: 1 of 2 done")
-    expect(half).to_have_attribute("title", "1 of 2 done, 50 %")
+    expect(half).to_have_attribute("title", "1 of 2 done, 50%")
     expect(progress.get_by_text("Completed: 1 in the last hour")).to_be_visible()
 
 
@@ -41,8 +41,8 @@ def test_a_forecast_comes_with_its_chances_and_the_way_there(
     page = open_desk(server).opens("/")
     progress = page.get_by_role("region", name="Progress")
     expect(progress.get_by_role("heading")).to_have_text("Progress 9 of 12 done")
-    expect(progress).to_contain_text("(50 %)")
-    expect(progress).to_contain_text("(90 %, in ")
+    expect(progress).to_contain_text("(50%)")
+    expect(progress).to_contain_text("(90%, in ")
     drawing = progress.locator("figure svg")
     expect(drawing).to_have_attribute("aria-label", re.compile("to 9 of 12 tasks done$"))
     titles = drawing.locator("title").all_text_contents()

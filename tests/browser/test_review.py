@@ -73,7 +73,7 @@ def files(page: Page) -> Locator:
 
 def choose(page: Page, name: str) -> None:
     files(page).filter(has_text=name).get_by_role("button").click()
-    expect(page.locator(".bar h2")).to_contain_text(name)
+    expect(page.locator(".file-head h2")).to_contain_text(name)
 
 
 def number(page: Page, line: int) -> Locator:
@@ -106,16 +106,30 @@ def test_the_diff_is_that_of_the_worktree(serving: Serving, open_desk: OpenDesk)
     expect(page.get_by_text("Renamed from old.txt; its contents are the same.")).to_be_visible()
     page.get_by_role("link", name="All reviews").click()
     expect(page.get_by_role("link", name="Schema")).to_be_visible()
-    page.keyboard.press("o")
+    page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="Schema", level=1)).to_be_visible()
 
 
 def test_a_task_leads_to_its_diff(serving: Serving, open_desk: OpenDesk) -> None:
     (task,) = [each for each in serving.calls("task.list") if each["name"] == "Count"]
     page = open_desk(serving).opens(f"/task/{task['id']}")
-    page.get_by_role("link", name="What was changed for it").click()
+    page.get_by_role("link", name="Look at the diff").click()
     expect(page.get_by_role("heading", name="Count", level=1)).to_be_visible()
     expect(page.get_by_text(f"4 files, +4 {MINUS}2")).to_be_visible()
+
+
+def test_the_head_of_a_file_is_seen_whole(serving: Serving, open_desk: OpenDesk) -> None:
+    """Its name and its buttons, from their upper to their lower edge."""
+    page = opens(open_desk, serving)
+    choose(page, "lines.txt")
+    head = page.locator(".diff .file-head")
+    expect(head.get_by_role("heading", name="src/lines.txt")).to_be_visible()
+    expect(head.get_by_role("button")).to_have_text(["Unified", "Split", "Whole file", "Viewed"])
+    cut = """buttons => buttons.filter(each => {
+        const { left, top, bottom } = each.getBoundingClientRect();
+        return [top + 2, bottom - 2].some(y => document.elementFromPoint(left + 8, y) !== each);
+    }).map(each => each.textContent)"""
+    assert head.get_by_role("button").evaluate_all(cut) == []
 
 
 def test_the_view_and_the_file_are_in_the_address(serving: Serving, open_desk: OpenDesk) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import NARROW, READY, WIDE, OpenDesk
 from tests.browser.test_dashboard import paths, violations
@@ -125,7 +125,7 @@ def test_a_page_is_rewound_by_keys_and_by_mouse(
     slider.focus()
     page.keyboard.press("Home")
     expect(page).to_have_url(re.compile(r"/board\?at=0$"))
-    expect(page.get_by_text("The plan is empty.")).to_be_visible()
+    expect(page.get_by_text("The plan was empty.")).to_be_visible()
     page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile(rf"/board\?at={there[1]}$"))
     box = slider.bounding_box()
@@ -145,6 +145,38 @@ def test_a_page_is_rewound_by_keys_and_by_mouse(
     expect(page.get_by_role("link", name="Something new")).to_be_visible()
     page.go_back()
     expect(page.locator(BANNER)).to_contain_text("As it was")
+
+
+def test_a_late_answer_does_not_lead_back_to_the_past(server: Serving, open_desk: OpenDesk) -> None:
+    """Of a moment that was asked for before going back to now, by the button or by the browser."""
+    page = open_desk(server).opens("/board")
+    there = positions(server)
+    held: list[Route] = []
+
+    def hold_moments(route: Route) -> None:
+        if (route.request.post_data_json or {}).get("method") == "journal.moments":
+            held.append(route)
+        else:
+            route.fallback()
+
+    for go_to_now in (page.get_by_role("button", name="Back to now").click, page.go_back):
+        page.keyboard.press("[")
+        expect(page).to_have_url(re.compile(rf"/board\?at={there[-2]}$"))
+        page.locator(SLIDER).focus()
+        page.route("**/rpc*", hold_moments)
+        page.keyboard.press("ArrowLeft")
+        while not held:
+            page.wait_for_timeout(10)
+        go_to_now()
+        expect(page).to_have_url(re.compile(r"/board$"))
+        (late,) = held
+        held.clear()
+        with page.expect_response(lambda response, late=late: response.request == late.request):
+            late.continue_()
+        page.unroute("**/rpc*")
+        page.wait_for_timeout(200)
+        expect(page.locator(BANNER)).to_be_empty()
+        expect(page).to_have_url(re.compile(r"/board$"))
 
 
 def test_nothing_moves_while_the_past_is_shown(
@@ -169,6 +201,7 @@ def test_nothing_moves_while_the_past_is_shown(
     page.keyboard.press("g")
     page.keyboard.press("n")
     expect(page).to_have_url(re.compile(rf"/\?at={seq}$"))
+    expect(page.locator("#queue-title")).to_be_visible()
     page.keyboard.press("g")
     page.keyboard.press("b")
     page.get_by_role("searchbox", name="Filter tasks").fill("keys")
@@ -252,7 +285,7 @@ def test_what_is_no_position_is_said_with_the_way_back(
     page = open_desk(server).opens()
     for at in ("999999", "yesterday", "-1", "1e3"):
         page.goto(f"{server.url.rstrip('/')}/board?at={at}")
-        expect(page.get_by_role("alert")).to_contain_text("until")
+        expect(page.get_by_role("alert")).to_contain_text("The moment of this address ")
         page.get_by_role("link", name="Back to now").click()
         expect(page).to_have_url(re.compile(r"/board$"))
         expect(page.locator(".column").first).to_be_visible()

@@ -25,6 +25,8 @@ def test_a_message_appears_live_and_the_answer_reaches_the_agent(
     row = page.locator(".entry-row.mine")
     expect(row).to_contain_text("calm-lynx: May I rename the column?")
     expect(row).to_contain_text("needs your answer")
+    title = page.get_by_role("heading", level=1)
+    expect(title).to_have_accessible_name("Talk 1 in all, 1 needs your answer")
     page.keyboard.press("j")
     expect(page.get_by_role("heading", name="Thread with calm-lynx")).to_be_visible()
     page.wait_for_url("**/talk/msg_*")

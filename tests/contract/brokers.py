@@ -5,10 +5,13 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from herdbook.adapters import open_store
-from herdbook.adapters.duckdb.broker import turns
+from herdbook.adapters.duckdb.broker import turns, wire
+from herdbook.adapters.duckdb.broker.client import dictionary_mark
 from herdbook.adapters.duckdb.broker.start import start_broker
+from herdbook.ports.engine.dictionary import DICTIONARY
 from tests.contract.children import PROCESSES, Child
 
 THROUGH_BROKERS = bool(os.environ.get("HERDBOOK_TEST_BROKER"))
@@ -26,6 +29,13 @@ def serve(url: str, ready: threading.Event, silence: float) -> None:
     with open_store(url) as store, start_broker(store):
         ready.set()
         end.wait()
+
+
+def hello(path: Path) -> list[object]:
+    """What a client of ours says first."""
+    status = path.stat()
+    identity = [status.st_dev, status.st_ino]
+    return ["hello", wire.PROTOCOL, str(path), identity, dictionary_mark(DICTIONARY), "test"]
 
 
 class Brokers:

@@ -2,11 +2,10 @@
 
 import pytest
 
-from herdbook.domain.agents.model import Agent, AgentStatus
+from herdbook.domain.agents.model import Agent, AgentStatus, WaitingAgent
 from herdbook.domain.plan.model import Initiative, Phase, Task
 from herdbook.ports.engine.dictionary import AGENTS, INITIATIVES, PHASES, TASKS
 from herdbook.ports.engine.store import Store
-from herdbook.ports.repositories.agents import AgentInContext
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
 from tests.cases import for_each
 from tests.contract.rows import make
@@ -14,6 +13,19 @@ from tests.contract.turns import Begin, by_id, in_turn
 from tests.contract.wrapped import Counting, WrappedStore
 
 WAITING = AgentStatus.WAITING_FOR_INPUT
+
+
+def in_context(
+    agent: Agent, task: str | None, description: str | None, phase: str | None, owner: str | None
+) -> WaitingAgent:
+    """The agent with the names of what it is at."""
+    return WaitingAgent(
+        **vars(agent),
+        task_name=task,
+        task_description=description,
+        phase_name=phase,
+        initiative_name=owner,
+    )
 
 
 def test_an_agent_is_found_by_its_name(begin: Begin) -> None:
@@ -82,7 +94,7 @@ def test_a_waiting_agent_comes_with_all_it_is_at(begin: Begin) -> None:
         uow.commit()
     with begin(write=False) as uow:
         assert uow.agents.waiting_with_context() == [
-            AgentInContext(agent, "The task", "What to do", "The phase", "The initiative")
+            in_context(agent, "The task", "What to do", "The phase", "The initiative")
         ]
 
 
@@ -92,7 +104,7 @@ def test_a_waiting_agent_without_a_task_comes_alone(begin: Begin) -> None:
         agent = _waiting(uow, "a")
         uow.commit()
     with begin(write=False) as uow:
-        assert uow.agents.waiting_with_context() == [AgentInContext(agent, None, None, None, None)]
+        assert uow.agents.waiting_with_context() == [in_context(agent, None, None, None, None)]
 
 
 def test_a_waiting_agent_of_an_initiative_needs_no_task(begin: Begin) -> None:
@@ -103,7 +115,7 @@ def test_a_waiting_agent_of_an_initiative_needs_no_task(begin: Begin) -> None:
         uow.commit()
     with begin(write=False) as uow:
         assert uow.agents.waiting_with_context() == [
-            AgentInContext(agent, None, None, None, "The initiative")
+            in_context(agent, None, None, None, "The initiative")
         ]
 
 
@@ -117,7 +129,7 @@ def test_a_waiting_agent_at_a_task_without_a_phase_has_no_phase(begin: Begin, ow
         uow.commit()
     with begin(write=False) as uow:
         assert uow.agents.waiting_with_context() == [
-            AgentInContext(agent, "Loose", None, None, "The initiative" if owned else None)
+            in_context(agent, "Loose", None, None, "The initiative" if owned else None)
         ]
 
 
@@ -130,7 +142,7 @@ def test_a_waiting_agent_is_at_the_initiative_it_names(begin: Begin) -> None:
         uow.commit()
     with begin(write=False) as uow:
         assert uow.agents.waiting_with_context() == [
-            AgentInContext(agent, "The task", "What to do", "The phase", "Another")
+            in_context(agent, "The task", "What to do", "The phase", "Another")
         ]
 
 
@@ -145,7 +157,7 @@ def test_a_waiting_agent_stays_when_its_task_goes(begin: Begin) -> None:
         uow.commit()
     with begin(write=False) as uow:
         (context,) = uow.agents.waiting_with_context()
-        assert context == AgentInContext(uow.agents.get(agent.id), None, None, None, None)
+        assert context == in_context(uow.agents.get(agent.id), None, None, None, None)
 
 
 def test_only_waiting_agents_are_asked_about_oldest_first(begin: Begin) -> None:
@@ -154,7 +166,7 @@ def test_only_waiting_agents_are_asked_about_oldest_first(begin: Begin) -> None:
     rows = [Agent(name="z", status=WAITING), *others, Agent(name="a", status=WAITING)]
     first, *_, last = in_turn(begin, AGENTS, rows)
     with begin(write=False) as uow:
-        assert [each.agent for each in uow.agents.waiting_with_context()] == [first, last]
+        assert [each.id for each in uow.agents.waiting_with_context()] == [first.id, last.id]
 
 
 @for_each("number", [0, 1, 12])

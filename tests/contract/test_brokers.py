@@ -4,9 +4,12 @@
 """
 
 import os
+import resource
+import shutil
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
@@ -16,9 +19,10 @@ import pytest
 
 from herdbook.adapters import open_store
 from herdbook.adapters.duckdb import rollback_journal
-from herdbook.adapters.duckdb.broker import open_file, pending_commits
-from herdbook.adapters.duckdb.broker.address import broker_address
+from herdbook.adapters.duckdb.broker import open_file, pending_commits, wire
+from herdbook.adapters.duckdb.broker.address import broker_address, connect
 from herdbook.adapters.duckdb.broker.pending_commits import GroupFailed, PendingCommits
+from herdbook.adapters.duckdb.broker.server import RESERVED_DESCRIPTORS
 from herdbook.adapters.duckdb.broker.start import start_broker
 from herdbook.adapters.duckdb.file_access import SharedFile
 from herdbook.domain.errors import HerdbookError, StoreBusy, StoreFull, StoreUnavailable
@@ -26,7 +30,7 @@ from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.store import Store, TryAgain
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork, unit_of_work
-from tests.contract.brokers import Brokers, brokers
+from tests.contract.brokers import Brokers, brokers, hello
 from tests.contract.children import PROCESSES, Child, apart, at_once
 from tests.contract.space import HERE, everything_in
 
@@ -165,6 +169,40 @@ def test_150_clients_at_once(url: str, started: Brokers) -> None:
     assert names_in(url) == sorted(["before", *(name for names in answers for name in names)])
 
 
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="another process's limit is set")
+def test_a_broker_without_descriptors_turns_clients_away(url: str, started: Brokers) -> None:
+    """They are not left waiting; those it has go on, and others come in when there is room."""
+    path = path_of(url)
+    at = broker_address(path.stat())
+    broker = started.start(url)
+    _, hard = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+    last = max(map(int, os.listdir(f"/proc/{broker.pid}/fd")))  # noqa: PTH208 - numbers
+    room = last + RESERVED_DESCRIPTORS + 8
+    with ExitStack() as connected, open_store(url, create=False) as store:
+
+        def is_let_in() -> bool:
+            client = connected.enter_context(connect(at, 10.0))
+            try:
+                client.sendall(wire.encode_frame(hello(path)))
+                return b"ok" in client.recv(1_000)
+            except ConnectionError:
+                return False
+
+        run(store, HERE, add, "first")
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (room, hard))
+        assert 0 < sum(is_let_in() for _ in range(12)) < 12
+        run(store, HERE, add, "second")
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (last, hard))
+        assert not any(is_let_in() for _ in range(3))
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (room, hard))
+        connected.pop_all().close()
+        run(store, HERE, add, "third")
+    with open_store(url, create=False) as store:
+        run(store, HERE, add, "fourth")
+        assert is_served(store)
+    assert names_in(url) == ["before", "first", "fourth", "second", "third"]
+
+
 def wait_inside(url: str, inside: Event, how: str) -> str:
     """Write, and wait within the transaction: stopped, or until somebody kills us."""
 
@@ -253,6 +291,33 @@ def test_a_copy_of_the_file_has_no_part_in_the_broker(
         assert not is_served(store)
         run(store, HERE, add, "of the copy")
     assert names_in(url) == ["before"]
+
+
+@pytest.mark.parametrize("what", ["the folder", "the file"])
+def test_a_file_that_took_the_place_of_a_brokers_is_read_and_written(
+    tmp_path: Path, what: str
+) -> None:
+    """Also in the process of the broker, which is of no use any more and says so."""
+    place = tmp_path / "here" / "store.duckdb"
+    place.parent.mkdir()
+    url = f"duckdb://{place}"
+    with open_store(url) as store:
+        run(store, HERE, add, "before")
+    shutil.copytree(place.parent, tmp_path / "early")
+    moved = place if what == "the file" else place.parent
+    with open_store(url) as store, start_broker(store) as broker:
+        run(store, HERE, add, "later")
+        assert is_served(store)
+        assert broker.is_running()
+        moved.rename(tmp_path / "moved")
+        (tmp_path / "early" / moved.relative_to(place.parent)).rename(moved)
+        assert not broker.is_running()
+        assert names_in(url) == ["before"]
+        with suppress(StoreUnavailable):
+            run(store, HERE, add, "through the broker")
+        with open_store(url, create=False) as other:
+            run(other, HERE, add, "new")
+    assert set(names_in(url)) - {"through the broker"} == {"before", "new"}
 
 
 def test_a_broker_that_ends_leaves_nothing_behind(url: str) -> None:

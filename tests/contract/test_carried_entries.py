@@ -4,7 +4,7 @@ import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -88,12 +88,13 @@ def _journal(store: Store, space: str) -> list[JournalEntry]:
 
 
 def _send(store: Store, *messages: bytes) -> None:
-    """Send datagrams to whoever listens to a space of the store."""
+    """Send datagrams to whoever listens to a space of the store, and nothing to whom just left."""
     folder = Path(socket_folder(store.uuid) or "missing")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         for message in messages:
             for each in folder.iterdir():
-                sender.sendto(message, str(each))
+                with suppress(ConnectionRefusedError, FileNotFoundError):
+                    sender.sendto(message, str(each))
 
 
 def _message(store: Store, space: str, entries: Sequence[JournalEntry]) -> bytes:

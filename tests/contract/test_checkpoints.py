@@ -23,6 +23,7 @@ from herdbook.ports.engine.query import find
 from herdbook.ports.engine.store import Store, SupportsAppend
 from herdbook.ports.repositories.checkpoints import CheckpointBundle, TaskWrite
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.checkpoints import threads
 from herdbook.services.stores.copy_spaces import copy
 from tests.contract.space import work_in
 
@@ -355,7 +356,8 @@ def test_threads_are_listed_with_their_sizes(store: Store, place: str) -> None:
     with work_in(store, place) as uow:
         _lane_of_five(uow, "a\0b")
         _put(CheckpointWriter(uow), 7, {"n": (1, b"xyz")}, thread="é" * 1_000)
-        found = {each.thread_id: each for each in thread_operations.list_threads(uow)}
+        listed = [each.thread for each in threads.threads(uow, limit=10)]
+        found = {each.thread_id: each for each in listed}
         assert set(found) == {"a\0b", "é" * 1_000}
         assert found["a\0b"].namespaces == ["", "sub"]
         assert found["a\0b"].newest == "c0004"

@@ -9,6 +9,7 @@ from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.dictionary import TASKS
 from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read
+from herdbook.services.journal import history
 from herdbook.services.journal.history import list_history
 from herdbook.services.journal.prune import prune
 from tests.contract.conftest import Begin
@@ -52,3 +53,32 @@ def test_history_tells_whole_transactions_in_words(store: Store, space: str, beg
     prune(store, space, ends[2])
     left = read(store, space, list_history)
     assert (left["first"], len(left["steps"])) == (ends[2] + 1, 2)
+
+
+def test_a_long_transaction_is_told_in_parts(
+    store: Store, space: str, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part says from where to where the transaction reaches, and nothing is told twice."""
+    monkeypatch.setattr(history, "MOST", 5)
+    for names in (["first"], [f"task {number}" for number in range(12)], ["last"]):
+        with begin() as uow:
+            uow.tasks.add_all([Task(name=each) for each in names])
+            uow.commit()
+    whole = (1, 13)
+    expected = [
+        [((13, 14), ["last"]), (whole, ["task 8", "task 9", "task 10", "task 11"])],
+        [(whole, ["task 3", "task 4", "task 5", "task 6", "task 7"])],
+        [(whole, ["task 0", "task 1", "task 2"]), ((0, 1), ["first"])],
+        [],
+    ]
+    before = None
+    for wanted in expected:
+        steps = read(store, space, list_history, before=before, limit=4)["steps"]
+        parts = [
+            ((step["before"], step["seq"]), [each["name"] for each in step["entries"]])
+            for step in steps
+        ]
+        assert parts == wanted
+        before = steps[-1]["entries"][0]["seq"] if steps else None
+    then = read(store, space, list_history, at=13, limit=5)["steps"]
+    assert [(step["before"], len(step["entries"])) for step in then] == [(1, 5)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from herdbook.domain.agents.model import Agent
+from herdbook.domain.agents.model import Agent, AgentStatus
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import HerdbookError, InvalidValue, JournalPruned
 from herdbook.domain.location.areas import Area
@@ -26,9 +26,10 @@ from herdbook.services import messaging
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.journal.prune import prune
 from herdbook.services.journal.undo import undo
-from herdbook.services.plan import claims, lane_history
+from herdbook.services.plan import claims, lanes
 from herdbook.services.plan.lanes import LaneGroup, LaneWindow, read_lanes
 from herdbook.services.plan.move_task import move_task
+from herdbook.services.plan.status import YOU, status
 from tests.contract.claims import BLINK, add_initiative, add_phase, add_tasks, claim_for, do
 from tests.contract.pasts import entries_of
 from tests.contract.test_use_cases import SHARES, Spaces, Transaction, programs
@@ -92,7 +93,19 @@ def check_no_overlap(spans: list[LaneSpan]) -> None:
 
 DEEDS = (
     *("claim", "claim", "claim", "claim briefly", "complete", "complete", "fail", "release"),
-    *("wait", "answer", "stop", "move", "remove task", "remove agent", "add task", "undo", "crash"),
+    *(
+        "write",
+        "reply",
+        "wait",
+        "answer",
+        "stop",
+        "move",
+        "remove task",
+        "remove agent",
+        "add task",
+        "undo",
+        "crash",
+    ),
 )
 """What is done in a program; claims come often, since the rest is about what is held."""
 deeds = st.lists(st.tuples(st.sampled_from(DEEDS), st.integers(0, 30)), min_size=10, max_size=40)
@@ -144,6 +157,10 @@ _OF_TASKS = {
 _OF_AGENTS = {
     "claim": _claim,
     "claim briefly": lambda uow, key: _claim(uow, key, BLINK),
+    "write": lambda uow, key: messaging.send(uow, "may I?", sender_id=key, requires_response=True),
+    "reply": lambda uow, _: messaging.reply(
+        uow, uow.messages.requiring_response()[0].id, "you may"
+    ),
     "wait": lambda uow, key: agent_lifecycle.wait(uow, key, ["may I?"]),
     "answer": lambda uow, key: agent_lifecycle.answer(uow, key, "you may"),
     "stop": agent_lifecycle.stop,
@@ -154,12 +171,30 @@ _OF_AGENTS = {
 }
 
 
+def asking_agents(window: LaneWindow) -> set[str | None]:
+    """Who waits for a person at the end of a window."""
+    last = [each for each in spans_of(window) if each.until is None]
+    return {each.agent_id for each in last if each.state is LaneState.ASKING}
+
+
+def check_asking(store: Store, space: str, seq: int) -> None:
+    """Those wait for a person of whom `status` tells so, and their lanes say it."""
+    window = read(store, space, read_lanes, since=LONG_AGO, limit=1_000, at=seq)
+    rows = read(store, space, status, at=seq).rows
+    waiting = {each.agent.id for each in rows if each.agent and YOU in each.waiting_for}
+    assert asking_agents(window) == waiting
+    told = {each.id for each in window.lanes if each.status == AgentStatus.WAITING_FOR_INPUT}
+    assert told == waiting
+
+
 def check_positions(store: Store, space: str, taken: dict[int, Holders]) -> list[LaneSpan]:
     """Compare open spans with what was held, at each position and seen from the end."""
     options = {"since": LONG_AGO, "limit": 1_000}
     last = spans_of(read(store, space, read_lanes, **options))
     check_no_overlap(last)
     check_holders(open_holders(last), taken[max(taken)])
+    for seq in sorted(taken)[:: -max(1, len(taken) // 4)]:
+        check_asking(store, space, seq)
     times = {each.seq: each.time for each in entries_of(store, space)}
     for seq, holders in taken.items():
         then = spans_of(read(store, space, read_lanes, **options, at=seq))
@@ -285,6 +320,37 @@ def test_a_little_session_has_the_right_bars(begin: Begin) -> None:
     assert {name: len(bars) for name, bars in by_phase.items()} == {phase.name: 4, None: 1}
 
 
+def test_an_agent_waits_from_its_message_until_the_answer(begin: Begin) -> None:
+    """With the task that it holds, and without one; also in a window that begins later."""
+    otter, lynx = named_agents(begin, "otter", "lynx")
+    add_tasks(begin, Task(name="one"))
+    claim_for(begin, otter)
+    asked = [
+        do(begin, messaging.send, "may I?", sender_id=each, requires_response=True)
+        for each in (otter, lynx)
+    ]
+    do(begin, messaging.send, "which port?", sender_id=lynx, recipient_id=otter)
+    with begin(write=False) as uow:
+        later = uow.now
+    held, asks = LaneState.HELD, LaneState.ASKING
+    window = lanes_of(begin)
+    assert bars_of(window) == {
+        "lynx": [(None, "lynx", asks, None, 0)],
+        "otter": [("one", "otter", held, None, 0), ("one", "otter", asks, None, 0)],
+    }
+    late = lanes_of(begin, since=later)
+    assert asking_agents(late) == asking_agents(window) == {otter, lynx}
+    assert {each.status for each in late.lanes} == {AgentStatus.WAITING_FOR_INPUT}
+    assert [each.since for each in spans_of(late) if each.state is asks] == [
+        each.since for each in spans_of(window) if each.state is asks
+    ]
+    for message in asked:
+        do(begin, messaging.reply, message.id, "you may")
+    window = lanes_of(begin)
+    assert asking_agents(window) == set()
+    assert bars_of(window)["otter"][-1] == ("one", "otter", held, None, 0)
+
+
 def test_what_was_held_before_the_window_is_shown(begin: Begin) -> None:
     """With the time of its claim, also if its agent has been removed since."""
     otter, lynx = named_agents(begin, "otter", "lynx")
@@ -344,8 +410,7 @@ def test_more_entries_than_are_read_are_cut(begin: Begin, monkeypatch: pytest.Mo
     claim_for(begin, otter)
     for number in range(5):
         add_tasks(begin, Task(name=f"more {number}"))
-    monkeypatch.setattr(lane_history, "MAX_ENTRIES", 3)
-    monkeypatch.setattr(lane_history, "PAGE", 3)
+    monkeypatch.setattr(lanes, "MAX_ENTRIES", 3)
     window = lanes_of(begin)
     assert window.is_cut
     assert window.begin < window.known_since

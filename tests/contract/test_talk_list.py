@@ -65,7 +65,7 @@ def test_what_needs_an_answer_comes_first_then_the_unread_then_the_newest(begin:
     assert after.unanswered == 0
     by_id = {each.id: each for each in after.entries}
     assert (by_id[asked.id].last.by, by_id[asked.id].last.to) == (None, "otter")
-    assert (by_id[question.id].last.text, by_id[question.id].is_open) == ("8080", False)
+    assert (by_id[question.id].last.text, by_id[question.id].open) == ("8080", False)
     assert not any(each.needs_answer for each in after.entries)
 
 

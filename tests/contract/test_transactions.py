@@ -28,6 +28,7 @@ from herdbook.ports.engine.dictionary import (
     AGENTS,
     INITIATIVES,
     PROJECTS,
+    PROPOSALS,
     TASKS,
 )
 from herdbook.ports.engine.query import find
@@ -117,6 +118,85 @@ def test_a_transaction_sees_what_it_did_itself(begin: Begin) -> None:
         assert session.select(find(TASKS)) == [saved]
         assert session.select(find(TASKS, {"status": "blocked"})) == [saved]
         assert session.count(find(TASKS, {"status": "pending"})) == 0
+
+
+def _replaced(session: Any, way: str, row: Any) -> None:
+    """Replace a row in one of the ways in which a caller may have come by it."""
+    match way:
+        case "unread":
+            session.replace(PROPOSALS, [evolve(row, content="b", metadata={"n": True})])
+        case "got":
+            (read,) = session.get(PROPOSALS, [row.id])
+            session.replace(PROPOSALS, [evolve(read, content="b", metadata={"n": True})])
+        case "selected":
+            (read,) = (each for each in session.select(find(PROPOSALS)) if each.id == row.id)
+            session.replace(PROPOSALS, [evolve(read, content="b", metadata={"n": True})])
+        case "changed in place":
+            (read,) = session.get(PROPOSALS, [row.id])
+            read.metadata["n"] = True
+            session.replace(PROPOSALS, [evolve(read, content="b")])
+        case "twice":
+            (read,) = session.get(PROPOSALS, [row.id])
+            session.replace(PROPOSALS, [evolve(read, content="c", metadata={"n": 2})])
+            session.replace(PROPOSALS, [evolve(read, content="b", metadata={"n": True})])
+        case "made again":
+            (read,) = session.get(PROPOSALS, [row.id])
+            session.delete(PROPOSALS, [row.id])
+            session.insert(PROPOSALS, [evolve(read, content="b", metadata={"n": True})])
+        case "made again and replaced":
+            (read,) = session.get(PROPOSALS, [row.id])
+            session.delete(PROPOSALS, [row.id])
+            session.insert(PROPOSALS, [evolve(read, content="c", title="other")])
+            session.replace(PROPOSALS, [evolve(read, content="b", metadata={"n": True})])
+
+
+WAYS = (
+    "unread",
+    "got",
+    "selected",
+    "changed in place",
+    "twice",
+    "made again",
+    "made again and replaced",
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_replaced_row_is_what_replaced_it(
+    store: Store, begin: Begin, space: str, way: str
+) -> None:
+    """However the caller came by it, and although 1 and True are the same to Python."""
+    with begin() as uow:
+        rows = [make(uow, PROPOSALS, content="a", metadata={"n": 1}) for _ in range(3)]
+        uow.commit()
+    with begin() as uow:
+        _replaced(uow.session, way, rows[0])
+        read = uow.session.get(PROPOSALS, [rows[1].id, rows[2].id])
+        uow.session.replace(
+            PROPOSALS, [evolve(read[0], content="x"), evolve(read[1], sort_order=7)]
+        )
+        uow.commit()
+    with work_in(store, space, write=False) as uow:
+        first, second, third = uow.session.get(PROPOSALS, [row.id for row in rows])
+        assert first == evolve(rows[0], content="b", metadata={"n": True})
+        assert first.metadata["n"] is True
+        assert second == evolve(rows[1], content="x")
+        assert third == evolve(rows[2], sort_order=7)
+
+
+def test_a_row_that_is_put_back_is_as_it_was(store: Store, begin: Begin, space: str) -> None:
+    """A change and its opposite in one transaction, and a row that replaces itself."""
+    with begin() as uow:
+        rows = [make(uow, PROPOSALS, content="a") for _ in range(2)]
+        uow.commit()
+    with begin() as uow:
+        there, same = uow.session.get(PROPOSALS, [row.id for row in rows])
+        uow.session.replace(PROPOSALS, [evolve(there, content="b")])
+        uow.session.replace(PROPOSALS, [there])
+        uow.session.replace(PROPOSALS, [same])
+        uow.commit()
+    with work_in(store, space, write=False) as uow:
+        assert uow.session.get(PROPOSALS, [row.id for row in rows]) == rows
 
 
 def _two_kinds(store: Store, space: str, name: str) -> tuple[Any, Any]:
@@ -218,6 +298,13 @@ def test_spaces_are_written_in_parallel(store: Store, space: str) -> None:
         assert (uow.projects.get(project.id), uow.tasks.get(task.id)) == (project, task)
 
 
+def _two_kinds_when_free(store: Store, name: str) -> tuple[Any, Any]:
+    """As `_two_kinds`, however often the store's short patience ends on a slow machine."""
+    while True:
+        with suppress(StoreBusy):
+            return _two_kinds(store, HERE, name)
+
+
 def test_patience_ends_with_who_holds_the_space(fresh: Fresh) -> None:
     """A writer that waits too long is told for whom, and everybody else goes on."""
     store = fresh(patience=0.2)
@@ -226,7 +313,7 @@ def test_patience_ends_with_who_holds_the_space(fresh: Fresh) -> None:
             first = make(uow, PROJECTS)
             busy = other.submit(_two_kinds, store, HERE, "impatient").exception(LONG)
             uow.commit()
-        project, _ = other.submit(_two_kinds, store, HERE, "second").result(LONG)
+        project, _ = other.submit(_two_kinds_when_free, store, "second").result(LONG)
     assert isinstance(busy, StoreBusy)
     assert busy.waited >= 0.2
     assert busy.holder

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from herdbook.adapters import open_store
+from herdbook.adapters.duckdb.broker.address import user_folder
 from herdbook.domain.journal import JournalEntry
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.store import Store
@@ -84,6 +85,15 @@ def test_a_commit_of_this_machine_rings_once(store: Store, tmp_path: Path, url: 
         # Notices come in the order of the commits: if there was a second ring, it is here now.
         assert is_rung_from_elsewhere(url, tmp_path, listener)
         assert not listener.wait(0)
+
+
+def test_a_relay_leaves_nothing_behind(url: str, store: Store, tmp_path: Path) -> None:
+    """When the last listener is gone, so is everything that has the store's name."""
+    with store.wakeups.listen(SPACE, look=HOUR) as listener:
+        assert is_rung_from_elsewhere(url, tmp_path, listener)
+        folder = Path(user_folder())
+        assert any(store.uuid in each.name for each in folder.iterdir())
+    until(lambda: not any(store.uuid in each.name for each in folder.iterdir()))
 
 
 def test_many_listening_processes_have_one_connection(

@@ -13,11 +13,13 @@ from herdbook.domain.journal import JournalEntry
 from herdbook.domain.plan.model import Task
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.engine.store import Session, Store
+from herdbook.ports.repositories.journal import Journal
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import messaging
 from herdbook.services.agents import logs
 from herdbook.services.journal import watch
+from herdbook.services.journal.feed import Feed
 from tests.cases import for_each
 from tests.contract import followers
 from tests.contract.children import Place, at_once, barrier, begun, event, opened
@@ -75,6 +77,32 @@ def test_what_is_there_is_given_from_any_place_on(
     add_tasks(begin, *(Task(name="x") for _ in range(5)))
     found = watch.follow_journal(store, space, since, stop=_at_once, wait=_no_wait, limit=limit)
     assert list(found) == _journal(begin)[since:]
+
+
+def test_who_has_entries_of_another_journal_is_told(begin: Begin, store: Store, space: str) -> None:
+    """An earlier copy of the store ends before them; another store has others in their place."""
+    add_tasks(begin, Task(name="x"), Task(name="x"))
+    ours = _journal(begin)
+    with Feed(store, space, 2, mark=ours[1].at) as feed:
+        assert feed.take() == []
+        assert (feed.is_replaced, feed.mark) == (False, ours[1].at)
+    for since, mark in ((2, ours[0].at), (3, ours[1].at)):
+        with Feed(store, space, since, mark=mark) as feed:
+            assert feed.take() == []
+            assert feed.is_replaced
+            assert (feed.since, feed.last) == (since, 2)
+
+
+def test_who_follows_a_journal_that_becomes_shorter_is_told(
+    begin: Begin, store: Store, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Instead of waiting until the other one is as long, and missing all of it."""
+    add_tasks(begin, Task(name="x"), Task(name="x"))
+    following = watch.follow_journal(store, space, wait=lambda: None, limit=2)
+    assert [next(following).seq, next(following).seq] == [1, 2]
+    monkeypatch.setattr(Journal, "last", lambda _: 1)
+    with pytest.raises(InvalidValue, match="ends at #1: if it was one, an earlier copy"):
+        next(following)
 
 
 def test_a_space_nobody_wrote_in_has_no_news(store: Store, space: str) -> None:

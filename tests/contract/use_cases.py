@@ -9,7 +9,7 @@ says what its type does not is one more line in `BY_NAME`.
 import importlib
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
 from types import ModuleType, UnionType
@@ -120,7 +120,6 @@ PARTS = {
     "journal.state_proof",
     "listing",
     "plan.board_filter",
-    "plan.lane_history",
     "plan.plan_order",
     "plan_text.matching",
     "plan_text.render",
@@ -398,6 +397,8 @@ def _chooser(name: str, hint: Any) -> Choose | None:
     types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if name == "agents" and int in types:
         return lambda call: call.number() + 1  # how many of them, and not which
+    if Mapping[str, str] in types:
+        return lambda _: {"x": "y"}
     known = next((BY_TYPE[each] for each in types if each in BY_TYPE), None)
     return known or BY_NAME.get(name) or _by_type(name, hint)
 

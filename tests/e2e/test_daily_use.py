@@ -130,7 +130,10 @@ def test_task_show_is_worth_reading(person: Person, planned: Path) -> None:
     assert (row["phase"], row["initiative"], row["holder"]) == ("Schema", "Login", "otter")
     assert row["labels"] == ["db", "first"]
     assert row["acceptance"] == "the table exists\nand is tested"
+    assert row["state"] == "held"
     assert names(row["dependents"]) == ["Write the migration"]
+    (needing,) = row["dependents"]
+    assert (needing["status"], needing["state"]) == ("pending", "waiting")
     assert row["lease_until"].endswith("+00:00")
     assert [each["who"] == "otter" for each in row["history"]] == [False, True]
     text = person.runs(planned, "task", "show", "Agree on columns", TZ="Asia/Tokyo")
@@ -140,7 +143,7 @@ def test_task_show_is_worth_reading(person: Person, planned: Path) -> None:
         "holder otter, until 20",
         "needed by:",
         "pending         Write the migration",
-        "otter: status in_progress",
+        "otter: status in progress, assignee otter",
         row["id"],
     ):
         assert part in text, part

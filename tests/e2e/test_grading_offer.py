@@ -130,7 +130,7 @@ def test_a_standing_says_what_it_means_and_what_would_change_it(keeper: Person, 
     keeper.runs(app, "grade", "otter", "HEAD", "--self", "good", "--user", "excellent")
     shown = keeper.runs(app, "standing", "otter")
     assert "otter may work; 1 more bug would halt it" in shown
-    assert "9999 more experience points will raise it to 2 skill points" in shown
+    assert "9,999 more experience points will raise it to 2 skill points" in shown
     assert "communication score 67, +7 since the start; mean grade 3.5 of 1 graded commit" in shown
     (otter,) = keeper.asks(app, "standing", "otter")
     assert (otter["experience_missing"], otter["bugs_until_halt"], otter["graded"]) == (9_999, 1, 1)

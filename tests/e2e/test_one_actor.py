@@ -37,10 +37,9 @@ UNJOURNALLED = {"task.heartbeat", "log.add", "log.rm"}
 READS = frozenset(
     {
         *("where", "config", "status", "board", "plan", "export.plan", "agent.waiting"),
-        *("progress", "diff", "waiting", "review.diff", "lanes"),
+        *("diff", "waiting", "review.diff", "lanes"),
         "doctor",
         *("journal.since", "journal.row", "journal.cursors", "journal.follow"),
-        "journal.moments",
         "history",
         *("conversation.listen", "standing", "advise", "leaderboard", "recall", "prime"),
         *("checkpoint.threads", "checkpoint.diff"),

@@ -124,7 +124,9 @@ def test_what_is_no_position_is_refused_every_time(person: Person, app: Path) ->
         ("task", "show", "two", "--at", str(last - 1)): "no task 'two'",
         ("diff",): "SINCE",
         ("diff", "2", "1"): "#1 comes before #2",
-        ("diff", str(last + 5)): f"the last entry is #{last}",
+        ("diff", str(last + 5)): f"since: is #{last + 5}, and the last entry is #{last}",
+        ("diff", "1", str(last + 5)): f"until: is #{last + 5}, and the last entry is #{last}",
+        ("diff", "1", "2999-01-01T00:00Z"): "until: is 2999",
         ("task", "add", "three", "--at", "1"): "at",
         ("log", "sessions", "--at", "1"): "at",
     }

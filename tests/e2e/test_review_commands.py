@@ -68,6 +68,21 @@ def test_the_diff_of_a_phase_is_that_of_its_agent_s_worktree(
     assert "return a + b" not in stat
 
 
+def test_work_on_the_only_branch_needs_its_begin_to_be_told(person: Person, app: Path) -> None:
+    """There is nothing to compare it with until the phase has a merge base."""
+    (app / "plan.md").write_text("# Ship it\nbranch: main\n\n## Schema\n- [ ] Count\n")
+    person.runs(app, "import", "plan", "plan.md")
+    begin = person.git(app, "rev-parse", "HEAD").strip()
+    (app / "calc.py").write_text(BEFORE)
+    person.git(app, "add", "calc.py")
+    person.git(app, "commit", "--quiet", "--message=count")
+    problem = person.asks(app, "review", "diff", "Schema")["problem"]
+    assert problem.startswith("there is no other branch to compare main with")
+    person.runs(app, "phase", "set", "Schema", "--merge-base", begin)
+    answer = person.asks(app, "review", "diff", "Schema")
+    assert (answer["problem"], answer["total"]["files"]) == (None, 1)
+
+
 def test_a_task_and_an_initiative_have_diffs_too(person: Person, app: Path, work: Path) -> None:
     """By their ids or names; that of the initiative is on its branch, if it exists."""
     assert person.asks(app, "review", "diff", "Count", "--stat")["source"]["name"] == "otter"

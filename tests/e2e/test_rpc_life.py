@@ -237,6 +237,32 @@ def test_a_subscription_tells_every_change_once_and_in_order(person: Person, app
         assert pipes.call("journal.since", 6, seq=last["seq"] - 1) == [last]
 
 
+def test_a_subscription_ends_when_an_earlier_copy_takes_the_place_of_the_store(
+    person: Person, app: Path, tmp_path: Path
+) -> None:
+    """Its client is told to read again what it shows, and from where to go on."""
+    person.runs(app, "task", "add", "kept")
+    stores = app / ".git" / "herdbook"
+    shutil.copytree(stores, tmp_path / "early")
+    person.runs(app, "task", "add", "lost")
+    with Pipes(person, app) as pipes:
+        begun = pipes.call("journal.subscribe", 1, since=0)
+        lost = entries(pipes, 3)[-1]
+        pipes.process.send_signal(signal.SIGSTOP)  # for a moment none is there
+        stores.rename(tmp_path / "away")
+        (tmp_path / "early").rename(stores)
+        pipes.process.send_signal(signal.SIGCONT)
+        told = pipes.told("journal.behind")
+        assert told["subscription"] == begun["subscription"]
+        assert told["seq"] == lost["seq"] - 1
+        assert "has taken its place. Read again what you show" in told["error"]["message"]
+        pipes.send(request("journal.subscribe", 2, since=lost["seq"]))
+        assert "ends at #2" in pipes.receive()["error"]["message"]
+        pipes.call("journal.subscribe", 3, since=told["seq"])
+        person.runs(app, "task", "add", "new")
+        assert entries(pipes, 1)[0]["after"]["name"] == "new"
+
+
 def many_tasks(person: Person, app: Path, count: int) -> None:
     """Let another process add tasks, all at once."""
     here = person.at(app)

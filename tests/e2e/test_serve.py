@@ -192,6 +192,37 @@ def test_a_reader_whose_entries_were_folded_is_told_to_read_again(
             assert next(feed).data["reason"] == "unknown"
 
 
+@pytest.mark.parametrize("engine", ["lmdb", "duckdb"])
+def test_readers_are_told_when_an_earlier_copy_takes_the_place_of_the_store(
+    person: Person, app: Path, tmp_path: Path, choose: Choose, engine: str
+) -> None:
+    """They read again what they show, hear what is new in it, and so do those who come later."""
+    choose(engine)
+    person.runs(app, "task", "add", "kept")
+    stores = app / ".git" / "herdbook"
+    shutil.copytree(stores, tmp_path / "early")
+    for number in range(3):
+        person.runs(app, "task", "add", f"lost {number}")
+    with serving(person, app) as server, server.feed() as feed:
+        (work,) = [each for each in next(feed).data if each["area"] == "work"]
+        assert len(server.calls("task.list")) == 4
+        server.process.send_signal(signal.SIGSTOP)  # for a moment none is there
+        stores.rename(tmp_path / "away")
+        (tmp_path / "early").rename(stores)
+        server.process.send_signal(signal.SIGCONT)
+        kind, id_, data = next(feed)
+        assert (kind, data["reason"], data["spaces"]) == ("reset", "unknown", [work["space"]])
+        assert data["seq"] == work["seq"] - 3
+        assert f"{work['key']}:{data['seq']}" in id_
+        assert [each["name"] for each in server.calls("task.list")] == ["kept"]
+        person.runs(app, "task", "add", "new")
+        (entry,) = entries(feed, 1)
+        assert entry["seq"] == data["seq"] + 1
+        with server.feed(f"{work['key']}:{work['seq']}") as later:
+            next(later)
+            assert next(later).data["reason"] == "unknown"
+
+
 def test_a_server_that_runs_is_not_started_with_other_options(person: Person, app: Path) -> None:
     """What it would not follow is refused with the command that ends it, never left out quietly."""
     person.runs(app, "task", "add", "here")
@@ -461,6 +492,9 @@ def test_options_that_would_not_be_safe_are_refused(person: Person, app: Path) -
         (("--host", "0.0.0.0", "--behind-proxy"), "by which names"),  # noqa: S104
         (("--host", "example.com"), "must be an address"),
         (("--tls-cert", "cert.pem"), "go together"),
+        (("--tls-cert", "none.pem", "--tls-key", "none.pem"), "cannot be read: No such file"),
+        (("--tls-cert", ".git/HEAD", "--tls-key", ".git/HEAD"), "no certificate with its key"),
+        (("--port", "65536"), "must be 0, for any that is free, to 65535"),
         (("/nowhere/at/all",), "is no folder"),
     ]
     for words, reason in cases:

@@ -10,12 +10,16 @@ _CLOCK_AT = list(HEADS.columns).index("clock")
 
 
 class KindChange(NamedTuple):
-    """What a transaction changed in a kind: rows by their values, and keys."""
+    """What a transaction changed in a kind: rows by their values, and keys.
+
+    `columns` are those in which the replaced rows differ from what they were.
+    """
 
     kind: Kind[Any]
     inserts: list[list[Any]]
     replaces: list[list[Any]]
     deletes: list[Any]
+    columns: frozenset[str]
 
     def keys(self, rows: list[list[Any]]) -> list[Any]:
         """The keys of some of these rows."""
@@ -24,7 +28,7 @@ class KindChange(NamedTuple):
 
 
 class Statement(NamedTuple):
-    """A statement, its parameters, and how many rows it has to answer with, if that matters."""
+    """A statement, its parameters, and how many rows it has to change, if that matters."""
 
     sql: str
     parameters: list[Any]
@@ -32,10 +36,11 @@ class Statement(NamedTuple):
 
 
 class _Net(NamedTuple):
-    """What became of a row: its values, None if it was deleted, and whether it is a new one."""
+    """What became of a row: its values, None if it was deleted; new, or changed in columns."""
 
     values: list[Any] | None
     is_new: bool = False
+    columns: frozenset[str] = frozenset()
 
 
 class CommitGroup:
@@ -67,7 +72,8 @@ class CommitGroup:
             for key, values in zip(change.keys(change.inserts), change.inserts, strict=True):
                 known[key] = _Net(values, is_new=True)
             for key, values in zip(change.keys(change.replaces), change.replaces, strict=True):
-                known[key] = _Net(values, is_new=key in known and known[key].is_new)
+                before = known.get(key, _Net(None))
+                known[key] = _Net(values, before.is_new, before.columns | change.columns)
             for key in change.deletes:
                 if key in known and known[key].is_new:
                     del known[key]
@@ -83,17 +89,19 @@ class CommitGroup:
         for (space, kind), changed in self._changes.items():
             table = tables[kind]
             inserts = [net.values for net in changed.values() if net.values and net.is_new]
-            replaces = [net.values for net in changed.values() if net.values and not net.is_new]
+            replaced = [net for net in changed.values() if net.values and not net.is_new]
+            replaces = [net.values for net in replaced if net.values]
+            columns = frozenset[str]().union(*(net.columns for net in replaced))
+            names = tuple(name for name in table.changeable if name in columns)
             deletes = [key for key, net in changed.items() if net.values is None]
             if deletes:
                 written.append(Statement(table.delete_many, [space, deletes]))
             if len(replaces) == 1:
-                values = dict(zip(kind.columns, replaces[0], strict=True))
-                key = values.pop(kind.key)
-                written.append(Statement(table.replace_one, [*values.values(), space, key], 1))
+                parameters = table.replace_one_parameters(space, replaces[0], names)
+                written.append(Statement(table.replace_one(names), parameters, 1))
             elif replaces:
-                parameters = [*_columns(replaces), space]
-                written.append(Statement(table.replace_many, parameters, len(replaces)))
+                parameters = table.replace_many_parameters(space, replaces, names)
+                written.append(Statement(table.replace_many(names), parameters, len(replaces)))
             if len(inserts) == 1:
                 written.append(Statement(table.append_one, [space, *inserts[0]]))
             elif inserts:

@@ -73,12 +73,18 @@ class QueryAnswers:
 
     def unpack_change(self, packed: Any) -> KindChange:
         """What a client says it changed in a kind; raises LookupError, TypeError, ValueError."""
-        name, inserts, replaces, deletes = packed
+        name, inserts, replaces, deletes, columns = packed
         kind = self._dictionary.kinds[name]
         if not isinstance(deletes, list):
             raise TypeError("keys are a list")
+        if not set(columns) <= set(self._tables[kind].changeable) or (replaces and not columns):
+            raise LookupError("rows are replaced in columns that they have")
         return KindChange(
-            kind, wire.unpack_rows(kind, inserts), wire.unpack_rows(kind, replaces), deletes
+            kind,
+            wire.unpack_rows(kind, inserts),
+            wire.unpack_rows(kind, replaces),
+            deletes,
+            frozenset(columns),
         )
 
     def _fetch_by_keys(self, turn: Turn, what: str, kind: Kind[Any], keys: list[Any]) -> Any:

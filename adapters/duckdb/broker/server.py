@@ -4,7 +4,9 @@ One thread does all of it, so nothing here waits: sockets do not block, and what
 not taken yet is kept for it.
 """
 
+import errno
 import logging
+import resource
 import selectors
 import socket
 from contextlib import suppress
@@ -23,6 +25,8 @@ from herdbook.domain.errors import HerdbookError
 _LOG = logging.getLogger(__name__)
 
 MOST_CLIENTS = 1_000
+RESERVED_DESCRIPTORS = 32
+"""How many descriptors are left to the files themselves, whoever wants to connect."""
 HELLO_SECONDS = 1.0
 """How long a new connection may take to say what it is."""
 _CHUNK = 1 << 18
@@ -101,6 +105,7 @@ class BrokerServer:
         self._listening = listening
         self._mark = dictionary_mark(store.dictionary)
         self._waker, self._woken = socket.socketpair()
+        self._spare: socket.socket | None = _open_spare()
         for each in (self._waker, self._woken, listening):
             each.setblocking(False)  # noqa: FBT003 - that is its signature
         self._file = OpenFile(store, self._wake)
@@ -159,7 +164,8 @@ class BrokerServer:
         try:
             opened, _ = self._listening.accept()
         except OSError as error:
-            _LOG.debug("a connection was not accepted: %s", error)
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._turn_away(error)
             return
         try:
             opened.setblocking(False)  # noqa: FBT003 - as above
@@ -168,11 +174,23 @@ class BrokerServer:
             _LOG.warning("a connection was refused: %s", error)
             opened.close()
             return
-        if len(self._clients) >= MOST_CLIENTS:
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        is_room = limit == resource.RLIM_INFINITY or opened.fileno() < limit - RESERVED_DESCRIPTORS
+        if len(self._clients) >= MOST_CLIENTS or not is_room:
+            _LOG.warning("a connection was turned away: there are %d", len(self._clients))
             opened.close()
             return
         self._clients.add(client)
         self._selector.register(opened, selectors.EVENT_READ, client)
+
+    def _turn_away(self, error: OSError) -> None:
+        """End a connection for which there is no descriptor: it would be announced for ever."""
+        _LOG.warning("a connection was turned away: %s", error)
+        if self._spare is not None:
+            self._spare.close()
+            with suppress(OSError):
+                self._listening.accept()[0].close()
+        self._spare = _open_spare()
 
     def _handle(self, client: ClientConnection, message: list[Any]) -> None:
         if client.is_welcome:
@@ -240,3 +258,13 @@ class BrokerServer:
             self._selector.close()
             self._waker.close()
             self._woken.close()
+            if self._spare is not None:
+                self._spare.close()
+
+
+def _open_spare() -> socket.socket | None:
+    """A descriptor to give up when there is no other; none if there is none even now."""
+    try:
+        return socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    except OSError:
+        return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from herdbook.adapters.duckdb.broker import wire
 from herdbook.adapters.duckdb.errors import refuse_foreign_rows
+from herdbook.adapters.duckdb.read_rows import ReadRows
 from herdbook.adapters.sql.session import Tables
 from herdbook.domain.errors import (
     AlreadyExists,
@@ -64,6 +65,7 @@ class BrokerSession:
         self._committed = False
         self._changes: dict[Kind[Any], dict[Any, list[Any] | None]] = {}
         self._is_there: dict[Kind[Any], dict[Any, bool]] = {}
+        self._read = ReadRows(tables)
 
     @cached_property
     def head(self) -> Head | None:
@@ -72,6 +74,7 @@ class BrokerSession:
         if self._given_head is None:
             return None
         (values,) = wire.unpack_rows(HEADS, [self._given_head])
+        self._read.add(HEADS, [values])
         with refuse_foreign_rows(HEADS, self._place):
             return self._tables[HEADS].row(values)
 
@@ -156,7 +159,10 @@ class BrokerSession:
         except HerdbookError:
             raise
         except Exception as error:
-            reason = "its broker ended before it confirmed the commit"
+            reason = (
+                "its broker ended before it confirmed the commit, so it is not known whether this "
+                "change was kept. Look before you repeat it"
+            )
             raise TryAgain(self._place, reason) from error
 
     def close(self) -> None:
@@ -172,18 +178,23 @@ class BrokerSession:
             end()
 
     def _net_changes(self, kind: Kind[Any]) -> list[Any]:
-        """What the transaction changed in a kind: rows to insert, to replace, keys to delete."""
+        """What the transaction changed in a kind.
+
+        Rows to insert, to replace, keys to delete, and the columns in which rows are replaced.
+        """
         there = self._is_there.get(kind, {})
-        inserts, replaces, deletes = [], [], []
+        inserts, deletes = [], []
+        replaces: dict[Any, list[Any]] = {}
         for key, values in self._changes[kind].items():
             if values is None:
                 if there.get(key, True):
                     deletes.append(key)
             elif there.get(key, False):
-                replaces.append(values)
+                replaces[key] = values
             else:
                 inserts.append(values)
-        return [kind.name, inserts, replaces, deletes]
+        columns = self._read.changed_columns(kind, replaces.items())
+        return [kind.name, inserts, [*replaces.values()], deletes, columns]
 
     def _put(self, kind: Kind[E], keys: Iterable[Any], rows: Iterable[E]) -> None:
         self._require_usable()
@@ -214,7 +225,10 @@ class BrokerSession:
     def _rows(self, kind: Kind[E], rows: list[list[Any]]) -> list[E]:
         table = self._tables[kind]
         with refuse_foreign_rows(kind, self._place):
-            return [table.row(each) for each in wire.unpack_rows(kind, rows)]
+            fetched = wire.unpack_rows(kind, rows)
+            if self._write:
+                self._read.add(kind, fetched)
+            return [table.row(each) for each in fetched]
 
     def _ask(self, message: list[Any]) -> Any:
         self._require_usable()

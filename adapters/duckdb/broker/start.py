@@ -7,8 +7,10 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from herdbook.adapters.duckdb.broker import address
+from herdbook.adapters.duckdb.broker.open_file import find_identity
 from herdbook.adapters.duckdb.broker.server import BrokerServer
 from herdbook.adapters.duckdb.store import DuckDBStore
 from herdbook.adapters.system.os_errors import translate_os_errors
@@ -27,12 +29,17 @@ _HOOKED: list[bool] = []
 class RunningBroker:
     """A broker that runs in a thread."""
 
-    def __init__(self, thread: threading.Thread) -> None:
+    def __init__(self, thread: threading.Thread, file: Path) -> None:
         self._thread = thread
+        self._file = file
+        self._identity = find_identity(file)
 
     def is_running(self) -> bool:
-        """Whether it still serves; it ends by itself only if something goes wrong."""
-        return self._thread.is_alive()
+        """Whether it still serves the file at its path, which it does unless something goes wrong.
+
+        It is of no use any more if the file was removed or replaced: end it then.
+        """
+        return self._thread.is_alive() and find_identity(self._file) == self._identity
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until it has ended."""
@@ -59,7 +66,7 @@ def start_broker(store: Store) -> Iterator[RunningBroker]:
         thread = threading.Thread(target=server.run, name="herdbook-broker", daemon=True)
         thread.start()
         try:
-            yield RunningBroker(thread)
+            yield RunningBroker(thread, store.file_path)
         finally:
             _unlink(at)
             server.stop()

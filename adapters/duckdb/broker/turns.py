@@ -253,6 +253,7 @@ class Turns:
 
     def _start(self, turn: Turn) -> None:
         """Begin a transaction: a writer is told the head of its space, or that it has none."""
+        self._file.require_same_file()
         if not turn.write:
             if not turn.space:
                 self._answer_spaces(turn)
@@ -265,7 +266,6 @@ class Turns:
             turn.client.answer(["ok", None])
             return
         self._writer = turn
-        self._file.require_same_file()
         heads = self._queries.answer(turn, ["get", HEADS.name, ["head"]])
         if not heads:
             sql = f"SELECT schema_version FROM {WITHIN}.store"

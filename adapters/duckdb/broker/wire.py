@@ -28,7 +28,7 @@ from herdbook.ports.engine.kinds import Column, Dictionary, Kind
 from herdbook.ports.engine.query import Query, Range
 from herdbook.ports.engine.store import TryAgain
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Programs with another protocol do not speak with each other; the clients work directly then."""
 LARGEST_FRAME = 256 * 2**20
 LENGTH = struct.Struct(">I")

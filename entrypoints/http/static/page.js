@@ -1,7 +1,7 @@
 // The shell of the dashboard: the head, the router, the keys, and what keeps a page up to date.
 
 import { noteActivities } from "./parts/activity.js";
-import { draw, h } from "./parts/dom.js";
+import { draw, h, withCode } from "./parts/dom.js";
 import { follow } from "./parts/feed.js";
 import { many } from "./parts/format.js";
 import { handleKey } from "./parts/keys.js";
@@ -22,8 +22,8 @@ const head = /** @type {HTMLElement} */ (document.getElementById("head"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const icon = /** @type {HTMLLinkElement} */ (document.getElementById("icon"));
 
-/** @type {{ row: PageRow, page: Page | null, root: Element | null, folders: string[], isConnected: boolean, waiting: number }} */
-const state = { row: PAGES[0], page: null, root: null, folders: [], isConnected: true, waiting: 0 };
+/** @type {{ row: PageRow, title: string, page: Page | null, root: Element | null, folders: string[], isConnected: boolean, waiting: number }} */
+const state = { row: PAGES[0], title: "", page: null, root: null, folders: [], isConnected: true, waiting: 0 };
 let visit = 0;
 
 const rewind = createRewind({
@@ -33,7 +33,7 @@ const rewind = createRewind({
     showHead();
     isConcerned = true;
     lastRead = 0;
-    await refresh();
+    await readAll();
   },
   move: (isStep) => {
     const asked = new URLSearchParams(location.search);
@@ -59,6 +59,7 @@ async function open() {
   const row = PAGES.find((each) => each.name === (name || "now")) ?? PAGES[0];
   const own = ++visit;
   state.row = row;
+  state.title = row.title;
   state.page = null;
   showHead();
   showLink();
@@ -74,14 +75,24 @@ async function open() {
       key: rest.length ? decodeURIComponent(rest.join("/")) : null,
       query: new URLSearchParams(location.search),
       go,
-      replace: (path) => history.replaceState(null, "", addressOf(path)),
+      replace: (path) => {
+        if (own === visit) history.replaceState(null, "", addressOf(path));
+      },
+      entitle: (name) => {
+        if (own !== visit) return;
+        state.title = name;
+        showTitle();
+      },
     });
     state.root = root;
     scrollTo(0, 0);
+    isConcerned = false;
     await read(page);
-    if (own === visit) main.dataset.ready = row.name;
+    if (own !== visit) return;
+    main.dataset.ready = row.name;
+    if (isConcerned) refreshSoon(); // something changed while it was read
   } catch (error) {
-    if (own === visit) showTrouble(/** @type {Error} */ (error).message);
+    if (own === visit) showTrouble(/** @type {Error} */ (error).message.replace(/^until: /, "The moment of this address "));
   }
 }
 
@@ -92,22 +103,39 @@ async function open() {
  */
 async function read(page) {
   const own = visit;
+  const moment = shownMoment()?.seq;
   try {
     await page.refresh();
   } catch (error) {
     if (!isPast()) throw error;
     if (own !== visit) return;
     state.page = page;
-    showTrouble(/** @type {Error} */ (error).message);
+    const isAboutNow = error instanceof Refusal && error.data?.about === "now";
+    showTrouble(isAboutNow ? `${state.row.title} is about now: what it showed at an earlier moment is not known.` : /** @type {Error} */ (error).message);
     return;
   }
   if (own !== visit) return;
+  // What was read of another moment was not shown.
+  if (state.page !== page && moment !== shownMoment()?.seq) return read(page);
   state.page = page;
-  if (state.root && state.root !== main.firstChild) main.replaceChildren(state.root);
+  if (!state.root || state.root === main.firstChild) return;
+  useStyle(state.row.name);
+  main.replaceChildren(state.root);
 }
 
 /** @type {Map<string, Promise<void>>} */
 const styles = new Map();
+
+/**
+ * Let the style of one page count and no other: their names of classes mean different things.
+ * @param {string} name
+ */
+function useStyle(name) {
+  for (const link of document.head.querySelectorAll("link[data-page]")) {
+    const { sheet, dataset } = /** @type {HTMLLinkElement} */ (link);
+    if (sheet) sheet.disabled = dataset.page !== name;
+  }
+}
 
 /**
  * Load what a page needs in CSS, `page.css` of its folder, once.
@@ -120,6 +148,7 @@ function loadStyle(name) {
     const link = document.createElement("link");
     link.rel = "stylesheet";
     link.href = `/static/pages/${name}/page.css`;
+    link.dataset.page = name;
     link.onload = () => resolve();
     link.onerror = () => {
       styles.delete(name);
@@ -139,14 +168,18 @@ function showTrouble(text) {
   const isElsewhere = !isPast() && new URLSearchParams(location.search).has("at");
   draw(place, [
     h("h1", null, state.row.title),
-    h("p", { class: "trouble", role: "alert" }, text),
+    h("p", { class: "trouble", role: "alert" }, withCode(text)),
     isElsewhere && h("p", null, h("a", { href: location.pathname }, "Back to now")),
   ]);
   main.replaceChildren(place);
 }
 
+function showTitle() {
+  document.title = `${state.waiting ? `(${state.waiting}) ` : ""}${state.title} · Herdbook`;
+}
+
 function showHead() {
-  document.title = `${state.waiting ? `(${state.waiting}) ` : ""}${state.row.title} · Herdbook`;
+  showTitle();
   icon.href = iconOf(state.waiting);
   const links = PAGES.filter((row) => row.key).map((row) =>
     h(
@@ -234,8 +267,12 @@ function showKeys() {
   ]);
 }
 
+let counts = 0;
+
 async function countWaiting() {
+  const own = ++counts;
   const entries = await callNow("waiting");
+  if (own !== counts) return; // it was asked again since
   const isOther = state.waiting > 0 !== entries.length > 0;
   state.waiting = entries.length;
   noteWaiting(entries, () => go("/"));
@@ -244,16 +281,23 @@ async function countWaiting() {
 }
 
 let planned = 0;
+let plannedPage = 0;
 let isBusy = false;
 let isAgain = false;
 /** Whether something changed that the page shows, and when it was read last. */
 let isConcerned = false;
 let lastRead = 0;
 
-/** Read again what is shown, soon, and once for many changes. */
+/** When the last reading ended, and how long it took. */
+let lastEnd = 0;
+let lastTook = 0;
+
+/**
+ * Read again what is shown: at once, and for changes that follow closely once, after a pause that is as
+ * long as the reading was. Further changes do not postpone it.
+ */
 function refreshSoon() {
-  clearTimeout(planned);
-  planned = window.setTimeout(refresh, PAUSE);
+  planned ||= window.setTimeout(refresh, Math.max(0, lastEnd + Math.max(PAUSE, lastTook) - Date.now()));
 }
 
 /**
@@ -269,8 +313,8 @@ async function refreshPage() {
   if (!page || !isConcerned) return;
   const early = lastRead + (page.pause ?? 0) - Date.now();
   if (early > 0) {
-    clearTimeout(planned);
-    planned = window.setTimeout(refresh, early);
+    clearTimeout(plannedPage);
+    plannedPage = window.setTimeout(refresh, early);
     return;
   }
   isConcerned = false;
@@ -284,21 +328,29 @@ async function refreshPage() {
 }
 
 async function refresh() {
+  planned = 0;
   if (isBusy) {
     isAgain = true;
     return;
   }
   isBusy = true;
+  const begun = Date.now();
+  await readAll();
+  lastEnd = Date.now();
+  lastTook = lastEnd - begun;
+  isBusy = false;
+  if (isAgain) {
+    isAgain = false;
+    refreshSoon();
+  }
+}
+
+/** Read the page and what waits, whatever is being read already. */
+async function readAll() {
   try {
     await Promise.all([refreshPage(), countWaiting()]);
   } catch {
     // The head says that there is no connection; the next change or its return reads again.
-  } finally {
-    isBusy = false;
-    if (isAgain) {
-      isAgain = false;
-      refreshSoon();
-    }
   }
 }
 
@@ -351,6 +403,8 @@ async function start() {
     if (news.isConnected !== state.isConnected) {
       state.isConnected = news.isConnected;
       showHead();
+      // A page that could not be opened meanwhile is there now; its module is only asked for again by a reload.
+      if (state.isConnected && !state.page && main.querySelector(".trouble")) location.reload();
     }
     if (news.activities?.length) {
       noteActivities(news.activities);

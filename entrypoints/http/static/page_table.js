@@ -7,7 +7,8 @@
  * @property {string | null} key the id in the address
  * @property {URLSearchParams} query
  * @property {(path: string) => void} go open another page
- * @property {(path: string) => void} replace change the address and stay
+ * @property {(path: string) => void} replace change the address and stay; nothing once the page was left
+ * @property {(name: string) => void} entitle name what is shown in the title of the window
  *
  * @typedef {object} Page
  * @property {() => Promise<void>} refresh read again what is shown

@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
+from herdbook.domain.record.intervals import Interval
 from herdbook.domain.record.languages import LANGUAGES, find_language, main_language
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.operations.advice.rows import EVERYTHING
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.services.record import prior_art as recalling
 from herdbook.services.record import setup_advice as advising
 
 if TYPE_CHECKING:
     from herdbook.domain.record.advice_reasons import AdviceReasons
-    from herdbook.domain.record.intervals import Interval
     from herdbook.domain.record.observations import Observation
     from herdbook.domain.record.setup_advice import Advice, TrackRecord
 
@@ -48,14 +49,6 @@ def recall(app: AppContext, *, text: str, project: str | None, limit: int) -> Re
     return RecallAnswer(text, names[0], *found)
 
 
-class IntervalAnswer(TypedDict):
-    """An estimate and the interval it is in."""
-
-    low: float
-    estimate: float
-    high: float
-
-
 class QuotedObservation(TypedDict):
     """A note about a piece of work."""
 
@@ -79,9 +72,9 @@ class SetupAnswer(TypedDict):
     commits: int
     bugs: int
     grades: int
-    bug_rate: IntervalAnswer | None
-    mean_grade: IntervalAnswer | None
-    trend: IntervalAnswer | None
+    bug_rate: Interval | None
+    mean_grade: Interval | None
+    trend: Interval | None
     merit: float
     uncertainty: float
     evidence_for: QuotedObservation | None
@@ -107,7 +100,7 @@ class ReasonsAnswer(TypedDict):
     why: str
     certainty: str
     change: str
-    lead: IntervalAnswer | None
+    lead: Interval | None
     effect: str
     needed: list[NeededAnswer]
 
@@ -141,20 +134,17 @@ def advise(app: AppContext, *, goal: str | None) -> AdviceAnswer:
         language=target.language,
         languages=target.languages,
     )
-    return {
-        "for": goal,
-        "scope": found.scope,
-        "projects": found.projects,
-        "passed_over": list(found.passed_over),
-        "verdict": found.advice.verdict.value,
-        "words": found.advice.words,
-        "reasons": describe_reasons(found.reasons),
-        "explanation": found.explanation,
-        "setups": [
+    return answer_from(
+        AdviceAnswer,
+        found,
+        found.advice,
+        reasons=describe_reasons(found.reasons),
+        setups=[
             describe_setup(place, each, found.advice)
             for place, each in enumerate(found.advice.ranked, 1)
         ],
-    }
+        **{"for": goal},
+    )
 
 
 def names_of(app: AppContext) -> tuple[str, ...]:
@@ -224,60 +214,23 @@ def main_language_of(app: AppContext) -> str | None:
 
 def describe_reasons(reasons: "AdviceReasons") -> ReasonsAnswer:
     """Reasons as an answer has them."""
-    return {
-        "why": reasons.why,
-        "certainty": reasons.certainty,
-        "change": reasons.change,
-        "lead": _interval(reasons.lead),
-        "effect": reasons.effect.value,
-        "needed": [
-            {
-                "provider": None if each.setup is None else each.setup.provider,
-                "model": None if each.setup is None else each.setup.model,
-                "mode": None if each.setup is None else each.setup.mode,
-                "commits": each.commits,
-            }
-            for each in reasons.needed
-        ],
-    }
+    needed = [answer_from(NeededAnswer, each, each.setup) for each in reasons.needed]
+    return answer_from(ReasonsAnswer, reasons, needed=needed)
 
 
 def describe_setup(place: int, record: "TrackRecord", advice: "Advice") -> SetupAnswer:
     """A ranked setup as an answer has it."""
-    return {
-        "place": place,
-        "provider": record.setup.provider,
-        "model": record.setup.model,
-        "mode": record.setup.mode,
-        "is_leader": record.setup in advice.leaders,
-        "is_enough": record.enough,
-        "observations": record.observations,
-        "commits": record.commits,
-        "bugs": record.bugs,
-        "grades": record.grades,
-        "bug_rate": _interval(record.bug_rate),
-        "mean_grade": _interval(record.mean_grade),
-        "trend": _interval(record.trend),
-        "merit": record.merit,
-        "uncertainty": record.uncertainty,
-        "evidence_for": _quote(record.praise),
-        "evidence_against": _quote(record.blame),
-    }
-
-
-def _interval(interval: "Interval | None") -> IntervalAnswer | None:
-    if interval is None:
-        return None
-    return {"low": interval.low, "estimate": interval.estimate, "high": interval.high}
+    return answer_from(
+        SetupAnswer,
+        record,
+        record.setup,
+        place=place,
+        is_leader=record.setup in advice.leaders,
+        is_enough=record.enough,
+        evidence_for=_quote(record.praise),
+        evidence_against=_quote(record.blame),
+    )
 
 
 def _quote(observation: "Observation | None") -> QuotedObservation | None:
-    if observation is None:
-        return None
-    return {
-        "note": observation.note,
-        "grade": observation.grade,
-        "bug": observation.bug,
-        "project": observation.project,
-        "at": observation.at,
-    }
+    return None if observation is None else answer_from(QuotedObservation, observation)

@@ -3,14 +3,13 @@
 from typing import TypedDict
 
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
+from herdbook.domain.record.intervals import Interval
 from herdbook.domain.record.languages import LANGUAGES, find_language
 from herdbook.domain.record.leaderboard import LanguageCount, ProjectCount, WeekOfWork
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.operations.advice.handlers import (
-    IntervalAnswer,
     ReasonsAnswer,
     SetupAnswer,
     describe_reasons,
@@ -18,6 +17,7 @@ from herdbook.entrypoints.operations.advice.handlers import (
     main_language_of,
     names_of,
 )
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.services.record import leaderboard as service
 
 MOST_WEEKS = 52
@@ -37,7 +37,7 @@ class RankedSetupAnswer(SetupAnswer):
 
     tells: str
     trend_tells: str
-    merit_interval: IntervalAnswer
+    merit_interval: Interval
     grade_mix: GradeMixAnswer
     weeks: list[WeekOfWork]
 
@@ -82,35 +82,27 @@ def leaderboard(
         names=dict.fromkeys(others, here),
         known_languages={} if own is None else {here: own},
     )
-    return {
-        "language": spoken,
-        "project": project,
-        "here": app.workspace.repository_id,
-        "scope": found.scope,
-        "verdict": found.advice.verdict.value,
-        "words": found.advice.words,
-        "reasons": describe_reasons(found.reasons),
-        "explanation": found.explanation,
-        "setups": [_setup(place, each, found) for place, each in enumerate(found.setups, 1)],
-        "languages": list(found.languages),
-        "projects": list(found.projects),
-    }
+    return answer_from(
+        LeaderboardAnswer,
+        found,
+        found.advice,
+        language=spoken,
+        project=project,
+        here=app.workspace.repository_id,
+        reasons=describe_reasons(found.reasons),
+        setups=[_setup(place, each, found) for place, each in enumerate(found.setups, 1)],
+    )
 
 
 def _setup(
     place: int, ranked: service.RankedSetup, found: service.Leaderboard
 ) -> RankedSetupAnswer:
-    mix, merit = ranked.grade_mix, ranked.merit
+    mix = {grade.label: count for grade, count in ranked.grade_mix.items()}
     return {
         **describe_setup(place, ranked.record, found.advice),
         "tells": ranked.tells,
         "trend_tells": ranked.trend,
-        "merit_interval": {"low": merit.low, "estimate": merit.estimate, "high": merit.high},
-        "grade_mix": {
-            "bad": mix[Grade.BAD],
-            "neutral": mix[Grade.NEUTRAL],
-            "good": mix[Grade.GOOD],
-            "excellent": mix[Grade.EXCELLENT],
-        },
+        "merit_interval": ranked.merit,
+        "grade_mix": answer_from(GradeMixAnswer, **mix),
         "weeks": list(ranked.weeks),
     }

@@ -1,16 +1,15 @@
 """Advice from the record: which setup to use, and which earlier work is similar."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import Operation, Parameter, argument, rows_of
 
 EVERYTHING = "all"
 """The goal of advice that stands for all projects together."""
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "advice",
     Operation(
         "advise",
         "rank the setups of agents for the next project, with confidence",
-        "advice.handlers:advise",
-        "advice.views:advise",
         "herdbook advise --for rust",
         (
             Parameter(
@@ -23,23 +22,20 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "leaderboard",
         "compare the setups of agents: merit, grades, bugs and weeks, per language and project",
-        "advice.leaderboard:leaderboard",
-        "advice.views:leaderboard",
         "herdbook leaderboard --language rust",
         (
             Parameter("language", "only projects in this programming language"),
             Parameter("project", "only this project, by its name in the record"),
             Parameter("weeks", "of how many weeks to tell, up to 52", kind="number", default=12),
         ),
+        code="advice.leaderboard:leaderboard",
     ),
     Operation(
         "recall",
         "find earlier work similar to a task: successes and mistakes",
-        "advice.handlers:recall",
-        "advice.views:recall",
         'herdbook recall "retry a claim when its lease has ended"',
         (
-            Parameter("text", "a description of the task", positional=True, required=True),
+            argument("text", "a description of the task"),
             Parameter("project", "the project to list first; default: this one"),
             Parameter("limit", "the maximum number of each", kind="number", default=5),
         ),

@@ -12,7 +12,7 @@ from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.model import Account
 from herdbook.entrypoints.context import AppContext
-from herdbook.entrypoints.operations.call_use_case import agent_id
+from herdbook.entrypoints.operations.call_use_case import agent_id, find_agent_id
 from herdbook.ports.engine.dictionary import ACCOUNTS, AGENTS, INITIATIVES, TASKS
 from herdbook.ports.repositories.base import PAGE
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -131,18 +131,11 @@ def find_account(app: AppContext, account: str | None) -> str | None:
 
 def take_account(app: AppContext, *, provider: str, agent: str | None) -> Account | None:
     """Take the next account in turn, and note it on the agent that runs on it."""
-    chosen: str | None = app.read(Area.WORK, _acting_id, app, agent)
+    chosen = app.read(Area.WORK, lambda uow: find_agent_id(app, uow, agent))
     account = app.run(Area.RECORD, accounts.take, provider)
     if account is not None and chosen is not None:
         app.run(Area.WORK, crud.change, AGENTS, chosen, {"account_id": account.id})
     return account
-
-
-def _acting_id(uow: UnitOfWork, app: AppContext, named: str | None) -> str | None:
-    if named is not None:
-        return agent_id(app, uow, named)
-    agent = app.identity.agent(uow)
-    return None if agent is None else agent.id
 
 
 def find_crashed(app: AppContext) -> list[Agent]:
@@ -152,8 +145,7 @@ def find_crashed(app: AppContext) -> list[Agent]:
 
 def waiting(app: AppContext, *, at: Position | None = None) -> list[WaitingAgent]:
     """The agents that wait for a person, each with its questions and what it is at."""
-    found = app.read(Area.WORK, lambda uow: uow.agents.waiting_with_context(), at=at)
-    return [WaitingAgent(**vars(each.agent), **each.names) for each in found]
+    return app.read(Area.WORK, lambda uow: uow.agents.waiting_with_context(), at=at)
 
 
 def log(

@@ -9,8 +9,6 @@ from herdbook.entrypoints.cli.text import plain
 
 def waiting(answer: list[dict[str, Any]]) -> str:
     """The waiting agents with their tasks and questions."""
-    if not answer:
-        return "nobody waits for you"
     rows = [
         (
             plain(each["name"]),
@@ -21,7 +19,7 @@ def waiting(answer: list[dict[str, Any]]) -> str:
         )
         for each in answer
     ]
-    return table(("AGENT", "INITIATIVE", "PHASE", "TASK", "ASKS"), rows)
+    return table(("AGENT", "INITIATIVE", "PHASE", "TASK", "ASKS"), rows, "nobody waits for you")
 
 
 def log_chunk(answer: dict[str, Any]) -> str:
@@ -32,8 +30,6 @@ def log_chunk(answer: dict[str, Any]) -> str:
 
 def log_summaries(answer: list[dict[str, Any]]) -> str:
     """Whose logs there are, a line each."""
-    if not answer:
-        return "there are none"
     rows = [
         (
             plain(each["agent_name"]),
@@ -43,4 +39,4 @@ def log_summaries(answer: list[dict[str, Any]]) -> str:
         )
         for each in answer
     ]
-    return table(("AGENT", "ID", "SESSIONS", ""), rows)
+    return table(("AGENT", "ID", "SESSIONS", ""), rows, "there are none")

@@ -27,6 +27,7 @@ from herdbook.domain.errors import (
 from herdbook.domain.location.areas import Area, area_of
 from herdbook.domain.location.settings import MOST_COPIES, OFF
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.services.backups import write_backup
 from herdbook.services.backups.line_format import BackupReader
@@ -186,21 +187,11 @@ def _hold_lock(files: BackupFolder) -> Iterator[None]:
 
 def _add(answer: BackupAnswer, files: BackupFolder, written: WrittenBackup | None) -> None:
     if written is not None:
-        answer["written"].append(
-            {
-                "space": written.header.space,
-                "path": files.place(written.name),
-                "type": written.header.type,
-                "seq": written.header.seq,
-                "rows": written.rows,
-                "bytes": written.bytes,
-                "digest": written.digest,
-                "removed": list(written.removed),
-            }
-        )
+        path = files.place(written.name)
+        answer["written"].append(answer_from(WrittenAnswer, written, written.header, path=path))
 
 
-def list_backups(app: AppContext, *, folder: str | None) -> ListAnswer:
+def list_(app: AppContext, *, folder: str | None) -> ListAnswer:
     """The backups in a folder, oldest first in each space; every one of them is read."""
     del app
     parent = automatic_folder() if folder is None else Path(os.path.realpath(expand_home(folder)))

@@ -1,22 +1,21 @@
 """Backups of the stores: write, list, restore."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
+from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag, rows_of
 
 _AREAS = ("work", "checkpoints", "record")
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "backups",
     Operation(
         "backup.list",
         "list the backups in a folder and verify each of them",
-        "backups.handlers:list_backups",
-        "backups.views:list_backups",
         "herdbook backup list",
         (
-            Parameter(
+            argument(
                 "folder",
                 "a folder of backups; default: your own, with the daily copies",
                 kind="path",
-                positional=True,
+                required=False,
             ),
         ),
         local=True,
@@ -24,11 +23,9 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "backup",
         "copy the spaces of the stores into files from which any engine can be restored",
-        "backups.handlers:backup",
-        "backups.views:backup",
         "herdbook backup work --to ~/backups",
         (
-            Parameter("area", "only these areas", positional=True, many=True, choices=_AREAS),
+            argument("area", "only these areas", many=True, choices=_AREAS, required=False),
             Parameter(
                 "to", "the folder to write to; default: your own, with the daily copies", "path"
             ),
@@ -45,8 +42,6 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "restore",
         "restore a backup into an empty store of any engine",
-        "backups.restore:restore",
-        "backups.views:restore",
         "herdbook restore work --to duckdb:///tmp/work.duckdb",
         (
             argument(
@@ -68,6 +63,7 @@ ROWS: tuple[Operation, ...] = (
             ),
             flag("with_flaws", "also restore what `check` finds something wrong in"),
         ),
+        code="backups.restore:restore",
         local=True,
     ),
 )

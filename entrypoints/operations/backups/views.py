@@ -21,7 +21,7 @@ def backup(answer: dict[str, Any]) -> str:
     return "\n".join(lines or ["there was nothing to back up"])
 
 
-def list_backups(answer: dict[str, Any]) -> str:
+def list_(answer: dict[str, Any]) -> str:
     """A table of files, oldest first in each space."""
     rows = [
         (

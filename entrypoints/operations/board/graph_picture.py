@@ -115,7 +115,7 @@ def _title(band: PhaseBand, phases: dict[str, Data]) -> str:
     phase = phases[band.id]
     names = [phases[key]["name"] for key in phase["after"] if key in phases]
     after = f", after {', '.join(names)}" if names else ""
-    return _text(f"{phase['name']} ({phase['status']}{after})", NAME * 5)
+    return _text(f"{phase['name']} ({phase['status'].replace('_', ' ')}{after})", NAME * 5)
 
 
 def _boxes(tasks: list[Data], layout: GraphLayout) -> Iterator[str]:

@@ -15,6 +15,7 @@ from herdbook.domain.plan.model import (
     TaskStatus,
 )
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.entrypoints.operations.past_answer import PastAnswer, past_note
 from herdbook.ports.engine.dictionary import INITIATIVES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -179,31 +180,23 @@ def _board(uow: UnitOfWork, initiative: str | None, label: str | None, limit: in
 
 
 def _initiative_data(goal: BoardInitiative, now: datetime) -> InitiativeAnswer:
-    initiative, path = goal.initiative, goal.critical_path
+    path = goal.critical_path
     marked = frozenset(task.id for task in path or ())
-    return {
-        "id": initiative.id if initiative else None,
-        "name": initiative.name if initiative else None,
-        "status": initiative.status if initiative else None,
-        "execution_mode": initiative.execution_mode if initiative else None,
-        "phases": [_phase_data(each, marked, now) for each in goal.stages],
-        "more_phases": goal.more_stages,
-        "critical_path": (
-            None if path is None else [{"id": each.id, "name": each.name} for each in path]
-        ),
-    }
+    return answer_from(
+        InitiativeAnswer,
+        goal.initiative,
+        phases=[_phase_data(each, marked, now) for each in goal.stages],
+        more_phases=goal.more_stages,
+        critical_path=None if path is None else [answer_from(NamedRow, each) for each in path],
+    )
 
 
 def _phase_data(stage: BoardPhase, marked: frozenset[str], now: datetime) -> PhaseAnswer:
-    phase = stage.phase
-    return {
-        "id": phase.id if phase else None,
-        "name": phase.name if phase else None,
-        "status": phase.status if phase else None,
-        "waits_for": [
-            {"id": each.id, "name": each.name, "status": each.status} for each in stage.waits_for
-        ],
-        "tasks": {
+    return answer_from(
+        PhaseAnswer,
+        stage.phase,
+        waits_for=[answer_from(NamedPhase, each) for each in stage.waits_for],
+        tasks={
             state: {
                 "total": lane.total,
                 "shown": [_card_data(card, marked, now) for card in lane.cards],
@@ -211,7 +204,7 @@ def _phase_data(stage: BoardPhase, marked: frozenset[str], now: datetime) -> Pha
             for state, lane in stage.lanes.items()
             if lane.total
         },
-    }
+    )
 
 
 def _card_data(card: Card, marked: frozenset[str], now: datetime) -> CardAnswer:

@@ -6,14 +6,14 @@ from typing import NotRequired, TypedDict
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
-from herdbook.domain.plan.lanes import ClaimEnd, LaneMark, LaneState, MarkKind
+from herdbook.domain.plan.lanes import ClaimEnd, LaneMark, LaneState
 from herdbook.domain.record.model import Commit
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.advice.handlers import names_of
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.entrypoints.operations.past_answer import PastAnswer, past_note
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.services.plan.lane_history import NamedSpan
-from herdbook.services.plan.lanes import WINDOW, Lane, LaneGroup, LaneWindow, read_lanes
+from herdbook.services.plan.lanes import WINDOW, Lane, LaneGroup, read_lanes
 from herdbook.services.record.project_commits import project_commits
 
 MOST_LANES = 1_000
@@ -39,18 +39,6 @@ class SpanAnswer(TypedDict):
     over: bool
 
 
-class MarkAnswer(TypedDict):
-    """A question, its answer, or a commit; `subject` is the id of the row, or the hash."""
-
-    kind: MarkKind
-    at: datetime
-    agent_id: str | None
-    agent: str | None
-    task_id: str | None
-    subject: str
-    text: str
-
-
 class TimeLaneAnswer(TypedDict):
     """One lane: what it is of, its bars and its marks; without an id, of none or not known."""
 
@@ -60,7 +48,7 @@ class TimeLaneAnswer(TypedDict):
     gone: bool
     tracks: int
     spans: list[SpanAnswer]
-    marks: list[MarkAnswer]
+    marks: list[LaneMark]
 
 
 class GapAnswer(TypedDict):
@@ -116,7 +104,18 @@ def lanes(
             limit=min(limit, MOST_LANES),
             commits=commits,
         )
-        return {**_window(window, LaneGroup(group)), **past_note(uow)}
+        return answer_from(
+            LanesAnswer,
+            window,
+            since=window.begin,
+            until=window.end,
+            cut=window.is_cut,
+            group=LaneGroup(group),
+            spans=window.span_count,
+            lanes=[_lane(each) for each in window.lanes],
+            gaps=[{"since": since, "until": until} for since, until in window.gaps],
+            **past_note(uow),
+        )
 
     found = app.read(Area.WORK, look, at=at)
     if found["cut"] and end < now:
@@ -134,59 +133,6 @@ def _read_commits(app: AppContext, since: datetime, until: datetime) -> list[Com
         return []
 
 
-def _window(window: LaneWindow, group: LaneGroup) -> LanesAnswer:
-    return {
-        "seq": window.seq,
-        "now": window.now,
-        "since": window.begin,
-        "until": window.end,
-        "known_since": window.known_since,
-        "cut": window.is_cut,
-        "group": group,
-        "total": window.total,
-        "idle": window.idle,
-        "spans": window.span_count,
-        "lanes": [_lane(each) for each in window.lanes],
-        "gaps": [{"since": since, "until": until} for since, until in window.gaps],
-    }
-
-
 def _lane(lane: Lane) -> TimeLaneAnswer:
-    return {
-        "id": lane.id,
-        "name": lane.name,
-        "status": lane.status,
-        "gone": lane.is_gone,
-        "tracks": lane.tracks,
-        "spans": [_span(each) for each in lane.spans],
-        "marks": [_mark(each) for each in lane.marks],
-    }
-
-
-def _span(named: NamedSpan) -> SpanAnswer:
-    span = named.span
-    return {
-        "task_id": span.task_id,
-        "task": named.task,
-        "agent_id": span.agent_id,
-        "agent": named.agent,
-        "state": span.state,
-        "since": span.since,
-        "until": span.until,
-        "claimed_at": span.claimed_at,
-        "end": span.end,
-        "track": named.track,
-        "over": named.is_over,
-    }
-
-
-def _mark(mark: LaneMark) -> MarkAnswer:
-    return {
-        "kind": mark.kind,
-        "at": mark.at,
-        "agent_id": mark.agent_id,
-        "agent": mark.agent,
-        "task_id": mark.task_id,
-        "subject": mark.subject,
-        "text": mark.text,
-    }
+    spans = [answer_from(SpanAnswer, each, each.span, over=each.is_over) for each in lane.spans]
+    return answer_from(TimeLaneAnswer, lane, gone=lane.is_gone, spans=spans)

@@ -5,10 +5,10 @@ from typing import Any, NotRequired, TypedDict, cast
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
-from herdbook.domain.plan.graph_layout import GraphLayout
+from herdbook.domain.plan.graph_layout import GraphLayout, PhaseBand
 from herdbook.domain.plan.model import Priority
-from herdbook.domain.plan.pick_up import PickUpOrder
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.entrypoints.operations.board.handlers import NamedPhase, NamedRow
 from herdbook.ports.engine.dictionary import INITIATIVES, PHASES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -37,20 +37,12 @@ class GraphTask(NamedRow):
     after: list[str]
 
 
-class BandAnswer(TypedDict):
-    """The rows of a phase in a drawing, or of the tasks without one."""
-
-    id: str | None
-    first_row: int
-    rows: int
-
-
 class LayoutAnswer(TypedDict):
     """A drawing of the plan: the column and the row of each task by its id, both from 0 on."""
 
     columns: int
     rows: int
-    bands: list[BandAnswer]
+    bands: list[PhaseBand]
     spots: dict[str, list[int]]
 
 
@@ -120,24 +112,8 @@ def plan(
 
 
 def _layout_data(found: GraphLayout) -> LayoutAnswer:
-    return {
-        "columns": found.columns,
-        "rows": found.rows,
-        "bands": [
-            {"id": each.id, "first_row": each.first_row, "rows": each.rows} for each in found.bands
-        ],
-        "spots": {key: [spot.column, spot.row] for key, spot in found.spots.items()},
-    }
-
-
-def _pick_up_data(agents: int, found: PickUpOrder) -> PickUpAnswer:
-    return {
-        "agents": agents,
-        "next": found.next,
-        "steps": [list(step) for step in found.steps],
-        "stuck": list(found.stuck),
-        "frees": {key: list(others) for key, others in found.frees.items() if others},
-    }
+    spots = {key: [spot.column, spot.row] for key, spot in found.spots.items()}
+    return answer_from(LayoutAnswer, found, spots=spots)
 
 
 def _plan(
@@ -153,30 +129,12 @@ def _plan(
         "waves": max((node.wave for node in found.nodes), default=0),
         "critical_path": list(found.critical_path),
         "phases": [
-            {
-                "id": each.phase.id,
-                "name": each.phase.name,
-                "status": each.phase.status,
-                "initiative_id": each.initiative.id,
-                "initiative": each.initiative.name,
-                "after": list(each.after),
-            }
+            answer_from(GraphPhase, each.phase, initiative=each.initiative.name, after=each.after)
             for each in found.stretches
         ],
-        "tasks": [
-            {
-                "id": node.task.id,
-                "name": node.task.name,
-                "phase_id": node.task.phase_id,
-                "wave": node.wave,
-                "state": node.state,
-                "priority": node.task.priority,
-                "critical": node.critical,
-                "after": list(node.after),
-            }
-            for node in found.nodes
-        ],
+        "tasks": [answer_from(GraphTask, node, node.task) for node in found.nodes],
     }
     if agents is not None and found.pick_up is not None:
-        answer["pick_up"] = _pick_up_data(agents, found.pick_up)
+        frees = {key: others for key, others in found.pick_up.frees.items() if others}
+        answer["pick_up"] = answer_from(PickUpAnswer, found.pick_up, agents=agents, frees=frees)
     return answer

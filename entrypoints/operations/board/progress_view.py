@@ -70,7 +70,7 @@ def _forecast(answer: Data, left: int) -> str:
         return "forecast: unknown, too few tasks were completed in the last four weeks"
     now = datetime.fromisoformat(answer["now"]["at"])
     likely, late = (_moment(found[name], now) for name in ("likely", "late"))
-    return f"forecast, if it goes on as before: 50 % by {likely}, 90 % by {late}"
+    return f"forecast, if it goes on as before: 50% by {likely}, 90% by {late}"
 
 
 def _moment(text: str, now: datetime) -> str:

@@ -1,13 +1,20 @@
 """The plan as a board and as a graph."""
 
-from herdbook.entrypoints.operations.model import AT, Operation, Parameter, flag
+from herdbook.entrypoints.operations.model import (
+    AT,
+    Operation,
+    Parameter,
+    flag,
+    id_option,
+    rows_of,
+    use_case_operation,
+)
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "board",
     Operation(
         "board",
         "show initiatives, phases and tasks by state, and who holds what",
-        "board.handlers:board",
-        "board.views:board",
         "herdbook board --watch",
         (
             Parameter("initiative", "only this one: its id or a unique prefix of it, or its name"),
@@ -25,8 +32,6 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "plan",
         "draw the unfinished tasks as a tree, in waves that can run in parallel",
-        "board.plan_graph:plan",
-        "board.plan_tree:plan",
         "herdbook plan --initiative a1b2 --mermaid",
         (
             Parameter("initiative", "only this one: its id or a unique prefix of it"),
@@ -38,23 +43,25 @@ ROWS: tuple[Operation, ...] = (
             Parameter("agents", "tell in which order so many agents would pick it up", "number"),
             AT,
         ),
+        code="board.plan_graph:plan",
+        view="board.plan_tree:plan",
     ),
-    Operation(
+    use_case_operation(
         "progress",
         "show how far each phase is, how fast tasks get done, and when the rest may be",
-        "board.progress:progress",
-        "board.progress_view:progress",
-        "herdbook progress --initiative a1b2",
-        (
-            Parameter("initiative", "only this one: its id or a unique prefix of it, or its name"),
-            AT,
+        "plan.progress:measure_progress",
+        id_option(
+            "initiative_id",
+            "initiatives",
+            "only this one: its id or a unique prefix of it, or its name",
         ),
+        example="progress --initiative a1b2",
+        reads=True,
+        view="board.progress_view:progress",
     ),
     Operation(
         "lanes",
         "show who held which task from when to when, with questions and commits",
-        "board.lanes:lanes",
-        "board.lanes_view:lanes",
         "herdbook lanes --from 2026-05-01T08:00Z --group phase",
         (
             Parameter(
@@ -73,5 +80,7 @@ ROWS: tuple[Operation, ...] = (
             Parameter("limit", "how many lanes to show", kind="number", default=100),
             AT,
         ),
+        code="board.lanes:lanes",
+        view="board.lanes_view:lanes",
     ),
 )

@@ -17,6 +17,7 @@ from herdbook.domain.checkpoints.preview import Difference, differences, preview
 from herdbook.domain.errors import NotFound
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.entrypoints.operations.checkpoints.preview import as_json
 from herdbook.ports.checkpoint_storage.checkpoint_writer import CheckpointWriter
 from herdbook.ports.checkpoint_storage.foreign_import import is_thread_here
@@ -98,19 +99,10 @@ class CheckpointContent(TypedDict):
     channel: str | None
 
 
-class PathDifference(TypedDict):
-    """What differs at one path of a value."""
-
-    path: str
-    change: str
-    before: Any
-    after: Any
-
-
 class DifferencesAnswer(TypedDict):
     """The first differences, and how many more there are."""
 
-    differences: list[PathDifference]
+    differences: list[Difference]
     more: int
 
 
@@ -156,17 +148,8 @@ def threads(app: AppContext, *, limit: int, after: str | None) -> list[ThreadAns
     """A page of the threads of this worktree, newest first."""
     found = app.read(AREA, checkpoints_threads.threads, limit=limit, after=after)
     _warn_of_others(app)
-    rows: list[ThreadAnswer] = [
-        {
-            "thread_id": thread.thread_id,
-            "namespaces": thread.namespaces,
-            "newest": thread.newest,
-            "at": _time_of(newest),
-            "checkpoints": thread.sizes.checkpoints,
-            "writes": thread.sizes.writes,
-            "pieces": thread.sizes.pieces,
-            "bytes": thread.sizes.bytes,
-        }
+    rows = [
+        answer_from(ThreadAnswer, thread, thread.sizes, at=_time_of(newest))
         for thread, newest in found
     ]
     return Listing(rows, found.total, more=found.more)
@@ -363,13 +346,7 @@ def _first_differences(found: Any, limit: int) -> DifferencesAnswer:
     first = list(islice(left, max(1, limit)))
     return {
         "differences": [
-            {
-                "path": each.path,
-                "change": each.change,
-                "before": as_json(each.before),
-                "after": as_json(each.after),
-            }
-            for each in first
+            each._replace(before=as_json(each.before), after=as_json(each.after)) for each in first
         ],
         "more": sum(1 for _ in left),
     }

@@ -1,46 +1,39 @@
 """Checkpoints of workflows: list, show, compare, copy, prune, remove and import."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
+from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag, rows_of
 
 _THREAD = argument("thread", "the full id of the thread")
 _THREADS = _THREAD._replace(name="threads", help="the full ids of the threads", many=True)
-_CHECKPOINT = Parameter(
-    "checkpoint", "its id or a unique prefix; default: the newest", positional=True
+_CHECKPOINT = argument(
+    "checkpoint", "its id or a unique prefix; default: the newest", required=False
 )
 _NAMESPACE = Parameter("namespace", "the checkpoint_ns of a subgraph; '' is the graph itself")
 _PREVIEW = flag("preview", "show what it would remove, and change nothing")
 _LIMIT = Parameter("limit", "the maximum number of rows", kind="number", default=100)
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "checkpoints",
     Operation(
         "checkpoint.threads",
         "list the threads of this worktree's workflows, with their sizes",
-        "checkpoints.handlers:threads",
-        "checkpoints.views:threads",
         "herdbook checkpoint threads --limit 20",
         (_LIMIT, Parameter("after", "start after the thread with this id")),
     ),
     Operation(
         "checkpoint.list",
         "list the checkpoints of a thread, newest first",
-        "checkpoints.handlers:list_",
-        "checkpoints.views:list_",
         "herdbook checkpoint list issue-17",
         (_THREAD, _NAMESPACE, _LIMIT, Parameter("after", "start after the row with this id")),
     ),
     Operation(
         "checkpoint.show",
         "show a checkpoint with its values, and the config that resumes a graph from it",
-        "checkpoints.handlers:show",
-        "checkpoints.views:show",
         "herdbook checkpoint show issue-17 --channel messages",
         (_THREAD, _CHECKPOINT, _NAMESPACE, Parameter("channel", "show only this channel, in full")),
     ),
     Operation(
         "checkpoint.diff",
         "compare two checkpoints, or one with its parent",
-        "checkpoints.handlers:diff",
-        "checkpoints.views:diff",
         "herdbook checkpoint diff issue-17",
         (
             _THREAD,
@@ -55,8 +48,6 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "checkpoint.copy",
         "copy a thread with all its checkpoints",
-        "checkpoints.handlers:copy",
-        "checkpoints.views:copy",
         "herdbook checkpoint copy issue-17 issue-17-again",
         (
             _THREAD._replace(name="source"),
@@ -66,26 +57,22 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "checkpoint.prune",
         "keep only the newest checkpoint of each namespace, and what it needs",
-        "checkpoints.handlers:prune",
-        "checkpoints.views:prune",
         "herdbook checkpoint prune issue-17 --preview",
         (_THREADS, _PREVIEW),
     ),
     Operation(
         "checkpoint.rm",
         "remove threads with all their checkpoints",
-        "checkpoints.handlers:rm",
-        "checkpoints.views:rm",
         "herdbook checkpoint rm issue-17 --preview",
         (_THREADS, _PREVIEW),
     ),
     Operation(
         "import.langgraph-sqlite",
         "import the checkpoints of a LangGraph SqliteSaver database",
-        "checkpoints.import_langgraph:read",
-        "checkpoints.views:import_report",
         "herdbook import langgraph-sqlite ~/.agentos/issue_workflow.db",
-        (Parameter("file", "the database", kind="path", positional=True, required=True),),
+        (argument("file", "the database", kind="path"),),
+        code="checkpoints.import_langgraph:read",
+        view="checkpoints.views:import_report",
         local=True,
     ),
 )

@@ -45,8 +45,6 @@ def _namespaces(names: list[str]) -> str:
 
 def list_(answer: list[dict[str, Any]]) -> str:
     """One line for each checkpoint, newest first."""
-    if not answer:
-        return "there are no more checkpoints"
     rows = [
         (
             each["checkpoint_id"],
@@ -61,7 +59,7 @@ def list_(answer: list[dict[str, Any]]) -> str:
         for each in answer
     ]
     header = ("CHECKPOINT", "STEP", "SOURCE", "AT", "CHANNELS", "VALUES", "WRITES", "NAMESPACE")
-    return table(header, rows)
+    return table(header, rows, "there are no more checkpoints")
 
 
 def show(answer: dict[str, Any]) -> str:

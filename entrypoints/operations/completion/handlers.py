@@ -29,7 +29,7 @@ complete --command herdbook --no-files \\
 }
 
 
-def script(app: AppContext, *, shell: str) -> dict[str, Any]:
+def completion(app: AppContext, *, shell: str) -> dict[str, Any]:
     """The script that makes a shell complete the commands of Herdbook."""
     del app  # it is the same everywhere
     return {"shell": shell, "script": SCRIPTS[shell]}

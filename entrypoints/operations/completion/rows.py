@@ -1,23 +1,14 @@
 """Shell completion."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter
+from herdbook.entrypoints.operations.model import Operation, argument, rows_of
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "completion",
     Operation(
         "completion",
         "print a shell completion script",
-        "completion.handlers:script",
-        "completion.views:script",
         "herdbook completion bash",
-        (
-            Parameter(
-                "shell",
-                "the shell",
-                positional=True,
-                required=True,
-                choices=("bash", "zsh", "fish"),
-            ),
-        ),
+        (argument("shell", "the shell", choices=("bash", "zsh", "fish")),),
         local=True,
     ),
 )

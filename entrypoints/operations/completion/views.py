@@ -3,6 +3,6 @@
 from typing import Any
 
 
-def script(answer: dict[str, Any]) -> str:
+def completion(answer: dict[str, Any]) -> str:
     """The script and nothing else."""
     return str(answer["script"]).removesuffix("\n")

@@ -10,7 +10,7 @@ from herdbook.entrypoints.cli.terminal import table
 from herdbook.entrypoints.cli.text import local_time, short_id, shorten
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import call
-from herdbook.entrypoints.operations.model import AT
+from herdbook.entrypoints.operations.model import AT, Operation
 from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -21,18 +21,10 @@ WIDEST = 60
 
 
 def inbox(
-    app: AppContext,
-    *,
-    use_case: str,
-    area: str,
-    writes: bool,
-    refers: Mapping[str, str],
-    arguments: Mapping[str, Any],
+    app: AppContext, *, operation: Operation, arguments: Mapping[str, Any]
 ) -> Listing[dict[str, Any]]:
     """The unread messages of an agent or the person, each with the name of its `sender`."""
-    messages: Listing[Message] = call(
-        app, use_case=use_case, area=area, writes=writes, refers=refers, arguments=arguments
-    )
+    messages: Listing[Message] = call(app, operation=operation, arguments=arguments)
     names = app.read(Area.WORK, _sender_names, messages, at=arguments.get(AT.name))
     rows = [{**row_to_data(each), "sender": names[each.sender_id]} for each in messages]
     return Listing(rows, messages.total)
@@ -50,8 +42,6 @@ def _sender_names(uow: UnitOfWork, messages: list[Message]) -> dict[str | None, 
 
 def view(answer: list[dict[str, Any]]) -> str:
     """A line for each message: who, when, whether an answer is needed, and what."""
-    if not answer:
-        return "there are none"
     rows = [
         (
             short_id(each["id"]),
@@ -62,4 +52,4 @@ def view(answer: list[dict[str, Any]]) -> str:
         )
         for each in answer
     ]
-    return table(("ID", "FROM", "SENT", "", "TEXT"), rows)
+    return table(("ID", "FROM", "SENT", "", "TEXT"), rows, "there are none")

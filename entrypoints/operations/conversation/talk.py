@@ -6,6 +6,7 @@ from typing import Any, NotRequired, TypedDict
 from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.entrypoints.operations.past_answer import PastAnswer, past_note
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services.talk import TalkEntry, TalkLine, TalkText, list_talk, show_talk
@@ -14,37 +15,10 @@ MOST = 1_000
 """How many may be asked for."""
 
 
-class TalkLineAnswer(TypedDict):
-    """Something that was said; `by` and `to` are names of agents, null for the person."""
-
-    id: str
-    at: datetime
-    by: str | None
-    to: str | None
-    text: str
-    status: str | None
-    requires_response: bool
-
-
-class TalkEntryAnswer(TypedDict):
-    """A thread, a question or a chat, as `kind` says, with the line that was said last."""
-
-    id: str
-    kind: str
-    title: str
-    agents: list[str]
-    last: TalkLineAnswer
-    lines: int
-    unread: int
-    needs_answer: bool
-    open: bool
-    task_id: str | None
-
-
 class TalkListAnswer(TypedDict):
     """The first of them, how many there are, and how many messages wait for the person."""
 
-    entries: list[TalkEntryAnswer]
+    entries: list[TalkEntry]
     total: int
     unread: int
     unanswered: int
@@ -63,8 +37,8 @@ class ReplyAnswer(TypedDict):
 class TalkTextAnswer(TypedDict):
     """One of them with its last lines; `reply` is null for one that is over."""
 
-    entry: TalkEntryAnswer
-    shown: list[TalkLineAnswer]
+    entry: TalkEntry
+    shown: list[TalkLine]
     reply: ReplyAnswer | None
     as_of: NotRequired[PastAnswer]
 
@@ -74,14 +48,7 @@ def list_(app: AppContext, *, limit: int, at: Position | None = None) -> TalkLis
 
     def look(uow: UnitOfWork) -> TalkListAnswer:
         found = list_talk(uow, limit=min(limit, MOST))
-        return {
-            "entries": [_entry(each) for each in found.entries],
-            "total": found.total,
-            "unread": found.unread,
-            "unanswered": found.unanswered,
-            "now": uow.now,
-            **past_note(uow),
-        }
+        return answer_from(TalkListAnswer, found, now=uow.now, **past_note(uow))
 
     return app.read(Area.WORK, look, at=at)
 
@@ -92,8 +59,8 @@ def show(app: AppContext, *, id: str, at: Position | None = None) -> TalkTextAns
     def look(uow: UnitOfWork) -> TalkTextAnswer:
         found = show_talk(uow, id)
         return {
-            "entry": _entry(found.entry),
-            "shown": [_line(each) for each in found.lines],
+            "entry": found.entry,
+            "shown": found.lines,
             "reply": _reply(found),
             **past_note(uow),
         }
@@ -111,30 +78,3 @@ def _reply(found: TalkText) -> ReplyAnswer | None:
         return {"method": "conversation.answer", "params": given, "text": "text"}
     given = {"chat_session": found.reply_to, "role": "user"}
     return {"method": "chat.post", "params": given, "text": "content"}
-
-
-def _entry(entry: TalkEntry) -> TalkEntryAnswer:
-    return {
-        "id": entry.id,
-        "kind": entry.kind,
-        "title": entry.title,
-        "agents": list(entry.agents),
-        "last": _line(entry.last),
-        "lines": entry.lines,
-        "unread": entry.unread,
-        "needs_answer": entry.needs_answer,
-        "open": entry.is_open,
-        "task_id": entry.task_id,
-    }
-
-
-def _line(line: TalkLine) -> TalkLineAnswer:
-    return {
-        "id": line.id,
-        "at": line.at,
-        "by": line.by,
-        "to": line.to,
-        "text": line.text,
-        "status": line.status,
-        "requires_response": line.requires_response,
-    }

@@ -1,7 +1,7 @@
 """Handlers for rows of any kind: `add`, `list`, `show`, `set`, `rm`."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import Position
@@ -20,9 +20,6 @@ from herdbook.ports.engine.kinds import Kind
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 from herdbook.services.agents import accounts
-
-if TYPE_CHECKING:
-    from herdbook.services.removal import Removal
 
 _SETUP = {"provider", "model", "mode"}
 """What the record has to know of an agent, too."""
@@ -99,8 +96,10 @@ def rm(app: AppContext, *, ids: Sequence[str], yes: bool, entity: str) -> list[A
 
     Raises ConfirmationNeeded, with what would go, if `yes` is needed and not given.
     """
+    from herdbook.services.removal import remove  # noqa: PLC0415 - readers need none
+
     kind = DICTIONARY.kinds[entity]
-    removed, removal = app.run(kind.area, _remove, kind, ids, yes=yes)
+    removed, removal = app.run(kind.area, remove, kind, ids, yes=yes)
     if words := removal.describe():
         app.warn(f"with it went {words}")
     if entity == ACCOUNTS.name:
@@ -108,14 +107,6 @@ def rm(app: AppContext, *, ids: Sequence[str], yes: bool, entity: str) -> list[A
         if app.read(Area.WORK, accounts.agents_on, known):
             app.run(Area.WORK, accounts.clear_from_agents, known)
     return removed
-
-
-def _remove(
-    uow: UnitOfWork, kind: Kind[Any], ids: Sequence[str], *, yes: bool
-) -> "tuple[list[Any], Removal]":
-    from herdbook.services import removal  # noqa: PLC0415 - readers need none
-
-    return removal.remove(uow, kind, ids, yes=yes)
 
 
 def _resolve_elsewhere(

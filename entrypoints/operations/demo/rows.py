@@ -6,8 +6,6 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "demo",
         "run a demo: five agents share the work on a repository in a temporary folder",
-        "herdbook.entrypoints.demo.run:demo",
-        "demo.views:show",
         "herdbook demo --keep",
         (
             Parameter(
@@ -18,6 +16,8 @@ ROWS: tuple[Operation, ...] = (
             ),
             flag("keep", "keep the folder"),
         ),
+        code="herdbook.entrypoints.demo.run:demo",
+        view="demo.views:show",
         local=True,
         follows=True,
         live="demo.views:live",

@@ -3,6 +3,7 @@
 from typing import TypedDict
 
 from herdbook.adapters.user_state.flush_notes import DroppedNote, UnlocatedNote
+from herdbook.adapters.user_state.spool import RejectedLine
 from herdbook.entrypoints.operations.backups.last_backups import BackupState
 from herdbook.entrypoints.operations.doctor.check_result import Health
 from herdbook.entrypoints.server_numbers import ServerNumbers
@@ -30,14 +31,6 @@ class RecordPlace(TypedDict):
 
     url: str | None
     trouble: str | None
-
-
-class SetAsideLine(TypedDict):
-    """A line that is no event; what stands in it is told to commands alone."""
-
-    place: str
-    line: str
-    reason: str
 
 
 class MergedDatabase(TypedDict):
@@ -93,7 +86,7 @@ class DoctorDetails(TypedDict):
     waiting: WaitingEvents
     last_failure: str | None
     store: RecordPlace
-    aside: list[SetAsideLine]
+    aside: list[RejectedLine]
     without_project: list[UnlocatedNote]
     dropped: list[DroppedNote]
     halted: list[str]

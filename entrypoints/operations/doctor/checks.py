@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.operations.doctor import (
-    backup_checks,
     install_checks,
-    server_checks,
     state_checks,
     store_checks,
 )
@@ -30,14 +28,14 @@ CHECKS = (
     Check("repository", state_checks.check_repository),
     Check("stores", store_checks.check_stores),
     Check("journal", store_checks.check_journals),
-    Check("backup", backup_checks.check_backups),
+    Check("backup", state_checks.check_backups),
     Check("clock", store_checks.check_clock),
     Check("hooks", install_checks.check_hooks),
     Check("mcp", install_checks.check_mcp),
     Check("spool", state_checks.check_spool),
     Check("halts", state_checks.check_halts),
     Check("imports", state_checks.check_imports),
-    Check("server", server_checks.check_server),
+    Check("server", state_checks.check_server),
     Check("bounds", state_checks.check_bounds),
 )
 

@@ -4,31 +4,28 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from herdbook.adapters.stores.urls import shown_url
-from herdbook.adapters.user_state import spool
+from herdbook.adapters.user_state import flush_notes, spool
 from herdbook.domain.clock import is_ahead
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.context import AppContext, text_of
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.entrypoints.operations.backups.last_backups import last_backups
 from herdbook.entrypoints.operations.doctor.answers import (
     CheckResultAnswer,
     DoctorAnswer,
     DoctorDetails,
     MergedDatabase,
-    SetAsideLine,
     StoreAnswer,
 )
 from herdbook.entrypoints.operations.doctor.check_result import Health
 from herdbook.entrypoints.operations.doctor.checks import run_checks
 from herdbook.entrypoints.operations.doctor.installation import Installation
-from herdbook.entrypoints.operations.doctor.state_checks import hook_log
+from herdbook.entrypoints.operations.doctor.state_checks import last_log_lines
 from herdbook.entrypoints.operations.doctor.store_facts import StoreFacts
 
 R = TypeVar("R")
-
-LAST_LINES = 5
-"""How many lines of the hooks' log are given."""
 
 
 def doctor(app: AppContext) -> DoctorAnswer:
@@ -49,7 +46,7 @@ def doctor(app: AppContext) -> DoctorAnswer:
 def _details(app: AppContext, there: Installation) -> DoctorDetails:
     """What programs read of the spool and the record, as far as it can be read."""
     record = there.store(Area.RECORD)
-    waiting = _read_or(lambda: there.waiting, spool.SpoolBacklog(0, None))
+    waiting = _read_or(spool.backlog, spool.SpoolBacklog(0, None))
     return {
         "spool": str(spool.folder()),
         "waiting": {
@@ -57,24 +54,31 @@ def _details(app: AppContext, there: Installation) -> DoctorDetails:
             "bytes": waiting.size,
             "since": waiting.since,
         },
-        "last_failure": _read_or(lambda: there.last_failure, None),
+        "last_failure": _read_or(flush_notes.last_failure, None),
         "store": {
             "url": None if record.place is None else shown_url(record.place.url),
             "trouble": record.trouble,
         },
-        "aside": [_describe_line(app, each) for each in _read_list(lambda: there.aside)],
+        # What stands in a line is for the person at the keyboard alone.
+        "aside": [
+            each if app.is_command else each._replace(line="")
+            for each in _read_list(spool.read_rejected)
+        ],
         "without_project": [
             each._replace(folder=text_of(each.folder))
-            for each in _read_list(lambda: there.unlocated_notes)
+            for each in _read_list(flush_notes.list_unlocated)
         ],
         "dropped": [
             each._replace(folder=text_of(each.folder))
-            for each in _read_list(lambda: there.dropped_notes)
+            for each in _read_list(flush_notes.list_dropped)
         ],
         "halted": _read_list(lambda: there.halted_agents),
         "enforce_halt": _read_or(lambda: app.workspace.setting("enforce_halt"), None),
-        "merged": [_describe_merge(each) for each in _read_list(lambda: there.merge_outcomes)],
-        "log": _read_list(_log),
+        "merged": [
+            answer_from(MergedDatabase, each, told=str(each))
+            for each in _read_list(tracker_automerge.outcomes)
+        ],
+        "log": _read_list(last_log_lines),
         "clocks_ahead": [
             {"space": app.workspace.space(each.area), "seconds": _seconds_ahead(each.space)}
             for each in there.stores
@@ -99,39 +103,18 @@ def _details(app: AppContext, there: Installation) -> DoctorDetails:
     }
 
 
-def _describe_line(app: AppContext, line: spool.RejectedLine) -> SetAsideLine:
-    """A line that was set aside; what stands in it is for the person at the keyboard alone."""
-    shown = line.line if app.is_command else ""
-    return {"place": line.place, "line": shown, "reason": line.reason}
-
-
-def _describe_merge(outcome: tracker_automerge.Outcome) -> MergedDatabase:
-    return {
-        "source": outcome.source,
-        "changed_at": outcome.changed_at,
-        "added": outcome.added,
-        "failed": outcome.failed,
-        "trouble": outcome.trouble,
-        "reasons": list(outcome.reasons),
-        "needs_words": outcome.needs_words,
-        "told": str(outcome),
-    }
-
-
 def _describe_store(facts: StoreFacts) -> StoreAnswer:
-    place, probe, space = facts.place, facts.probe, facts.space
+    place, space = facts.place, facts.space
     oldest = space.cursors[0] if space is not None and space.cursors else None
-    return {
-        "area": facts.area,
-        "engine": None if place is None else place.scheme,
-        "url": None if place is None else shown_url(place.url),
-        "exists": None if probe is None else probe.exists,
-        "bytes": None if probe is None else probe.bytes,
-        "schema_version": None if probe is None else probe.schema_version,
-        "trouble": facts.trouble,
-        "head": None if space is None else space.head.seq,
-        "cursor_behind": None if space is None or oldest is None else space.head.seq - oldest.seq,
-    }
+    return answer_from(
+        StoreAnswer,
+        facts,
+        facts.probe,
+        engine=None if place is None else place.scheme,
+        url=None if place is None else shown_url(place.url),
+        head=None if space is None else space.head.seq,
+        cursor_behind=None if space is None or oldest is None else space.head.seq - oldest.seq,
+    )
 
 
 def _seconds_ahead(space: Any) -> float:
@@ -149,11 +132,3 @@ def _read_or(read: Callable[[], R], otherwise: R) -> R:
 def _read_list(read: Callable[[], list[R]]) -> list[R]:
     """The list that can be read, or an empty one."""
     return _read_or(read, [])
-
-
-def _log() -> list[str]:
-    try:
-        text = hook_log().read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return []
-    return text.splitlines()[-LAST_LINES:]

@@ -4,10 +4,9 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from herdbook.adapters.user_state import flush_notes, spool
+from herdbook.adapters.user_state import spool
 from herdbook.domain.errors import HerdbookError
 from herdbook.domain.location.areas import Area
-from herdbook.entrypoints import tracker_automerge
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.doctor.store_facts import StoreFacts, read_store
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Installation:
-    """The stores, the spool and the notes of a user, as a workspace sees them."""
+    """The stores and the spool of a user, as a workspace sees them."""
 
     def __init__(self, app: AppContext) -> None:
         self.app = app
@@ -42,39 +41,9 @@ class Installation:
         return None if tell is None else tell()
 
     @cached_property
-    def waiting(self) -> spool.SpoolBacklog:
-        """What waits in the spool."""
-        return spool.backlog()
-
-    @cached_property
     def waiting_events(self) -> int:
         """How many events wait in the spool."""
         return len(spool.read_buffered().events)
-
-    @cached_property
-    def aside(self) -> list[spool.RejectedLine]:
-        """The lines that were set aside."""
-        return spool.read_rejected()
-
-    @cached_property
-    def last_failure(self) -> str | None:
-        """Why the last flush failed."""
-        return flush_notes.last_failure()
-
-    @cached_property
-    def unlocated_notes(self) -> list[flush_notes.UnlocatedNote]:
-        """The folders whose events have no project."""
-        return flush_notes.list_unlocated()
-
-    @cached_property
-    def dropped_notes(self) -> list[flush_notes.DroppedNote]:
-        """The commits that were counted for nobody."""
-        return flush_notes.list_dropped()
-
-    @cached_property
-    def merge_outcomes(self) -> list[tracker_automerge.Outcome]:
-        """What came of other programs' databases."""
-        return tracker_automerge.outcomes()
 
     @cached_property
     def halted_agents(self) -> list[str]:

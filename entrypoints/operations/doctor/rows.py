@@ -1,13 +1,12 @@
 """`doctor`: what is wrong with the installation, and what to do."""
 
-from herdbook.entrypoints.operations.model import Operation
+from herdbook.entrypoints.operations.model import Operation, rows_of
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "doctor",
     Operation(
         "doctor",
         "check stores, journals, hooks, MCP, PATH, trust, clock, disk and spool",
-        "doctor.handlers:doctor",
-        "doctor.views:doctor",
         "herdbook doctor",
     ),
 )

@@ -10,13 +10,13 @@ from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import FOLLOWER, JournalCursor, JournalEntry, Op, Position
 from herdbook.domain.location.areas import Area
 from herdbook.entrypoints.context import AppContext, describe_process
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.entrypoints.operations.parameter_converter import parse_duration
 from herdbook.ports.engine.dictionary import DICTIONARY
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud
 from herdbook.services.journal import history as told
-from herdbook.services.journal import moments as listing
 from herdbook.services.journal import prune as folding
 from herdbook.services.journal import watch
 from herdbook.services.journal.differences import Differences, differences
@@ -139,18 +139,11 @@ def history(
     """The last transactions in words, newest first."""
     found: told.History = app.read(Area.WORK, told.list_history, before=before, limit=limit, at=at)
     steps = found["steps"]
-    if app.is_command and steps and steps[-1]["before"] >= found["first"]:
+    if app.is_command and steps and steps[-1]["entries"][0]["seq"] > found["first"]:
         shown = sum(len(each["entries"]) for each in steps)
-        left = f"--before {steps[-1]['before'] + 1} shows earlier ones"
+        left = f"--before {steps[-1]['entries'][0]['seq']} shows earlier ones"
         app.warn(f"{shown} of {found['last'] - found['first'] + 1} changes; {left}")
     return found
-
-
-def moments(
-    app: AppContext, *, until: Position | None, after: int | None, limit: int
-) -> listing.Moments:
-    """The last transactions until a position, or the next ones after a number."""
-    return app.read(Area.WORK, listing.list_moments, until=until, after=after, limit=limit)
 
 
 def row_history(
@@ -244,7 +237,12 @@ def diff(app: AppContext, *, since: Position, until: Position | None, limit: int
     """What changed between two positions, or from one until now."""
     if isinstance(since, int) and isinstance(until, int) and since > until:
         raise InvalidValue("until", f"#{until} comes before #{since}; name the earlier one first")
-    found = app.read(Area.WORK, differences, since, limit, at=until)
+    try:
+        found = app.read(Area.WORK, differences, since, limit, at=until)
+    except InvalidValue as error:
+        if error.field != "at":
+            raise
+        raise InvalidValue("until", error.reason) from None
     app.past_note = ""  # the answer has both positions
     return found
 
@@ -256,15 +254,13 @@ def cursors(app: AppContext, *, area: str) -> list[CursorAnswer]:
         last = uow.journal.last()
         there = sorted(uow.cursors.page(), key=lambda each: (each.seq, each.id))
         return [
-            {
-                "cursor": each.id,
-                "seq": each.seq,
-                "behind": last - each.seq,
-                "holder": each.holder,
-                "updated_at": each.updated_at,
-                "expires_at": each.expires_at,
-                "live": each.is_live(uow.now),
-            }
+            answer_from(
+                CursorAnswer,
+                each,
+                cursor=each.id,
+                behind=last - each.seq,
+                live=each.is_live(uow.now),
+            )
             for each in there
         ]
 

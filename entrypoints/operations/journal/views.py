@@ -43,7 +43,9 @@ def history(answer: dict[str, Any]) -> str:
 
 def _step(step: dict[str, Any]) -> str:
     note = f" [{step['note']}]" if step["note"] else ""
-    head = plain(f"{local_time(step['time'])} {step['who'] or 'somebody'}{note}")
+    all_ = step["seq"] - step["before"]
+    part = "" if len(step["entries"]) == all_ else f", {len(step['entries'])} of {all_} changes"
+    head = plain(f"{local_time(step['time'])} {step['who'] or 'somebody'}{note}{part}")
     return "\n".join([head, *(plain(f"  #{e['seq']} {e['text']}") for e in step["entries"])])
 
 
@@ -73,8 +75,6 @@ def prune(answer: dict[str, Any]) -> str:
 
 def cursors(answer: list[dict[str, Any]]) -> str:
     """A line for each cursor."""
-    if not answer:
-        return "nobody holds this journal"
     rows = [
         (
             plain(each["cursor"]),
@@ -86,7 +86,11 @@ def cursors(answer: list[dict[str, Any]]) -> str:
         )
         for each in answer
     ]
-    return table(("CURSOR", "READ UP TO", "BEHIND", "MOVED", "EXPIRES", "HOLDER"), rows)
+    return table(
+        ("CURSOR", "READ UP TO", "BEHIND", "MOVED", "EXPIRES", "HOLDER"),
+        rows,
+        "nobody holds this journal",
+    )
 
 
 def _expiry(cursor: dict[str, Any]) -> str:

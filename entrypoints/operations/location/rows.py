@@ -1,32 +1,19 @@
 """Where the stores are, the settings, and which of them are trusted."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, flag
+from herdbook.entrypoints.operations.model import Operation, argument, flag, rows_of
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "location",
     Operation(
-        "where",
-        "show where each store is, and which rule decided it",
-        "location.handlers:where",
-        "location.views:where",
-        "herdbook where --json",
+        "where", "show where each store is, and which rule decided it", "herdbook where --json"
     ),
-    Operation(
-        "config",
-        "show the effective settings and where each one is set",
-        "location.handlers:config",
-        "location.views:config",
-        "herdbook config",
-    ),
+    Operation("config", "show the effective settings and where each one is set", "herdbook config"),
     Operation(
         "trust",
         "trust this repository's settings file, or a store that came with it",
-        "location.handlers:trust",
-        "location.views:trust",
         "herdbook trust",
         (
-            Parameter(
-                "store", "a store to trust instead: an area, a path or a URL", positional=True
-            ),
+            argument("store", "a store to trust instead: an area, a path or a URL", required=False),
             flag("new", "accept that the store is gone, and start with an empty one"),
             flag("revoke", "revoke the trust"),
         ),

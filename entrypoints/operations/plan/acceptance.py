@@ -10,6 +10,7 @@ from herdbook.entrypoints.cli.text import plain, short_id
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.operations.call_use_case import call
 from herdbook.entrypoints.operations.crud.views import describe
+from herdbook.entrypoints.operations.model import Operation
 from herdbook.entrypoints.operations.serialize import row_to_data
 from herdbook.ports.engine.dictionary import PAGES, PHASES, TASKS
 from herdbook.ports.engine.kinds import Kind
@@ -19,18 +20,10 @@ _VERBS = {Op.ADD: "added", Op.SAVE: "changed", Op.REMOVE: "removed"}
 
 
 def accept(
-    app: AppContext,
-    *,
-    use_case: str,
-    area: str,
-    writes: bool,
-    refers: Mapping[str, str],
-    arguments: Mapping[str, Any],
+    app: AppContext, *, operation: Operation, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The change set, and in `rows` the pages, phases and tasks that it added or changed."""
-    change_set: ChangeSet = call(
-        app, use_case=use_case, area=area, writes=writes, refers=refers, arguments=arguments
-    )
+    change_set: ChangeSet = call(app, operation=operation, arguments=arguments)
     return {**row_to_data(change_set), "rows": app.read(Area.WORK, _rows, change_set.tx)}
 
 

@@ -129,8 +129,6 @@ def threads(answer: list[Data]) -> str:
 
 def comments(answer: list[Data]) -> str:
     """A line for each comment: where, who, whether it is resolved, and what."""
-    if not answer:
-        return "there are none"
     rows = [
         (
             short_id(each["id"]),
@@ -141,7 +139,7 @@ def comments(answer: list[Data]) -> str:
         )
         for each in answer
     ]
-    return table(("ID", "PLACE", "AUTHOR", "", "BODY"), rows)
+    return table(("ID", "PLACE", "AUTHOR", "", "BODY"), rows, "there are none")
 
 
 def _place(comment: Data) -> str:

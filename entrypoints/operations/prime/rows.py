@@ -1,13 +1,12 @@
 """`prime`: what an agent is told when its session begins."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, flag
+from herdbook.entrypoints.operations.model import Operation, Parameter, flag, rows_of
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "prime",
     Operation(
         "prime",
         "tell an agent who it is, what it holds, what waits for it, and which commands to use",
-        "prime.handlers:prime",
-        "prime.views:prime",
         "herdbook prime",
         (
             flag("mcp", "name the tools of the MCP server in place of commands"),

@@ -4,13 +4,13 @@ The files are derived from the store, rewritten completely each time, and never 
 """
 
 import json
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from herdbook.adapters.user_state.dirs import replace_file
 from herdbook.domain.errors import StoreUnavailable
 from herdbook.domain.record.model import Activity, Commit, Retrospective, Standing
 from herdbook.entrypoints.operations.serialize import to_data
@@ -112,10 +112,5 @@ def _replace(path: Path, text: str) -> bool:
     if path.is_file() and path.read_bytes() == data:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    try:
-        fresh.write_bytes(data)
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    replace_file(path, data)
     return True

@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypedDict, TypeVar
 
-from herdbook.adapters.git import folder_for_git, history
-from herdbook.adapters.git.event_folders import FAILURES
+from herdbook.adapters.git import folder_for_git
+from herdbook.adapters.git.event_folders import FAILURES, find_commit
 from herdbook.adapters.git.git_process import without_repository_variables
 from herdbook.adapters.hosts import parse_event
 from herdbook.adapters.user_state import backup_schedule, spool
@@ -15,19 +15,20 @@ from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.grading import Grade
 from herdbook.domain.location.areas import Area
 from herdbook.domain.record.events import SessionSetup, name_after_session, name_of_agent
-from herdbook.domain.record.model import Activity, Retrospective, Standing
+from herdbook.domain.record.intervals import Interval
+from herdbook.domain.record.model import Activity, Standing
 from herdbook.domain.record.standing_reasons import describe_standing
 from herdbook.entrypoints.cli.text import plain
 from herdbook.entrypoints.context import AppContext, text_of
 from herdbook.entrypoints.hooks import spool_flush
 from herdbook.entrypoints.hooks.spool_flush import FlushAnswer
-from herdbook.entrypoints.operations.advice.handlers import IntervalAnswer
 from herdbook.entrypoints.operations.record import export_files
 from herdbook.entrypoints.operations.serialize import row_to_data, to_data
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.engine.paging import PAGE
 from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.ports.world.git_history import CommitFacts
 from herdbook.services.agents import agent_lifecycle
 from herdbook.services.record import grading, record_ingest
 
@@ -55,7 +56,7 @@ def grade(
         if self is not None or user is not None:
             raise InvalidValue("commit", "is needed with a grade; `herdbook grade` lists commits")
         return _grade_listed(app, agent, limit)
-    revision = _revision(app, commit)
+    revision = _find_commit(app, commit)
     crew = _read_crew(app)
     if _may_prompt(app) and (self is None or user is None):
         self = _prompt("the agent's own grade", self, grade=True)
@@ -147,7 +148,7 @@ class StandingAnswer(TypedDict):
     experience_missing: int | None
     bugs_until_halt: int
     graded: int
-    mean_grade: IntervalAnswer | None
+    mean_grade: Interval | None
     sentences: list[str]
 
 
@@ -247,20 +248,6 @@ def add_activity(
     )
 
 
-def list_activities(
-    app: AppContext, *, agent: str | None, limit: int, after: str | None
-) -> list[Activity]:
-    """Activities of agents, newest first."""
-    return app.read(Area.RECORD, grading.activities, agent, limit, after=after)
-
-
-def list_retrospectives(
-    app: AppContext, *, agent: str | None, limit: int, after: str | None
-) -> list[Retrospective]:
-    """Retrospectives of commits, newest first."""
-    return app.read(Area.RECORD, grading.retrospectives, agent, limit, after=after)
-
-
 def flush(app: AppContext, *, if_due: bool, gently: bool) -> FlushAnswer:
     """Write the spooled events into the record, and the exports if the settings ask for them.
 
@@ -330,14 +317,14 @@ def _project(app: AppContext) -> str:
     return app.workspace.repository_id
 
 
-def _revision(app: AppContext, commit: str) -> history.Revision:
+def _find_commit(app: AppContext, commit: str) -> CommitFacts:
     _project(app)
     folder = (
         str(app.workspace.folder)
         if app.workspace.facts is None
         else folder_for_git(app.workspace.facts)
     )
-    found = history.find_revision(folder, commit, app.workspace.variables)
+    found = find_commit(folder, commit, app.workspace.variables)
     if found is None:
         raise InvalidValue("commit", f"{commit!r} is not a commit of this repository")
     return found

@@ -13,7 +13,7 @@ from herdbook.entrypoints.cli.text import plain, plural
 WIDEST = 60
 _LEGEND = (
     f"SCORE starts at {FIRST_COMMUNICATION_SCORE} and moves by each grade; GRADE is the mean of "
-    "the commits that both of you graded (low..high with 95 % confidence); a bug costs a SKILL "
+    "the commits that both of you graded (low..high with 95% confidence); a bug costs a SKILL "
     "point, and at 0 the agent is halted"
 )
 
@@ -98,13 +98,11 @@ def _state(each: dict[str, Any]) -> list[str]:
 
 def activities(answer: Sequence[dict[str, Any]]) -> str:
     """A line for each activity."""
-    if not answer:
-        return "there are none"
     rows = [
         (_time(each["at"]), each["agent"], _short(each["task"]), _short(each["outcome"]))
         for each in answer
     ]
-    return table(("AT", "AGENT", "TASK", "OUTCOME"), rows)
+    return table(("AT", "AGENT", "TASK", "OUTCOME"), rows, "there are none")
 
 
 def retrospectives(answer: Sequence[dict[str, Any]]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final, TypedDict
 from herdbook.adapters.git.diff import LARGEST, SUBMODULE
 from herdbook.domain.plan.diff import ChangedFile, DiffLine, Hunk
 from herdbook.domain.plan.model import ReviewComment
+from herdbook.entrypoints.operations.answer_fields import answer_from
 
 LONGEST_LINE: Final = 2_000
 """How many characters of a line are told."""
@@ -144,23 +145,18 @@ def printable(text: str) -> str:
 def file_answer(file: ChangedFile, threads: int, open_threads: int) -> FileAnswer:
     """A file without its lines."""
     path, old_path = printable(file.path), printable(file.old_path)
-    return {
-        "path": path,
-        "old_path": None if old_path == path else old_path,
-        "content_id": file.new_id,
-        "change": file.change,
-        "form": _form(file),
-        "added": file.added,
-        "removed": file.removed,
-        "old_mode": file.old_mode,
-        "new_mode": file.new_mode,
-        "old_size": file.old_size,
-        "new_size": file.new_size,
-        "threads": threads,
-        "open_threads": open_threads,
-        "hunks": None,
-        "is_complete": True,
-    }
+    return answer_from(
+        FileAnswer,
+        file,
+        path=path,
+        old_path=None if old_path == path else old_path,
+        content_id=file.new_id,
+        form=_form(file),
+        threads=threads,
+        open_threads=open_threads,
+        hunks=None,
+        is_complete=True,
+    )
 
 
 def _form(file: ChangedFile) -> str:
@@ -181,16 +177,9 @@ def hunk_answers(hunks: Iterable[Hunk], most: int) -> tuple[list[HunkAnswer], in
             break
         lines = hunk.lines[: most - count]
         count += len(lines)
-        told.append(
-            {
-                "old_start": hunk.old_start,
-                "old_count": hunk.old_count,
-                "new_start": hunk.new_start,
-                "new_count": hunk.new_count,
-                "heading": printable(hunk.heading)[:LONGEST_LINE],
-                "lines": [_line(each) for each in lines],
-            }
-        )
+        heading = printable(hunk.heading)[:LONGEST_LINE]
+        shown = [_line(each) for each in lines]
+        told.append(answer_from(HunkAnswer, hunk, heading=heading, lines=shown))
     return told, count
 
 

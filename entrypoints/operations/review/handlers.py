@@ -1,15 +1,15 @@
 """`review diff` and `review submit`: the diff of what was done, and comments on its lines."""
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from herdbook.adapters.git import changes
-from herdbook.adapters.git.diff import CommitComparison
+from herdbook.adapters.git.diff import ChangedFiles, CommitComparison, FileHunks
 from herdbook.domain.errors import HerdbookError, InvalidValue
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.diff import ChangedFile
 from herdbook.domain.plan.model import LineType
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.entrypoints.operations.review.answers import (
     DiffAnswer,
     FileAnswer,
@@ -29,6 +29,7 @@ from herdbook.entrypoints.operations.review.placing import (
     LinePlace,
 )
 from herdbook.entrypoints.operations.review.sources import (
+    NO_OTHER,
     WorkRepository,
     WorkSource,
     choose_source,
@@ -36,7 +37,6 @@ from herdbook.entrypoints.operations.review.sources import (
 )
 from herdbook.ports.engine.dictionary import AGENTS, MESSAGES
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
-from herdbook.ports.world.git_diff import ChangedFiles
 from herdbook.services.plan import reviews
 from herdbook.services.plan.review_subjects import ReviewSubject, find_subject
 from herdbook.services.plan.reviews import CommentThread
@@ -131,6 +131,9 @@ def compare(app: AppContext, subject: ReviewSubject, wanted: str | None) -> Comp
     git = CommitComparison(repository.folder, repository.variables)
     if source.base is None:
         reason = f"{source.name} and {source.base_name} have no commit in common"
+        if source.base_name == NO_OTHER:
+            known = "`herdbook phase set --merge-base` says where its work began"
+            reason = f"there is no other branch to compare {source.name} with; {known}"
         return Comparison(source, sources, None, none, reason)
     changed = git.changed_files(source.base, source.head)
     return Comparison(source, sources, git, changed, None, repository)
@@ -150,8 +153,8 @@ def _list_files(app: AppContext, known: SubjectRead, found: Comparison) -> DiffA
         files.append(file_answer(each, sum(n for n, _ in own), sum(n for _, n in own)))
     elsewhere = [each for each in known.threads if each.first.file_path in counts]
     return {
-        "subject": _subject_answer(known.subject),
-        "source": None if found.source is None else _source_answer(app, found.source),
+        "subject": _describe_subject(known.subject),
+        "source": None if found.source is None else _describe_source(app, found.source),
         "sources": [each.name for each in found.sources],
         "problem": found.problem,
         "files": files,
@@ -183,11 +186,7 @@ def _add_file(
     git, source = found.git, found.source
     if git is None or source is None or source.base is None:
         return
-    hunks = git.file_hunks(source.base, source.head, file, context)
-    told["hunks"], count = hunk_answers(hunks.hunks, MOST_LINES)
-    told["is_complete"] = hunks.is_complete and count == _length(hunks.hunks)
-    if not told["is_complete"]:
-        answer["cut"].append(f"the first {count:,} lines of {told['path']} are told")
+    _add_lines(answer, git.file_hunks(source.base, source.head, file, context), told, MOST_LINES)
     names = {told["path"], told["old_path"]}
     threads = [each for each in known.threads if each.first.file_path in names]
     placer = CommentPlacer(git, file, source.base, source.head) if threads else None
@@ -220,44 +219,31 @@ def _add_all(answer: DiffAnswer, found: Comparison, context: int) -> None:
             )
             return
         hunks = found.git.file_hunks(source.base, source.head, file, context)
-        told["hunks"], count = hunk_answers(hunks.hunks, left)
-        told["is_complete"] = hunks.is_complete and count == _length(hunks.hunks)
-        if not told["is_complete"]:
-            answer["cut"].append(f"the first {count:,} lines of {told['path']} are told")
-        left -= count
+        left -= _add_lines(answer, hunks, told, left)
 
 
-def _length(hunks: Sequence[Any]) -> int:
-    return sum(len(each.lines) for each in hunks)
+def _add_lines(answer: DiffAnswer, found: FileHunks, told: FileAnswer, most: int) -> int:
+    """Put the lines of a file into the answer, at most so many; how many it were."""
+    told["hunks"], count = hunk_answers(found.hunks, most)
+    length = sum(len(each.lines) for each in found.hunks)
+    told["is_complete"] = found.is_complete and count == length
+    if not told["is_complete"]:
+        answer["cut"].append(f"the first {count:,} lines of {told['path']} are told")
+    return count
 
 
-def _subject_answer(subject: ReviewSubject) -> SubjectAnswer:
-    return {
-        "kind": subject.kind,
-        "id": subject.id,
-        "name": subject.name,
-        "status": subject.status,
-        "since": subject.since,
-        "initiative": subject.initiative,
-        "phase_id": subject.phase_id,
-        "agents": [each.name for each in subject.agents],
-        "steps": [each._asdict() for each in subject.steps],
-    }
+def _describe_subject(subject: ReviewSubject) -> SubjectAnswer:
+    names = [each.name for each in subject.agents]
+    steps = [each._asdict() for each in subject.steps]
+    return answer_from(SubjectAnswer, subject, agents=names, steps=steps)
 
 
-def _source_answer(app: AppContext, source: WorkSource) -> SourceAnswer:
-    uncommitted = None
+def _describe_source(app: AppContext, source: WorkSource) -> SourceAnswer:
+    paths = None
     if source.worktree is not None:
         paths = changes.uncommitted_paths(source.worktree, app.workspace.variables)
-        uncommitted = None if paths is None else len(paths)
-    return {
-        "name": printable(source.name),
-        "head": source.head,
-        "base": source.base,
-        "base_name": source.base_name,
-        "agents": list(source.agents),
-        "uncommitted": uncommitted,
-    }
+    uncommitted = None if paths is None else len(paths)
+    return answer_from(SourceAnswer, source, name=printable(source.name), uncommitted=uncommitted)
 
 
 def _place_of_number(thread: CommentThread) -> LinePlace:
@@ -269,12 +255,5 @@ def _place_of_number(thread: CommentThread) -> LinePlace:
 
 def _place_thread(known: SubjectRead, thread: CommentThread, place: LinePlace) -> PlacedThread:
     ids = [each.id for each in (thread.first, *thread.replies)]
-    return {
-        "first": thread.first,
-        "replies": list(thread.replies),
-        "sent": {each: known.sent[each] for each in ids if each in known.sent},
-        "side": place.side,
-        "line": place.line,
-        "last_line": place.last_line,
-        "state": place.state,
-    }
+    sent = {each: known.sent[each] for each in ids if each in known.sent}
+    return answer_from(PlacedThread, thread, place, sent=sent)

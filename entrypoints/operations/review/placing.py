@@ -3,11 +3,11 @@
 import re
 from typing import Final, NamedTuple
 
+from herdbook.adapters.git.diff import CommitComparison
 from herdbook.domain.plan.diff import ChangedFile
 from herdbook.domain.plan.model import LineType, ReviewComment
 from herdbook.entrypoints.lsp.comment_positions import Mark, move_mark, replace_text
 from herdbook.entrypoints.operations.review.answers import printable
-from herdbook.ports.world.git_diff import GitDiff
 
 HERE, MOVED, OUTDATED = "here", "moved", "outdated"
 OLD, NEW = "old", "new"
@@ -31,7 +31,7 @@ class LinePlace(NamedTuple):
 class CommentPlacer:
     """Finds the comments of one file in the difference between two commits."""
 
-    def __init__(self, git: GitDiff, file: ChangedFile, base: str, head: str) -> None:
+    def __init__(self, git: CommitComparison, file: ChangedFile, base: str, head: str) -> None:
         self._git = git
         self._lines = {
             OLD: git.file_lines(base, file.old_path) or [],

@@ -5,6 +5,7 @@ from herdbook.entrypoints.operations.model import (
     Parameter,
     argument,
     flag,
+    rows_of,
     use_case_operation,
 )
 
@@ -15,19 +16,18 @@ _SOURCE = Parameter(
     "source", "the branch to look at, if agents worked on several; default: the first that differs"
 )
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "review",
     use_case_operation(
         "review.queue",
         "list what waits for a review, and the phases under way",
         "plan.review_queue:review_queue",
-        "review queue",
         reads=True,
-    )._replace(view="review.views:queue"),
+        view="review.views:queue",
+    ),
     Operation(
         "review.diff",
         "show what was changed for a phase, task, initiative or errand",
-        "review.handlers:diff",
-        "review.views:diff",
         "herdbook review diff Schema --file src/a.py",
         (
             _SUBJECT,
@@ -42,8 +42,6 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "review.submit",
         "add review comments together, and tell the agent of them",
-        "review.submit:submit",
-        "review.views:submission",
         "herdbook review submit Schema --comments "
         """'[{"file": "src/a.py", "line": 7, "body": "why?"}]'""",
         (
@@ -58,5 +56,7 @@ ROWS: tuple[Operation, ...] = (
             _SOURCE,
             Parameter("to", "the agent to tell; default: the one that worked on it last"),
         ),
+        code="review.submit:submit",
+        view="review.views:submission",
     ),
 )

@@ -12,6 +12,8 @@ from herdbook.services.plan.review_subjects import ReviewSubject
 
 USUAL_TRUNKS = ("main", "master")
 """What the default branch is called where nothing says so."""
+NO_OTHER = "another branch"
+"""What a branch is compared with where there is no other."""
 
 
 class WorkSource(NamedTuple):
@@ -160,5 +162,5 @@ def _find_base(
         target = None if own is None or subject.base_branch is None else (own, subject.base_branch)
     target = target or repository.trunk(subject.base_branch, branch)
     if target is None:
-        return None, "the default branch"
+        return None, NO_OTHER
     return repository.merge_base(target[0], head), target[1]

@@ -13,8 +13,6 @@ MARKS = {"added": "+", "removed": "-", "context": " "}
 
 def queue(answer: list[Data]) -> str:
     """A line for each review: what, since when, whose work, and its comments."""
-    if not answer:
-        return "there are none"
     rows = [
         (
             "waits" if each["is_waiting"] else "",
@@ -29,7 +27,7 @@ def queue(answer: list[Data]) -> str:
         for each in answer
     ]
     heads = ("", "KIND", "ID", "NAME", "STATUS", "SINCE", "AGENTS", "COMMENTS")
-    return table(heads, rows)
+    return table(heads, rows, "there are none")
 
 
 def diff(answer: Data) -> str:

@@ -38,5 +38,6 @@ def serve_files(app: AppContext) -> dict[str, Any]:
         while not ended.wait(1.0):
             for url, each in brokers.items():
                 if not each.is_running():
-                    raise StoreUnavailable(url, "its broker has ended; the log says why")
+                    reason = "it was removed or replaced, or its broker failed and the log says why"
+                    raise StoreUnavailable(url, f"{reason}. `herdbook broker` begins anew")
     return {"served": sorted(brokers)}

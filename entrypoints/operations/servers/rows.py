@@ -1,42 +1,41 @@
 """Servers for editors, coding agents, browsers and other programs."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, flag
+from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag, rows_of
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "servers",
     Operation(
         "rpc",
         "serve editors and other programs over JSON-RPC on standard input and output",
-        "servers.rpc:serve",
-        "hooks.views:no_output",
         "herdbook rpc",
+        code="servers.rpc:serve",
+        view="hooks.views:no_output",
         local=True,
     ),
     Operation(
         "broker",
         "keep the DuckDB stores of this repository open and serve them to all other processes",
-        "servers.broker:serve_files",
-        "hooks.views:no_output",
         "herdbook broker",
+        code="servers.broker:serve_files",
+        view="hooks.views:no_output",
         local=True,
     ),
     Operation(
         "mcp",
         "serve tools to coding agents over MCP, or install the server into one",
-        "servers.mcp:mcp",
-        "servers.views:mcp",
         "herdbook mcp install claude-code --project",
         (
-            Parameter(
+            argument(
                 "action",
                 "install or uninstall the server in a coding agent; default: serve",
-                positional=True,
                 choices=("install", "uninstall"),
+                required=False,
             ),
-            Parameter(
+            argument(
                 "target",
                 "the coding agent",
-                positional=True,
                 choices=("claude-code", "codex", "cursor", "opencode", "agy"),
+                required=False,
             ),
             flag("project", "for this project (default)"),
             flag("user", "for all projects of this user"),
@@ -48,21 +47,20 @@ ROWS: tuple[Operation, ...] = (
             ),
             flag("structured", "answer with every field, as structured content with a schema"),
         ),
+        code="servers.mcp:mcp",
         local=True,
     ),
     Operation(
         "serve",
         "serve browsers, programs and agents over HTTP on this machine",
-        "servers.serve:serve",
-        "servers.views:serve",
         "herdbook serve --no-open",
         (
-            Parameter(
+            argument(
                 "folders",
                 "further folders to serve, besides this one",
                 kind="path",
-                positional=True,
                 many=True,
+                required=False,
             ),
             Parameter("host", "the address to listen at", default="127.0.0.1"),
             Parameter("port", "the port; default: the first free one from 8420 on", "number"),
@@ -75,6 +73,7 @@ ROWS: tuple[Operation, ...] = (
             flag("stop", "end the server that runs"),
             flag("demo", "show agents at work in a temporary folder; nothing of yours is used"),
         ),
+        code="servers.serve:serve",
         local=True,
     ),
 )

@@ -178,7 +178,7 @@ def _join(roots: list[str], *, opens: bool) -> ServeAnswer:
     try:
         link = str(ask_first(found.socket, LINK))
     except OSError as error:
-        reason = f"its socket does not answer: {error.strerror}"
+        reason = f"its socket does not answer: {error.strerror or 'it took too long'}"
         raise StoreUnavailable(f"herdbook serve (process {found.pid})", reason) from error
     if opens:
         _open(link)

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypedDict
 
+from herdbook.adapters.user_state.dirs import replace_file
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
@@ -88,16 +89,11 @@ def _repository(app: AppContext) -> str:
 def _write(target: Path, data: bytes, *, force: bool) -> None:
     """Write the file; without `force`, only where there is none."""
     try:
-        if not force:
+        if force:
+            replace_file(target, data)
+        else:
             with target.open("xb") as file:
                 file.write(data)
-            return
-        fresh = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}")
-        try:
-            fresh.write_bytes(data)
-            fresh.replace(target)
-        finally:
-            fresh.unlink(missing_ok=True)
     except FileExistsError:
         reason = f"{target.name} is there already; --force replaces it"
         raise InvalidValue("output", reason) from None

@@ -97,8 +97,10 @@ def _card(card: Data, phase: str | None) -> Html:
     why = ""
     if card["agent"]:
         left = card["lease_seconds"]
-        lease = "lease not known" if left is None else f"lease of {duration(abs(left))}"
-        why = f"{card['agent']}, {lease}{' over' if left is not None and left < 0 else ''}"
+        lease = "lease not known" if left is None else f"{duration(left)} left"
+        if left is not None and left < 0:
+            lease = f"lease over for {duration(-left)}"
+        why = f"{card['agent']}, {lease}"
     elif card["waits_for"]:
         names = [each["name"] for each in card["waits_for"][:3]]
         more = len(card["waits_for"]) - len(names) + card["waits_for_more"]
@@ -151,13 +153,13 @@ def task(shown: Shared, key: str | None) -> Content:
     """One task with its facts, what it waits for, and its changes."""
     found = shown.ask("task.show", id=key)
     facts = [
-        ("status", found["status"].replace("_", " ")),
+        ("state", found["state"]),
         ("id", found["id"]),
         ("initiative", found["initiative"]),
         ("phase", found["phase"]),
         ("holder", found["holder"]),
         ("priority", found["priority"]),
-        ("labels", ", ".join(found["labels"] or [])),
+        ("labels", ", ".join(found["labels"] or []) or None),
         ("added", shown.time(found["created_at"])),
     ]
     pairs = [
@@ -181,7 +183,7 @@ def task(shown: Shared, key: str | None) -> Content:
             section("Facts", element("dl", pairs, class_="details")),
             texts,
             section("Waits for", _related_rows(found["waits_for"], "It waits for nothing.")),
-            section("Waits for it", _related_rows(found["dependents"], "Nothing waits for it.")),
+            section("Needed by", _related_rows(found["dependents"], "Nothing waits for it.")),
             section(
                 f"Changes ({len(changes)} of {found['changes']})",
                 table("Changes", ("number", "time", "who", "what"), changes, "None."),
@@ -191,7 +193,8 @@ def task(shown: Shared, key: str | None) -> Content:
 
 
 def _related_rows(rows: Sequence[Data], none: str) -> Html:
-    return list_of([element("li", f"{e['kind']} {e['name']} ({e['status']})") for e in rows], none)
+    told = [f"{e['kind']} {e['name']} ({e['state'].replace('_', ' ')})" for e in rows]
+    return list_of([element("li", each) for each in told], none)
 
 
 def agents(shown: Shared, _: str | None) -> Content:
@@ -258,7 +261,7 @@ def history(shown: Shared, _: str | None) -> Content:
             f"#{step['seq']}",
             shown.time(step["time"]),
             step["who"] or "somebody",
-            element("ul", [element("li", entry["text"]) for entry in step["entries"]]),
+            element("ul", [element("li", text) for text in _change_texts(step)]),
         )
         for step in found["steps"]
     ]
@@ -267,6 +270,13 @@ def history(shown: Shared, _: str | None) -> Content:
     title = f"{count:,} of {plural(total, 'change')}"
     header = ("number", "time", "who", "what")
     return "History", section(title, table("Changes", header, rows, "Nothing has happened yet."))
+
+
+def _change_texts(step: dict[str, Any]) -> list[str]:
+    """The changes of a transaction in words, with how many of a long one are left out."""
+    texts = [entry["text"] for entry in step["entries"]]
+    left = step["seq"] - step["before"] - len(texts)
+    return [f"{left:,} earlier changes", *texts] if left else texts
 
 
 def record(shown: Shared, _: str | None) -> Content:

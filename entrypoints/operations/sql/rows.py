@@ -1,6 +1,6 @@
 """SQL over a store."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
+from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag, rows_of
 
 _AREA = Parameter(
     "area",
@@ -9,12 +9,11 @@ _AREA = Parameter(
     default="work",
 )
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "sql",
     Operation(
         "sql",
         "run one read-only query over a store",
-        "sql.handlers:sql",
-        "sql.views:sql",
         'herdbook sql "SELECT status, count(*) FROM tasks GROUP BY status"',
         (
             argument("query", "the query; - reads it from standard input"),
@@ -29,8 +28,6 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "shell",
         "open the engine's SQL shell on a store",
-        "sql.handlers:shell",
-        "sql.views:shell",
         "herdbook shell --area record",
         (_AREA, flag("write", "allow changes to the store, which the journal will not contain")),
         local=True,

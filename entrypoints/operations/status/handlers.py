@@ -89,19 +89,15 @@ def status(
     place, space = app.workspace.locate(Area.WORK), app.workspace.space(Area.WORK)
     for note in place.notes:
         app.warn(note)
-    spaces = []
-    if not app.workspace.store_exists(place):
-        if worktree is not None:
-            _matching_ids(app, worktree, ())
-        if at is not None:
-            app.read(Area.WORK, _read_status, at=at)
-        spaces.append(_empty_space(place, space))
-    else:
-        with app.stores.open_at(place) as store:
-            spaces.append(_space(app, store, space, worktree, at))
-            if all:
-                others = [each for each in store.spaces() if each.startswith("work/")]
-                spaces += [_space(app, store, each, None, at) for each in others if each != space]
+    exists = app.workspace.store_exists(place)
+    there = place if exists else place._replace(url="memory://")
+    with app.stores.open_at(there) as store:
+        spaces = [_space(app, store, space, worktree, at)]
+        if all:
+            others = [each for each in store.spaces() if each.startswith("work/")]
+            spaces += [_space(app, store, each, None, at) for each in others if each != space]
+    if not exists:
+        spaces[0]["url"] = shown_url(place.url)
     if all:
         spaces += _other_spaces(app, {(each["url"], each["space"]) for each in spaces}, at)
     return {"spaces": spaces, "notes": list(app.workspace.overrides)}
@@ -120,18 +116,6 @@ def _is_outdated(app: AppContext, found: Status) -> bool:
     from herdbook.services.agents.liveness import any_crashed  # noqa: PLC0415
 
     return any_crashed(agents, app.workspace.host, process_start)
-
-
-def _empty_space(place: StoreLocation, space: str) -> SpaceAnswer:
-    return {
-        "space": space,
-        "url": shown_url(place.url),
-        "worktrees": [],
-        "rows": [],
-        "tasks": {"ready": 0, "held": 0, "waiting": 0},
-        "last_entry": None,
-        "noted": [],
-    }
 
 
 def _other_spaces(

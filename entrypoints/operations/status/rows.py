@@ -1,13 +1,12 @@
 """`status`: who works on what; `waiting`: what waits for a person."""
 
-from herdbook.entrypoints.operations.model import AT, Operation, Parameter, flag
+from herdbook.entrypoints.operations.model import AT, Operation, Parameter, flag, rows_of
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "status",
     Operation(
         "status",
         "show who works on what, in all worktrees",
-        "status.handlers:status",
-        "status.views:status",
         "herdbook status --worktree feature-login",
         (
             Parameter("worktree", "only this worktree: its id, path or branch"),
@@ -19,9 +18,8 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "waiting",
         "list what waits for you: questions, approvals, reviews, proposals, failures and halts",
-        "status.waiting:waiting",
-        "status.views:waiting",
         "herdbook waiting",
         (AT,),
+        code="status.waiting:waiting",
     ),
 )

@@ -1,6 +1,6 @@
 """Stores as a whole: `copy`, `merge` and `check`."""
 
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
 from attrs import asdict
 
@@ -10,10 +10,12 @@ from herdbook.domain.errors import InvalidValue, SettingUntrusted
 from herdbook.domain.location.areas import Area, area_of
 from herdbook.domain.location.resolve import StoreLocation
 from herdbook.entrypoints.context import AppContext
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.ports.engine.dictionary import AGENTS
 from herdbook.ports.engine.store import Store
 from herdbook.services.agents import accounts
 from herdbook.services.stores import copy_spaces, merge_spaces, store_check
+from herdbook.services.stores.store_check import Flaw
 
 
 class CopyAnswer(TypedDict):
@@ -35,15 +37,6 @@ class MergeAnswer(TypedDict):
     ok: bool
 
 
-class FlawAnswer(TypedDict):
-    """Something wrong in a store, as `store_check.Flaw` has it."""
-
-    space: str
-    entity: str
-    key: str | None
-    what: str
-
-
 class RepairedRows(TypedDict):
     """How many derived rows and lookup entries were rebuilt."""
 
@@ -57,7 +50,7 @@ class StoreCheck(TypedDict):
     url: str
     exists: bool
     repaired: RepairedRows | None
-    flaws: list[FlawAnswer]
+    flaws: list[Flaw]
 
 
 class CheckAnswer(TypedDict):
@@ -168,13 +161,13 @@ def _check_accounts(app: AppContext, stores: list[StoreCheck], *, repair: bool) 
     for store in stores:
         if shown_url(store["url"]) == url:
             store["flaws"] += [
-                {
-                    "space": app.workspace.space(Area.WORK),
-                    "entity": AGENTS.name,
-                    "key": each.id,
-                    "what": f"the record has no account {each.account_id}; "
+                Flaw(
+                    app.workspace.space(Area.WORK),
+                    AGENTS.name,
+                    each.id,
+                    f"the record has no account {each.account_id}; "
                     "`herdbook check --repair` empties the field",
-                }
+                )
                 for each in lost
             ]
 
@@ -184,13 +177,13 @@ def _check_store(app: AppContext, place: StoreLocation, *, repair: bool) -> Stor
         repaired: RepairedRows | None = None
         if repair:
             rebuilt = store_check.repair(store, experience=app.workspace.experience)
-            repaired = {"derived": rebuilt.derived, "lookups": rebuilt.lookups}
+            repaired = answer_from(RepairedRows, rebuilt)
         flaws = store_check.check(store, experience=app.workspace.experience, progress=app.progress)
         return {
             "url": store.url,
             "exists": True,
             "repaired": repaired,
-            "flaws": [cast("FlawAnswer", asdict(flaw)) for flaw in flaws],
+            "flaws": list(flaws),
         }
 
 

@@ -1,15 +1,14 @@
 """Stores as a whole: copy, merge, verify."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
+from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag, rows_of
 
 _VALUE = "a store: a URL, a path (relative to the repository's root), or the name of an area"
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "stores",
     Operation(
         "copy",
         "copy a store with its journal to another place or engine",
-        "stores.handlers:copy",
-        "stores.views:copy",
         "herdbook copy work duckdb:///tmp/work.duckdb",
         (argument("source", _VALUE), argument("target", _VALUE)),
         local=True,
@@ -17,17 +16,14 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "use",
         "switch this repository to another engine or server, and move its stores there",
-        "stores.switch:use",
-        "stores.views:use",
         "herdbook use duckdb",
         (argument("backend", "lmdb, duckdb, or the URL of a server"),),
+        code="stores.switch:use",
         local=True,
     ),
     Operation(
         "merge",
         "copy missing rows from one store into another",
-        "stores.handlers:merge",
-        "stores.views:merge",
         "herdbook merge ~/old/record.lmdb record",
         (argument("source", _VALUE), argument("target", _VALUE)),
         local=True,
@@ -35,8 +31,6 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "check",
         "verify the integrity of the stores",
-        "stores.handlers:check",
-        "stores.views:check",
         "herdbook check --repair",
         (
             Parameter("area", "only this area", choices=("work", "checkpoints", "record")),

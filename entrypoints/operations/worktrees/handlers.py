@@ -17,6 +17,7 @@ from herdbook.domain.location.identity import GitFacts
 from herdbook.domain.location.resolve import LINKS_FOLDER, StoreLocation, file_url
 from herdbook.domain.location.settings import Scope
 from herdbook.entrypoints.context import AppContext, text_of
+from herdbook.entrypoints.operations.answer_fields import answer_from
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.git import GitWorktree
@@ -85,13 +86,7 @@ def list_(app: AppContext, *, all: bool) -> WorktreesAnswer:  # noqa: A002 - the
     if all:
         known = {row["worktree_id"] for row in rows}
         rows += [
-            {
-                "worktree_id": each.id,
-                "path": each.path,
-                "branch": each.branch,
-                "is_main": each.is_main,
-                "state": "gone",
-            }
+            answer_from(WorktreeAnswer, each, worktree_id=each.id, state="gone")
             for each in _read_work(app, lambda uow: uow.worktrees.page()) or []
             if each.id not in known
         ]
@@ -173,13 +168,7 @@ def _worktree_data(app: AppContext, each: GitWorktree) -> WorktreeAnswer:
         state = "locked"
     if each.prunable is not None:
         state = "folder is gone"
-    return {
-        "worktree_id": each.worktree_id,
-        "path": text_of(each.path),
-        "branch": each.branch,
-        "is_main": each.is_main,
-        "state": state,
-    }
+    return answer_from(WorktreeAnswer, each, path=text_of(each.path), state=state)
 
 
 def _read_work(app: AppContext, question: Any) -> Any:

@@ -1,13 +1,12 @@
 """Git worktrees that share the stores of their repository."""
 
-from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag
+from herdbook.entrypoints.operations.model import Operation, Parameter, argument, flag, rows_of
 
-ROWS: tuple[Operation, ...] = (
+ROWS = rows_of(
+    "worktrees",
     Operation(
         "worktree.add",
         "create a git worktree that shares the repository's stores",
-        "worktrees.handlers:add",
-        "worktrees.views:add",
         "herdbook worktree add login --base main",
         (
             argument("name", "the name of its folder, and of its branch unless --branch is given"),
@@ -20,16 +19,12 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "worktree.list",
         "list the worktrees of this repository",
-        "worktrees.handlers:list_",
-        "worktrees.views:list_",
         "herdbook worktree list",
         (flag("all", "include removed worktrees that have a history"),),
     ),
     Operation(
         "worktree.remove",
         "remove a worktree; its history and checkpoints are kept",
-        "worktrees.handlers:remove",
-        "worktrees.views:remove",
         "herdbook worktree remove login",
         (
             argument("worktree", "its name, id, path or branch"),
@@ -40,8 +35,6 @@ ROWS: tuple[Operation, ...] = (
     Operation(
         "worktree.prune",
         "remove git's entries of worktrees whose folders are gone",
-        "worktrees.handlers:prune",
-        "worktrees.views:prune",
         "herdbook worktree prune",
         local=True,
     ),

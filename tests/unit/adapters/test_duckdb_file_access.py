@@ -869,3 +869,48 @@ def test_the_optimizer_that_loses_rows_is_off(file: SharedFile) -> None:
             "SELECT current_setting('disabled_optimizers')"
         ).fetchone() or ("",)
     assert "late_materialization" in off
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Iterator[tuple[SharedFile, Path]]:
+    """A file that lingers in a folder which was moved, and an earlier copy in its place."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    shared = SharedFile(here / "herd.duckdb", linger=FOR_EVER)
+    assert shared.create(make)
+    shutil.copytree(here, tmp_path / "early")
+    with shared.attach(write=True) as attachment:
+        attachment.make_log()
+        add(attachment, 1)
+    here.rename(there)
+    (tmp_path / "early").rename(here)
+    yield shared, there
+    shared.close()
+
+
+def test_closing_a_file_that_was_moved_leaves_the_log_of_another_alone(
+    moved: tuple[SharedFile, Path],
+) -> None:
+    """DuckDB would remove it by its path, and with it what others have committed there."""
+    file, there = moved
+    log = file.real_path.with_name(f"{file.real_path.name}.wal")
+    log.write_bytes(b"of a process that uses the other file")
+    file.close()
+    assert log.read_bytes() == b"of a process that uses the other file"
+    assert not log.with_suffix(".rollback").exists()
+    theirs = SharedFile(there / file.real_path.name)
+    with theirs.attach(write=False) as attachment:
+        assert rows(attachment) == [1]
+    theirs.close()
+
+
+def test_a_file_that_only_lingers_gives_way_to_the_one_that_took_its_place(
+    moved: tuple[SharedFile, Path],
+) -> None:
+    """Nobody reads from a file that is not at its path any more, or writes to it."""
+    file, _ = moved
+    with file.attach(write=False) as attachment:
+        assert rows(attachment) == []
+    with file.attach(write=True) as attachment:
+        add(attachment, 2)
+        assert rows(attachment) == [2]

@@ -17,6 +17,7 @@ from herdbook.ports.engine.query import find, matches, sort_and_page
 from tests.contract.lookups import every_lookup, queries_for, rows_for
 
 TABLES = Tables(DUCKDB, "here")
+NAMED = frozenset({"name"})
 
 
 @every_lookup
@@ -89,24 +90,28 @@ def test_numbers_above_all_there_are_need_no_look() -> None:
 def test_a_group_writes_what_becomes_of_each_row() -> None:
     """Made and changed is made; made and deleted is nothing; changed twice is changed once."""
     group = CommitGroup()
-    group.add("s", [KindChange(TASKS, [task(1), task(2)], [task(3), task(4)], ["tsk_9"])])
-    group.add("s", [KindChange(TASKS, [], [task(1, version=2), task(3, version=2)], ["tsk_2"])])
-    group.add("s", [KindChange(TASKS, [], [], ["tsk_4"])])
+    moved = frozenset({"version", "status"})
+    group.add("s", [KindChange(TASKS, [task(1), task(2)], [task(3), task(4)], ["tsk_9"], NAMED)])
+    again = [task(1, version=2), task(3, version=2)]
+    group.add("s", [KindChange(TASKS, [], again, ["tsk_2"], moved)])
+    group.add("s", [KindChange(TASKS, [], [], ["tsk_4"], frozenset())])
     table = TABLES[TASKS]
     by_sql = {each.sql: each for each in group.statements(TABLES)}
-    assert set(by_sql) == {table.append_one, table.replace_one, table.delete_many}
+    update = table.replace_one(("version", "name", "status"))
+    assert set(by_sql) == {table.append_one, update, table.delete_many}
     assert by_sql[table.append_one].parameters == ["s", *task(1, version=2)]
-    assert by_sql[table.replace_one].parameters[-1] == "tsk_3"
-    assert by_sql[table.replace_one].rows == 1
+    assert by_sql[update].parameters[0] == 2
+    assert by_sql[update].parameters[-1] == "tsk_3"
+    assert by_sql[update].rows == 1
     assert by_sql[table.delete_many].parameters == ["s", ["tsk_4", "tsk_9"]]
 
 
 def test_a_group_takes_no_row_that_it_has_made_or_deleted() -> None:
     """Whether such a row is there only DuckDB can tell, after the group is written."""
     group = CommitGroup()
-    group.add("s", [KindChange(TASKS, [task(1)], [], ["tsk_2"])])
-    assert not group.admits("s", [KindChange(TASKS, [task(1)], [], [])])
-    assert not group.admits("s", [KindChange(TASKS, [task(2)], [], [])])
-    assert not group.admits("s", [KindChange(TASKS, [], [task(2)], [])])
-    assert group.admits("s", [KindChange(TASKS, [task(3)], [task(1)], ["tsk_1"])])
-    assert group.admits("other", [KindChange(TASKS, [task(1)], [], [])])
+    group.add("s", [KindChange(TASKS, [task(1)], [], ["tsk_2"], NAMED)])
+    assert not group.admits("s", [KindChange(TASKS, [task(1)], [], [], NAMED)])
+    assert not group.admits("s", [KindChange(TASKS, [task(2)], [], [], NAMED)])
+    assert not group.admits("s", [KindChange(TASKS, [], [task(2)], [], NAMED)])
+    assert group.admits("s", [KindChange(TASKS, [task(3)], [task(1)], ["tsk_1"], NAMED)])
+    assert group.admits("other", [KindChange(TASKS, [task(1)], [], [], NAMED)])

@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from herdbook.adapters.git import diff
 from herdbook.adapters.git.diff import CommitComparison
 from herdbook.adapters.git.diff_parser import parse_changed_files, parse_patch
 from herdbook.domain.errors import InvalidValue
-from herdbook.domain.plan.diff import ChangedFile, DiffChange, DiffLine, apply_hunks
+from herdbook.domain.plan.diff import ChangedFile, DiffChange, DiffLine, Hunk
 from herdbook.domain.plan.model import LineType
 from tests.unit.adapters.git_repositories import git, made, settle
 
@@ -27,6 +27,30 @@ NAMES = (
     ":(top)x",
     "a\\b",
 )
+
+
+def apply_hunks(old: Sequence[str], hunks: Iterable[Hunk]) -> list[str]:
+    """The lines of the new text, each with its line feed if it has one, made from the old lines.
+
+    Raises InvalidValue if the hunks are not in order, or do not fit the old lines.
+    """
+    new: list[str] = []
+    at = 0
+    for hunk in hunks:
+        begin = hunk.old_start - 1 if hunk.old_count else hunk.old_start
+        if not at <= begin <= len(old):
+            raise InvalidValue("hunks", f"line {hunk.old_start} is out of order")
+        new += old[at:begin]
+        at = begin
+        for line in hunk.lines:
+            text = line.text if line.is_open else f"{line.text}\n"
+            if line.type is not LineType.ADDED:
+                if at >= len(old) or old[at] != text:
+                    raise InvalidValue("hunks", f"line {at + 1} is another one in the old text")
+                at += 1
+            if line.type is not LineType.REMOVED:
+                new.append(text)
+    return [*new, *old[at:]]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,12 +1,13 @@
 """Which commits hooks told of, from where the head of a worktree has been."""
 
-from herdbook.adapters.git.history import HeadMove, Revision, match_commits
+from herdbook.adapters.git.event_folders import HeadMove, match_commits
+from herdbook.ports.world.git_history import CommitFacts
 from tests.cases import for_each
 
 
 def move(at: int, name: str, *, made: bool = True) -> HeadMove:
     """A move of the head to the commit of this name."""
-    return HeadMove(at, Revision(name, ""), made)
+    return HeadMove(at, CommitFacts(name, ""), made)
 
 
 @for_each(

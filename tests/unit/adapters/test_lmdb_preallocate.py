@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.lmdb.preallocate import LEAST, MOST, SCARCE, Preallocator
+from herdbook.adapters.lmdb.environment import LEAST, MOST, SCARCE, Preallocator
 
 KEPT = bytes(range(256)) * 256
 NO_LIMIT = 1 << 40

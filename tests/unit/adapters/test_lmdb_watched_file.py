@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from herdbook.adapters.lmdb import watched_file
-from herdbook.adapters.lmdb.watched_file import WatchedFile
+from herdbook.adapters.lmdb import data_file_guard
+from herdbook.adapters.lmdb.data_file_guard import WatchedFile
 
 
 @pytest.fixture(params=["by its path", "by its number"])
@@ -14,7 +14,7 @@ def file(
 ) -> WatchedFile:
     """A file in a folder, which is watched; where the system tells no paths, by its number."""
     if request.param == "by its number":
-        monkeypatch.setattr(watched_file, "_LINKS", Path("/nowhere"))
+        monkeypatch.setattr(data_file_guard, "_LINKS", Path("/nowhere"))
     path = tmp_path / "folder" / "data.mdb"
     path.parent.mkdir()
     path.write_text("kept")

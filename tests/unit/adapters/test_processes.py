@@ -14,7 +14,7 @@ import pytest
 
 from herdbook.adapters.system.processes import parse_ps_start, parse_start_ticks, process_start
 from herdbook.domain.errors import StoreUnavailable
-from herdbook.ports.world.processes import Processes
+from herdbook.ports.world.system import Processes
 from tests.cases import for_each
 
 WAITS = [sys.executable, "-c", "input()"]

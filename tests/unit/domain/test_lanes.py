@@ -5,8 +5,15 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from herdbook.domain.plan.lane_layout import LEAST_GAP, find_tracks, idle_gaps
-from herdbook.domain.plan.lanes import LaneMark, LaneSpan, LaneState, MarkKind
+from herdbook.domain.plan.lanes import (
+    LEAST_GAP,
+    LaneMark,
+    LaneSpan,
+    LaneState,
+    MarkKind,
+    find_tracks,
+    idle_gaps,
+)
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -59,7 +66,7 @@ def test_long_times_without_anything_are_gaps() -> None:
         (begin, minute(30)),
         (minute(60), now),
     ]
-    asked = LaneMark(MarkKind.ASKED, minute(120), "a", "x", "?")
+    asked = LaneMark(MarkKind.ASKED, minute(120), "a", None, None, "x", "?")
     assert idle_gaps(closed, [asked], begin, end, now)[1:] == [
         (minute(60), minute(120)),
         (minute(120), now),

@@ -31,7 +31,7 @@ def test_a_score_is_described_with_how_much_it_tells() -> None:
     assert words.startswith(
         "communication score 58, -2 since the start; mean grade 1.5 of 4 graded"
     )
-    assert words.endswith("with 95 % confidence -0.2 to 3.2")
+    assert words.endswith("with 95% confidence -0.2 to 3.2")
 
 
 def test_graders_that_differ_are_told_apart_and_others_are_not() -> None:
@@ -39,6 +39,6 @@ def test_graders_that_differ_are_told_apart_and_others_are_not() -> None:
     assert compare_graders([(5, 1)]).endswith("; too few to tell whether you differ")
     higher = compare_graders([(5, 1)] * 20)
     assert higher.startswith("5.0 by itself, 1.0 by you, on average of 20: it grades itself 4.0 ")
-    assert "higher than you do (with 95 % confidence +3.8 to +4.2)" in higher
+    assert "higher than you do (with 95% confidence +3.8 to +4.2)" in higher
     assert "1.0 lower than you do" in compare_graders([(1, 2)] * 50)
     assert "no difference is certain yet" in compare_graders([(1, 2), (2, 1), (2, 2)])

@@ -100,3 +100,27 @@ def test_only_so_many_tickets_are_open_at_once() -> None:
     assert cookie is not None
     assert cookie.startswith("__Host-herdbook-1=")
     assert "; Secure" in cookie
+
+
+FOREIGN_COOKIES = [
+    'preferences={"theme": "dark"}',
+    "two words=1",
+    'half="quoted',
+    "na\xefve=\xe9",
+    "path=/elsewhere",
+    "flag",
+    "=nameless",
+    "herdbook-1=tossed",
+    "herdbook-1=a.b.c",
+]
+"""What other programs of this machine have browsers send: cookies know no ports."""
+
+
+@pytest.mark.parametrize("foreign", FOREIGN_COOKIES)
+def test_cookies_of_other_programs_do_not_hide_ours(foreign: str) -> None:
+    """Wherever they stand, and whatever they are."""
+    access = Access(TOKEN, "herdbook-1", secure=False)
+    shown = (access.exchange(access.issue_ticket()) or "").partition(";")[0]
+    assert access.session_of(foreign) is None
+    for header in (f"{foreign}; {shown}", f"{shown}; {foreign}", f"{foreign};{shown};{foreign}"):
+        assert access.session_of(header) is not None, header

@@ -11,6 +11,7 @@ import pkgutil
 from herdbook.entrypoints.operations.registry import OPERATIONS
 from herdbook.entrypoints.rpc.methods import methods
 from herdbook.ports import repositories
+from herdbook.ports.repositories.plan import DependentRows, Phases, Tasks
 
 WAYS_IN = {
     "Repository.get": "task.show",
@@ -23,6 +24,7 @@ WAYS_IN = {
     "Initiatives.by_status": "initiative.list",
     "Phases.of_initiative": "phase.list",
     "Phases.add_dependency": "phase.after",
+    "Phases.add_dependencies": "phase.after",
     "Phases.remove_dependency": "phase.not-after",
     "Phases.dependencies": "phase.waits-for",
     "Phases.dependents": "phase.dependents",
@@ -117,6 +119,9 @@ BUILDING_BLOCKS = {
     "Repository.select_all": "the named queries are made of it",
     "Tasks.any_unfinished_in": "phases follow their tasks by it",
     "Tasks.in_progress_of": "agents follow what they hold by it",
+    "Tasks.initiative_id_of": "use cases ask which initiative a task is in",
+    "Agents.find_holder": "claims and the details of a task name who holds it",
+    "Agents.at_work": "messages to all and the search for crashed agents begin with it",
     "Openings.reviews_of": "agents follow what they hold by it",
     "Openings.put": "claims and heartbeats keep leases by it",
     "ChangeSets.of_tx": "accepting proposals asks whether its transaction has a change set",
@@ -127,6 +132,7 @@ BUILDING_BLOCKS = {
     "Journal.all_entries": "checks read the whole journal",
     "Journal.before": "`recent` is a page of it",
     "Journal.recent": "status and board read the newest entries",
+    "Journal.newest_since": "progress and lanes read the entries of a window of time",
     "Journal.require": "readers that begin at a position ask whether entries after it are there",
     "Journal.pruned_to": "lists and folding begin there",
     "Journal.pruned_error": "what a question about folded entries is refused with",
@@ -138,17 +144,23 @@ BUILDING_BLOCKS = {
 
 
 def _public_methods() -> set[str]:
+    """Those of each repository; what phases and tasks have in common counts for each of them."""
     found = set()
     for module in pkgutil.iter_modules(repositories.__path__):
         code = importlib.import_module(f"{repositories.__name__}.{module.name}")
         for name, kind in inspect.getmembers(code, inspect.isclass):
             # What repositories return is a value; its properties are no questions to a store.
-            if kind.__module__ == code.__name__ and not issubclass(kind, tuple):
-                found |= {
-                    f"{name}.{method}"
-                    for method, value in vars(kind).items()
-                    if inspect.isfunction(value) and not method.startswith("_")
-                }
+            if kind.__module__ == code.__name__ and not issubclass(kind, (tuple, DependentRows)):
+                own = vars(kind)
+            elif kind.__module__ == code.__name__ and kind in (Phases, Tasks):
+                own = vars(DependentRows) | vars(kind)
+            else:
+                continue
+            found |= {
+                f"{name}.{method}"
+                for method, value in own.items()
+                if inspect.isfunction(value) and not method.startswith("_")
+            }
     return found
 
 

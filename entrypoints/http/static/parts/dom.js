@@ -35,6 +35,12 @@ export function h(tag, props, ...children) {
 }
 
 /**
+ * A sentence whose commands, which stand in backticks, are shown as code.
+ * @param {string} text
+ */
+export const withCode = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", null, part) : part));
+
+/**
  * Draw children into an element, in place of what was drawn there before.
  * @param {Element} parent
  * @param {any[]} children

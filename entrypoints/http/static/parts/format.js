@@ -72,6 +72,7 @@ export const MARKS = {
   waiting: "◌",
   blocked: "■",
   crashed: "■",
+  halted: "■",
   review: "◇",
   completed: "●",
   stopped: "●",

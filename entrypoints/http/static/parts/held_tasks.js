@@ -1,6 +1,16 @@
-// What an agent holds, in one cell: its first task, and how many more there are.
+// What `status` tells of agents, the same on every page: their states, and what each of them holds.
 
 import { h } from "./dom.js";
+
+/** The states of agents in words. @type {Record<string, string>} */
+export const STATES = { running: "running", waiting_for_input: "waits for you", idle: "idle", crashed: "crashed", stopped: "stopped" };
+
+/**
+ * The state of an agent: one that asked a person waits, whatever else it does.
+ * @param {any[]} rows those of `status` about it
+ * @param {string | null | undefined} status its own
+ */
+export const stateOf = (rows, status) => (rows.some((row) => row.waiting_for.includes("you")) ? "waiting_for_input" : status ?? "crashed");
 
 /**
  * The rows of `status` by agent, so that one that holds several tasks is told of once; a task whose

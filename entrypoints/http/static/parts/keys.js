@@ -29,7 +29,8 @@ export function handleKey(event, bindings) {
   else if (event.key === "g") since = Date.now();
   else if (event.key === "?") found = bindings.help;
   else found = bindings.page[event.key] ?? bindings.moment[event.key];
-  if (event.key === " " && /** @type {HTMLElement} */ (event.target).closest("a, button, summary")) return;
+  // A link or a button that has the focus is what these keys are for.
+  if ([" ", "Enter"].includes(event.key) && /** @type {HTMLElement} */ (event.target).closest("a, button, summary")) return;
   if (!found) return;
   event.preventDefault();
   found();

@@ -1,6 +1,6 @@
 // Short sentences at the edge of the page: what was done, with Undo, or why it was not.
 
-import { draw, h } from "./dom.js";
+import { draw, h, withCode } from "./dom.js";
 import { call } from "./rpc.js";
 
 /** @typedef {{ id: number, text: string, isRefusal: boolean, undo: (() => void) | null }} Notice */
@@ -36,7 +36,7 @@ function show() {
       h(
         "div",
         { key: each.id, class: each.isRefusal ? "notice refusal" : "notice" },
-        h("span", null, each.text),
+        h("span", null, withCode(each.text)),
         each.undo &&
           h("button", { onclick: () => (dismiss(each), each.undo?.()) }, "Undo"),
         h("button", { class: "quiet", "aria-label": "Close", onclick: () => dismiss(each) }, "✕"),

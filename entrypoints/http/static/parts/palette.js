@@ -35,6 +35,7 @@ export function openHelp(keys) {
     h("dl", { class: "keys" }, keys.map(([key, text]) => h("div", { key }, h("dt", null, h("kbd", null, key)), h("dd", null, text)))),
     h("button", { onclick: () => dialog.close() }, "Close"),
   ]);
+  dialog.querySelector("button")?.focus();
 }
 
 /** @typedef {{ name: string, summary: string, command: string }} Hint a command that is typed in a terminal */
@@ -163,8 +164,12 @@ function showForm(dialog, method, back) {
   const given = {};
   let answer = "";
   let isRefusal = false;
+  let isRunning = false;
+  let isLeft = false;
 
   const run = async () => {
+    if (isRunning) return;
+    isRunning = true;
     try {
       const result = await call(method.name, values(wanted, given));
       answer = result === null ? "Done." : JSON.stringify(result, null, 2);
@@ -173,7 +178,13 @@ function showForm(dialog, method, back) {
       answer = /** @type {Error} */ (error).message;
       isRefusal = true;
     }
-    show();
+    isRunning = false;
+    if (!isLeft) show();
+  };
+
+  const leave = () => {
+    isLeft = true;
+    back();
   };
 
   const show = () =>
@@ -191,7 +202,7 @@ function showForm(dialog, method, back) {
           },
         },
         wanted.map((each) => field(each, given)),
-        h("div", { key: "buttons", class: "buttons" }, h("button", { type: "submit", class: "strong" }, "Run"), h("button", { type: "button", onclick: back }, "Back")),
+        h("div", { key: "buttons", class: "buttons" }, h("button", { type: "submit", class: "strong" }, "Run"), h("button", { type: "button", onclick: leave }, "Back")),
       ),
       answer &&
         h(

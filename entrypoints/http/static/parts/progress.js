@@ -26,7 +26,7 @@ export function bar(part, label) {
   const shown = part.done === part.total ? share : Math.min(0.97, Math.max(part.done ? 0.03 : 0, share));
   return h(
     "span",
-    { class: "bar", role: "img", "aria-label": `${label}: ${count(part)} done`, title: `${count(part)} done, ${Math.floor(share * 100)} %` },
+    { class: "bar", role: "img", "aria-label": `${label}: ${count(part)} done`, title: `${count(part)} done, ${Math.floor(share * 100)}%` },
     h("span", { style: { width: `${shown * 100}%` } }),
   );
 }
@@ -39,17 +39,19 @@ export function forecastText({ now, forecast }) {
   if (now.done === now.total) return "Everything is done.";
   if (!forecast) return "When the rest is done is not known yet: too few tasks were completed lately.";
   const late = duration((Date.parse(forecast.late) - clock()) / 1000);
-  return `If it goes on as before, done by ${clockTime(forecast.likely)} (50 %) or ${clockTime(forecast.late)} (90 %, in ${late}).`;
+  return `If it goes on as before, done by ${clockTime(forecast.likely)} (50%) or ${clockTime(forecast.late)} (90%, in ${late}).`;
 }
 
 /** @param {Progress} progress */
 export function forecastTitle({ forecast }) {
-  return forecast ? `50 %: ${exact(forecast.likely)}, 90 %: ${exact(forecast.late)}` : null;
+  return forecast ? `50%: ${exact(forecast.likely)}, 90%: ${exact(forecast.late)}` : null;
 }
 
 /** @param {Progress} progress */
 export function paceText({ completed }) {
-  const known = Object.entries(completed).filter(([, number]) => number !== null);
+  const all = Object.entries(completed).filter(([, number]) => number !== null);
+  // A longer time in which nothing more was completed tells nothing more.
+  const known = all.filter(([, number], at) => number !== all[at - 1]?.[1]);
   if (!known.length) return "The journal does not reach back an hour.";
   return `Completed: ${known.map(([span, number]) => `${Number(number).toLocaleString("en")} in the last ${span}`).join(", ")}.`;
 }

@@ -38,14 +38,21 @@ export function createRewind({ banner, bar, changed, move }) {
   let wanted = null;
   /** @type {Promise<void> | null} */
   let moving = null;
+  /** Grows with each moment of an address and each return to now: what is still looked for then is not shown. */
+  let turn = 0;
+  /** Grows with each question about the journal: only the last one tells how far that reaches. */
+  let asked = 0;
 
   /** @param {Target} target */
   async function find(target) {
+    const own = ++asked;
     /** @type {Answer} */
     const answer = await callNow("journal.moments", { ...target, limit: 1 });
-    first = answer.first;
-    last = answer.last;
-    notKnown = answer.not_known;
+    if (own === asked) {
+      first = answer.first;
+      last = answer.last;
+      notKnown = answer.not_known;
+    }
     return answer.moments[0] ?? null;
   }
 
@@ -55,8 +62,11 @@ export function createRewind({ banner, bar, changed, move }) {
    */
   async function take(at) {
     if (at === null) return end();
+    const own = ++turn;
+    wanted = null;
     if (shownMoment()?.seq === Number(at)) return;
     const found = await find({ until: /^\d+$/.test(at) ? Number(at) : at });
+    if (own !== turn) return;
     setMoment(found ?? first);
     seen = last.seq;
     show();
@@ -78,8 +88,10 @@ export function createRewind({ banner, bar, changed, move }) {
       const target = wanted;
       wanted = null;
       const wasPast = isPast();
+      const own = turn;
       try {
         const found = await find(target);
+        if (own !== turn) continue;
         if (!found && target.after !== undefined) {
           await leave();
           continue;
@@ -116,6 +128,7 @@ export function createRewind({ banner, bar, changed, move }) {
 
   function end() {
     pause();
+    turn++;
     wanted = null;
     setMoment(null);
     show();
@@ -186,10 +199,7 @@ export function createRewind({ banner, bar, changed, move }) {
   /** Note that the journal may have grown. */
   async function noteChange() {
     if (!isPast()) return;
-    /** @type {Answer} */
-    const answer = await callNow("journal.moments", { limit: 1 });
-    first = answer.first;
-    last = answer.last;
+    await find({});
     show();
   }
 

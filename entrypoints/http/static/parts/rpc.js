@@ -69,7 +69,7 @@ export async function call(method, params = {}) {
   const moment = shownMoment();
   if (!moment) return callNow(method, params);
   if (await hasPast(method)) return callNow(method, { ...params, at: moment.seq });
-  throw new Refusal(`“${method.replaceAll(".", " ")}” is about now; this is an earlier moment, which can only be read.`, 0);
+  throw new Refusal(`“${method.replaceAll(".", " ")}” is about now; this is an earlier moment, which can only be read.`, 0, { about: "now" });
 }
 
 /**

@@ -1,7 +1,7 @@
 // What waits for the person, answered in place: entries with their buttons, texts and keys. The
 // server says what waits and which operations answer it; a refusal stays where it was given.
 
-import { h } from "./dom.js";
+import { h, withCode } from "./dom.js";
 import { ago, exact, short } from "./format.js";
 import { isPast } from "./moment.js";
 import { act } from "./notices.js";
@@ -23,16 +23,21 @@ export function createQueue({ root, show, refresh }) {
   let chosen = "";
   /** The refusals of answers, by what was answered. @type {Map<string, string>} */
   const refusals = new Map();
+  /** What was answered and is on its way. @type {Set<string>} */
+  const sending = new Set();
   /** What is being written. @type {Map<string, string>} */
   const texts = new Map();
 
   /** @param {Entry[]} found */
   function set(found) {
     count = found.length;
+    const before = entries.findIndex((each) => each.subject === chosen);
     // One whose answer was refused stays with the reason, also when it waits no longer.
     const known = new Set(found.map((each) => each.subject));
     entries = [...entries.filter((each) => refusals.has(each.subject) && !known.has(each.subject)), ...found];
-    if (!entries.some((each) => each.subject === chosen)) chosen = entries[0]?.subject ?? "";
+    if (entries.some((each) => each.subject === chosen)) return;
+    // Whoever answers one after the other goes on with the one that took its place.
+    chosen = entries[Math.min(Math.max(0, before), entries.length - 1)]?.subject ?? "";
   }
 
   /**
@@ -41,8 +46,10 @@ export function createQueue({ root, show, refresh }) {
    */
   async function answer(entry, action) {
     const text = texts.get(entry.subject) ?? "";
+    if (sending.has(entry.subject)) return;
     if (action.text && !text.trim()) return focusText(entry);
     const params = action.text ? { ...action.params, [action.text]: text } : action.params;
+    sending.add(entry.subject);
     try {
       await act(`${entry.title}: ${action.text ? "answered" : action.label}`, action.method, params, entry.subject);
       refusals.delete(entry.subject);
@@ -53,6 +60,8 @@ export function createQueue({ root, show, refresh }) {
       refusals.set(entry.subject, /** @type {Error} */ (error).message);
       if (!entries.some((each) => each.subject === entry.subject)) entries = [entry, ...entries];
       show();
+    } finally {
+      sending.delete(entry.subject);
     }
   }
 
@@ -110,7 +119,7 @@ export function createQueue({ root, show, refresh }) {
       ),
       h("p", { class: "said" }, entry.text),
       entry.task_id && h("a", { class: "about-task", href: `/task/${entry.task_id}` }, entry.task ?? `task ${short(entry.task_id)}`),
-      entry.kind === "review" && h("a", { class: "about", href: `/review/${entry.subject}` }, "look at the diff"),
+      entry.kind === "review" && h("a", { class: "about-task", href: `/review/${entry.subject}` }, "Look at the diff"),
       written && !isPast() &&
         h("textarea", {
           rows: "1",
@@ -142,7 +151,7 @@ export function createQueue({ root, show, refresh }) {
         h(
           "p",
           { class: "trouble", role: "alert" },
-          refusal,
+          withCode(refusal),
           " ",
           h("button", { class: "quiet", onclick: () => (refusals.delete(entry.subject), refresh()) }, "Close"),
         ),

@@ -3,11 +3,12 @@
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, leaseLeft, MARKS, shellWord } from "../../parts/format.js";
+import { stateOf, STATES } from "../../parts/held_tasks.js";
 import { isPast } from "../../parts/moment.js";
 import { act } from "../../parts/notices.js";
 import { call, callIfKnown } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { createQueue } from "../../parts/waiting_queue.js";
-import { word } from "./page.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 
@@ -21,7 +22,7 @@ const ACTIVE = ["idle", "running", "waiting_for_input"];
  * @param {string} key
  * @returns {Page}
  */
-export function openAgent({ root, replace }, key) {
+export function openAgent({ root, replace, entitle }, key) {
   /** @type {any} */
   let agent = null;
   /** @type {any} */
@@ -36,17 +37,23 @@ export function openAgent({ root, replace }, key) {
   let isAtEnd = true;
   const queue = createQueue({ root, show, refresh });
 
+  const begin = createTurns();
+
   async function refresh() {
-    agent = await call("agent.show", { id: key });
+    const isLast = begin();
+    const found = await call("agent.show", { id: key });
+    if (!isLast()) return;
     // A name or a part of an id led here; the whole id stays true when the name changes.
-    if (key !== agent.id) replace(`/agents/${agent.id}`);
-    document.title = document.title.replace("Agents", agent.name);
+    if (key !== found.id) replace(`/agents/${found.id}`);
     const [status, waiting, earned, log] = await Promise.all([
       call("status"),
       call("waiting"),
-      callIfKnown("standing", { agent: agent.name }),
-      callIfKnown("log.list", { agent: agent.id, last: PIECES }),
+      callIfKnown("standing", { agent: found.name }),
+      callIfKnown("log.list", { agent: found.id, last: PIECES }),
     ]);
+    if (!isLast()) return;
+    agent = found;
+    entitle(agent.name);
     space = status.spaces[0];
     queue.set(waiting.filter((/** @type {any} */ each) => each.agent === agent.name));
     standing = earned?.[0] ?? null;
@@ -59,7 +66,8 @@ export function openAgent({ root, replace }, key) {
     looked = Date.now();
     const last = pieces.at(-1);
     const found = await call("log.list", last ? { agent: agent.id, after: last.id, limit: PIECES } : { agent: agent.id, last: PIECES });
-    if (!found.length) return;
+    // What was read meanwhile has these pieces, or is of another moment.
+    if (!found.length || isPast() || pieces.at(-1)?.id !== last?.id) return;
     pieces = [...pieces, ...found].slice(-PIECES);
     show();
   }
@@ -119,9 +127,10 @@ export function openAgent({ root, replace }, key) {
     if (!standing) return h("p", { class: "mute" }, "The record knows nothing of it yet. ", h("code", null, "herdbook hooks install git"));
     const facts = [
       ["skill points", standing.skill_points],
-      ["experience", standing.experience_points],
+      ["experience", standing.experience_points.toLocaleString("en")],
       ["communication", standing.communication_score],
-      ["commits, bugs", `${standing.commits}, ${standing.bugs}`],
+      ["commits", standing.commits],
+      ["bugs", standing.bugs],
     ];
     return [
       h("dl", { key: "numbers", class: "details" }, facts.map(([name, value]) => [h("dt", { key: `${name} name` }, name), h("dd", { key: name }, value)])),
@@ -132,20 +141,20 @@ export function openAgent({ root, replace }, key) {
   function drawLog() {
     if (isPast()) return h("p", { class: "mute" }, "What it wrote is not known of then.");
     if (!pieces.length) return h("p", { class: "mute" }, "It has written nothing. ", h("code", null, `herdbook log add 'all tests pass' --agent ${shellWord(agent.name)}`));
-    return h("pre", { class: "log", tabindex: "0", "aria-label": "Log", onscroll: noteScroll }, pieces.map((each) => each.content).join("\n"));
+    return h("pre", { class: "log", tabindex: "0", "aria-label": "Log", onscroll: noteScroll }, pieces.map((each) => each.content.replace(/\n?$/, "\n")).join(""));
   }
 
   function show() {
     if (!agent) return;
-    const isHalted = standing?.active === false;
-    const state = isHalted ? "crashed" : agent.status;
-    const held = space.rows.filter((/** @type {any} */ each) => each.agent_id === agent.id && each.task);
+    const rows = space.rows.filter((/** @type {any} */ each) => each.agent_id === agent.id);
+    const state = standing?.active === false ? "halted" : stateOf(rows, agent.status);
+    const held = rows.filter((/** @type {any} */ each) => each.task);
     draw(root, [
       h(
         "div",
         { key: "title", class: "filter" },
         h("h1", null, h("a", { href: "/agents" }, "Agents"), " / ", agent.name),
-        h("span", null, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), isHalted ? "halted" : word(agent.status)),
+        h("span", null, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), STATES[state] ?? state),
         !isPast() && drawButtons(),
       ),
       refusal && h("p", { key: "refusal", class: "trouble", role: "alert" }, refusal),
@@ -153,7 +162,7 @@ export function openAgent({ root, replace }, key) {
       h(
         "div",
         { key: "both", class: "both" },
-        h("section", { "aria-labelledby": "facts-title" }, h("h2", { id: "facts-title" }, "What it is"), drawFacts()),
+        h("section", { "aria-labelledby": "facts-title" }, h("h2", { id: "facts-title" }, "Facts"), drawFacts()),
         h("section", { "aria-labelledby": "held-title" }, h("h2", { id: "held-title" }, "Holds"), held.length ? h("ul", { class: "related" }, held.map(drawHeld)) : h("p", { class: "mute" }, "No task. ", h("code", null, `herdbook claim --agent ${shellWord(agent.name)}`))),
         h("section", { "aria-labelledby": "standing-title" }, h("h2", { id: "standing-title" }, "Standing"), drawStanding()),
       ),

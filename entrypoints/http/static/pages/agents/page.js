@@ -3,9 +3,10 @@
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, many, MARKS } from "../../parts/format.js";
-import { drawTasks, groupByAgent } from "../../parts/held_tasks.js";
+import { drawTasks, groupByAgent, stateOf, STATES } from "../../parts/held_tasks.js";
 import { isPast } from "../../parts/moment.js";
 import { call, callIfKnown } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 import { openAgent } from "./agent.js";
 
@@ -14,11 +15,8 @@ import { openAgent } from "./agent.js";
 const ROW = { narrow: 52, wide: 32 };
 const narrow = matchMedia("(max-width: 860px)");
 const MOST = 1000;
-const ORDER = ["waiting_for_input", "crashed", "running", "idle", "stopped"];
+const ORDER = ["waiting_for_input", "halted", "crashed", "running", "idle", "stopped"];
 const TITLES = ["name", "status", "at this moment", "task", "setup", "skill", "changed"];
-
-/** @param {string} status */
-export const word = (status) => (status === "waiting_for_input" ? "waits for you" : status);
 
 /**
  * @param {Place} place
@@ -39,30 +37,34 @@ function openList({ root }) {
   let held = new Map();
   let space = "";
 
+  const begin = createTurns();
+
   async function refresh() {
+    const isLast = begin();
     const [list, earned, status] = await Promise.all([call("agent.list", { limit: MOST }), callIfKnown("standing"), call("status")]);
+    if (!isLast()) return;
     standings = new Map((earned ?? []).map((/** @type {any} */ each) => [each.agent, each]));
-    agents = list.sort((/** @type {any} */ a, /** @type {any} */ b) => place(a) - place(b) || a.name.localeCompare(b.name));
     space = status.spaces[0].space;
     held = new Map(groupByAgent(status.spaces[0].rows).map((rows) => [rows[0].agent_id, rows]));
+    agents = list.sort((/** @type {any} */ a, /** @type {any} */ b) => place(a) - place(b) || a.name.localeCompare(b.name));
     show();
   }
 
   /** @param {any} agent */
-  const isHalted = (agent) => standings.get(agent.name)?.active === false;
+  const stateNow = (agent) => (standings.get(agent.name)?.active === false ? "halted" : stateOf(held.get(agent.id) ?? [], agent.status));
 
   /** @param {any} agent */
-  const place = (agent) => (isHalted(agent) ? 0.5 : ORDER.indexOf(agent.status));
+  const place = (agent) => ORDER.indexOf(stateNow(agent));
 
   /** @param {any} agent */
   function drawRow(agent) {
     const standing = standings.get(agent.name);
-    const state = isHalted(agent) ? "crashed" : agent.status;
+    const state = stateNow(agent);
     return h(
       "li",
-      { key: agent.id, class: agent.status === "waiting_for_input" || isHalted(agent) ? "row mine" : "row" },
+      { key: agent.id, class: ["waiting_for_input", "halted"].includes(state) ? "row mine" : "row" },
       h("a", { href: `/agents/${agent.id}` }, agent.name),
-      h("span", null, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), isHalted(agent) ? "halted" : word(agent.status)),
+      h("span", null, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), STATES[state] ?? state),
       h("span", { class: "mute" }, activityText(space, { name: agent.name, session: agent.session_id }) ?? (narrow.matches ? "" : "–")),
       drawTasks(held.get(agent.id) ?? [], narrow.matches ? "no task" : "–"),
       h("span", { class: "mute" }, [agent.provider, agent.model].filter(Boolean).join(" ")),

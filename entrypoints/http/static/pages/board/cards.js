@@ -9,6 +9,7 @@ import { clock, isPast } from "../../parts/moment.js";
  *   for_review: boolean, lease_until: string | null, waits_for: { kind: string, id: string, name: string, status: string }[], waits_for_more: number,
  *   phase: string | null, phaseId: string | null, initiative: string | null }} Card
  * @typedef {object} CardOptions What a card is drawn with, and what it tells.
+ * @property {string} by what the cards are grouped by
  * @property {string} chosen
  * @property {Set<string>} selected
  * @property {string} renaming the id of the card whose name is being changed
@@ -21,14 +22,15 @@ import { clock, isPast } from "../../parts/moment.js";
  */
 
 /**
- * Why a card is where it is: who holds it, or what it waits for.
+ * Why a card is where it is: who holds it, unless that was said, or what it waits for.
  * @param {Card} card
+ * @param {boolean} [isNamed]
  */
-export function why(card) {
+export function why(card, isNamed = false) {
   if (card.state === "held") {
-    const who = card.agent ?? "nobody known";
-    const left = card.lease_until ? `, ${leaseLeft(card.lease_until)}` : isPast() ? ", lease not known" : "";
-    return `${who}${card.for_review ? " reviews it" : ""}${left}`;
+    const who = isNamed ? "" : card.agent ?? "nobody known";
+    const left = card.lease_until ? leaseLeft(card.lease_until) : isPast() ? "lease not known" : "";
+    return [`${who}${card.for_review ? " reviews it" : ""}`.trim(), left].filter(Boolean).join(", ");
   }
   if (!card.waits_for.length) return "";
   const tasks = card.waits_for.filter((each) => each.kind === "task");
@@ -120,7 +122,7 @@ export function drawCard(card, options) {
       ondragend: options.drop,
       ...actions(card, options),
     },
-    h("div", { class: reason ? "line" : "line two" }, mark(card, options), nameOf(card, options), card.critical && h("span", { class: "critical", title: "on the critical path" }, "★", h("span", { class: "unseen" }, " critical"))),
+    h("div", { class: "line" }, mark(card, options), nameOf(card, options), card.critical && h("span", { class: "critical", title: "on the critical path" }, "★", h("span", { class: "unseen" }, " critical"))),
     reason && h("p", { class: "why mute", title: reason }, reason),
     h("p", { class: "facts mute" }, h("code", null, short(card.id)), card.phase && h("span", { title: card.initiative }, card.phase), card.priority !== "medium" && h("span", null, card.priority)),
   );
@@ -136,7 +138,7 @@ export function drawRow(card, options) {
     { key: card.id, class: `task-row card-row ${classes(card, options)}`, ...actions(card, options) },
     mark(card, options),
     h("span", { class: "row-name" }, nameOf(card, options), card.critical && h("span", { class: "critical", title: "on the critical path" }, " ★", h("span", { class: "unseen" }, " critical"))),
-    h("span", { class: "why mute" }, why(card)),
+    h("span", { class: "why mute" }, why(card, options.by === "agent")),
     h("span", { class: "mute state-word" }, card.priority === "medium" ? card.state : `${card.state}, ${card.priority}`),
   );
 }

@@ -9,6 +9,9 @@ import { bar, count } from "../../parts/progress.js";
  * @typedef {{ group: Group } | { card: Card }} ListRow
  */
 
+/** The states in the order of the board. */
+export const STATES = ["ready", "held", "waiting", "blocked", "review", "completed"];
+
 /**
  * The groups of the cards, in the order of the plan, or by name.
  * @param {"phase" | "agent" | "worktree"} by
@@ -60,7 +63,7 @@ function byHolder(by, cards, branches) {
   }
   const names = [...found.keys()].sort((a, b) => Number(!a) - Number(!b) || a.localeCompare(b));
   return names.map((name) => {
-    const inside = found.get(name) ?? [];
+    const inside = [...(found.get(name) ?? [])].sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state));
     return { key: name || "nobody", title: name || "Nobody holds it", about: "", cards: inside, part: null, total: inside.length };
   });
 }

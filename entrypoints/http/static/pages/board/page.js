@@ -1,20 +1,20 @@
 // The board: a column for each state with true totals, or a list by phase, agent or worktree. A card is
 // moved by dragging it or by keys; the server says before where it may go, and decides.
 
-import { draw, h } from "../../parts/dom.js";
+import { draw, h, withCode } from "../../parts/dom.js";
 import { many, MARKS } from "../../parts/format.js";
 import { isPast } from "../../parts/moment.js";
 import { act } from "../../parts/notices.js";
 import { bar, count } from "../../parts/progress.js";
 import { call } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 import { drawCard, drawRow } from "./cards.js";
-import { drawHeading, groupCards, listRows } from "./groups.js";
+import { drawHeading, groupCards, listRows, STATES } from "./groups.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 /** @import { Card, CardOptions } from "./cards.js" */
 
-const STATES = ["ready", "held", "waiting", "blocked", "review", "completed"];
 const TARGETS = ["ready", "blocked", "completed"];
 const GROUPINGS = ["state", "phase", "agent", "worktree"];
 const LIMITS = [25, 200, 1000];
@@ -41,6 +41,7 @@ export function open({ root, query, go, replace }) {
   /** @type {Set<string>} */
   const folded = new Set();
   let renaming = "";
+  let isMoving = false;
   let dragged = "";
   let over = "";
   /** Why the dragged card may not go to a state. @type {Map<string, string>} */
@@ -48,8 +49,13 @@ export function open({ root, query, go, replace }) {
   /** @type {Record<string, string>} */
   let refusal = {};
 
+  const begin = createTurns();
+
   async function refresh() {
+    const isLast = begin();
     const [found, status] = await Promise.all([call("board", { limit }), by === "worktree" ? call("status") : null]);
+    // While cards are on their way, an answer may not know of it yet; what comes after them does.
+    if (!isLast() || isMoving) return;
     board = found;
     cards = board.initiatives.flatMap((/** @type {any} */ initiative) =>
       initiative.phases.flatMap((/** @type {any} */ phase) =>
@@ -86,7 +92,9 @@ export function open({ root, query, go, replace }) {
     const ids = selected.has(id) ? [...selected] : [id];
     endDrag();
     refusal = {};
+    isMoving = true;
     for (const each of ids) await moveOne(each, state);
+    isMoving = false;
     selected.clear();
     await refresh();
     focusChosen();
@@ -118,6 +126,7 @@ export function open({ root, query, go, replace }) {
 
   /** @type {CardOptions} */
   const options = {
+    by,
     chosen,
     selected,
     renaming,
@@ -191,6 +200,8 @@ export function open({ root, query, go, replace }) {
     focusChosen();
   }
 
+  const drawRefusal = () => h("p", { class: "trouble", role: "alert" }, withCode(refusal.text), " ", h("button", { class: "quiet", onclick: clearSelection }, "Close"));
+
   /** @param {string} state */
   function drawColumn(state) {
     const shown = column(state);
@@ -225,8 +236,8 @@ export function open({ root, query, go, replace }) {
         `${state} `,
         h("span", { class: "mute" }, words && shown.length !== total ? `${shown.length} of ${total.toLocaleString("en")}` : total.toLocaleString("en")),
       ),
-      reason && h("p", { class: "reason" }, reason),
-      refusal.state === state && h("p", { class: "trouble", role: "alert" }, refusal.text),
+      reason && h("p", { class: "reason" }, withCode(reason)),
+      refusal.state === state && drawRefusal(),
       !isEmpty && windowed({
         name: `board ${state}`,
         label: `${state} tasks`,
@@ -253,7 +264,7 @@ export function open({ root, query, go, replace }) {
     return h(
       "section",
       { key: "groups", class: "groups", "aria-label": `Tasks by ${by}` },
-      refusal.text && h("p", { class: "trouble", role: "alert" }, refusal.text),
+      refusal.text && drawRefusal(),
       windowed({
         name: `board by ${by}`,
         label: `Tasks by ${by}`,
@@ -334,24 +345,25 @@ export function open({ root, query, go, replace }) {
             h("button", { class: "quiet", onclick: clearSelection }, "Clear"),
           )
         : chosen && !isPast() && h("span", { key: "hint", class: "mute wide" }, "m moves the chosen card, n renames it, x selects it"),
-      part.total > 0 && h("span", { key: "whole", class: "whole" }, bar(part, "The whole plan"), h("span", { class: "mute" }, `${count(part)} done`)),
+      part.total > 0 && !selected.size && h("span", { key: "whole", class: "whole" }, bar(part, "The whole plan"), h("span", { class: "mute" }, `${count(part)} done`)),
     );
   }
 
   function clearSelection() {
     selected.clear();
+    refusal = {};
     show();
   }
 
   function show() {
-    Object.assign(options, { chosen, renaming });
+    Object.assign(options, { by, chosen, renaming });
     draw(root, [
       controls(),
       totalOf()
         ? by === "state"
           ? h("div", { key: "columns", class: dragged ? "columns dragging" : "columns" }, STATES.map(drawColumn))
           : drawList()
-        : h("p", { key: "empty", class: "calm" }, "The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")),
+        : h("p", { key: "empty", class: "calm" }, isPast() ? "The plan was empty." : ["The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")]),
     ]);
   }
 
@@ -376,6 +388,7 @@ export function open({ root, query, go, replace }) {
     const card = cards.find((each) => each.id === chosen);
     if (!card || isPast()) return;
     const moves = await call("task.moves", { task: card.id });
+    if (chosen !== card.id || !root.isConnected || document.querySelector("dialog")) return;
     const dialog = document.createElement("dialog");
     dialog.setAttribute("aria-label", `Move ${card.name}`);
     dialog.onclose = () => (dialog.remove(), focusChosen());
@@ -391,7 +404,7 @@ export function open({ root, query, go, replace }) {
             "li",
             { key: state },
             h("button", { disabled: reason !== null, onclick: () => (dialog.close(), move(card.id, state)) }, h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state]), state),
-            reason && h("span", { class: "mute" }, reason),
+            reason && h("span", { class: "mute" }, withCode(reason)),
           ),
         ),
       ),

@@ -5,6 +5,7 @@
 import { draw, h } from "../../parts/dom.js";
 import { many, MARKS } from "../../parts/format.js";
 import { call, Refusal } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { boxOf, drawingSize, drawTasks, foldPhases } from "./drawing.js";
 import { viewOf } from "./zoom.js";
 
@@ -35,10 +36,27 @@ export function open({ root, query, replace }) {
   let phases = [];
   const view = viewOf(root, () => show());
 
+  const begin = createTurns();
+
   async function refresh() {
+    const isLast = begin();
+    const read = await readPlan();
+    if (!isLast()) return;
+    ({ size, phases, refusal, phase } = read);
+    plan = read.found ?? plan;
+    folded ??= new Set(!phase && size > FOLDED ? plan.layout.bands.map((each) => each.id ?? "") : []);
+    show();
+  }
+
+  /** Read the plan, or that of one phase if there are too many tasks. */
+  async function readPlan() {
     /** @type {any} */
     let whole = null;
-    refusal = "";
+    /** @type {any[]} */
+    let phases = [];
+    let size = 0;
+    let refusal = "";
+    let chosen = phase;
     const asked = { layout: true, ...(agents ? { agents } : {}) };
     try {
       whole = await call("plan", asked);
@@ -53,11 +71,10 @@ export function open({ root, query, replace }) {
       phases = await call("phase.list", { limit: 1000 });
       if (!phases.length) refusal = error.message;
     }
-    if (!phase && size > MOST && phases.length) phase = phases[0].id;
-    if (phase) plan = await call("plan", { phase, ...asked });
-    else if (whole) plan = whole;
-    folded ??= new Set(!phase && size > FOLDED ? plan.layout.bands.map((each) => each.id ?? "") : []);
-    show();
+    if (!chosen && size > MOST && phases.length) chosen = phases[0].id;
+    /** @type {Plan | null} */
+    const found = chosen ? await call("plan", { phase: chosen, ...asked }) : whole;
+    return { found, size, phases, refusal, phase: chosen };
   }
 
   /** The chosen task, all that it waits for, and all that waits for it. @returns {Set<string> | null} */
@@ -142,7 +159,7 @@ export function open({ root, query, replace }) {
             },
           },
           size <= MOST && h("option", { key: "", value: "", selected: !phase }, "all phases"),
-          phases.map((each) => h("option", { key: each.id, value: each.id, selected: each.id === phase }, each.name)),
+          phases.map((each) => h("option", { key: each.id, value: each.id, selected: each.id === phase }, [each.name, each.initiative].filter(Boolean).join(" · "))),
         ),
       h(
         "label",
@@ -161,7 +178,7 @@ export function open({ root, query, replace }) {
       ),
       h("button", { class: "quiet", onclick: showList, "aria-pressed": isList ? "true" : "false" }, "As a list"),
       !isList && view.buttons(),
-      chosen && h("span", null, "Chosen: ", h("a", { class: "about", href: `/task/${chosen.id}` }, chosen.name)),
+      chosen && h("span", null, "Chosen: ", h("a", { class: "about-task", href: `/task/${chosen.id}` }, chosen.name)),
     );
   }
 

@@ -102,7 +102,7 @@ export function viewOf(root, redraw) {
       "span",
       { key: "zoom", class: "zoom" },
       h("button", { class: "quiet", title: "-", "aria-label": "Smaller", onclick: () => zoom(-1) }, "−"),
-      h("button", { class: "quiet", title: "All of it, or as it is (0)", onclick: fit }, `${Math.round(scale * 100)} %`),
+      h("button", { class: "quiet", title: "All of it, or as it is (0)", onclick: fit }, `${Math.round(scale * 100)}%`),
       h("button", { class: "quiet", title: "+", "aria-label": "Larger", onclick: () => zoom(1) }, "+"),
     );
 

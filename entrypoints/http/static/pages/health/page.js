@@ -1,21 +1,16 @@
 // Health: what is wrong with the installation and what to do, then the stores and the server in
 // numbers, then what is well. It is asked when the page is opened and by a button, not at changes.
 
-import { draw, h } from "../../parts/dom.js";
+import { draw, h, withCode } from "../../parts/dom.js";
 import { ago, duration, exact, many, sizeText } from "../../parts/format.js";
 import { call } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 /** @typedef {{ check: string, health: "ok" | "warning" | "problem", says: string, advice: string | null }} Result */
 
 const WORDS = /** @type {Record<string, string>} */ ({ problem: "does not work", warning: "should be looked at" });
 const MARK = /** @type {Record<string, string>} */ ({ problem: "■", warning: "!" });
-
-/**
- * A sentence whose commands, which stand in backticks, are shown as code.
- * @param {string} text
- */
-const withCode = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", null, part) : part));
 
 /**
  * @param {Place} place
@@ -28,8 +23,13 @@ export function open({ root }) {
   let isBusy = false;
   let refusal = "";
 
+  const begin = createTurns();
+
   async function refresh() {
-    answer = await call("doctor");
+    const isLast = begin();
+    const found = await call("doctor");
+    if (!isLast()) return;
+    answer = found;
     checkedAt = new Date().toISOString();
     show();
   }

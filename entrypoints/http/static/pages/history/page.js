@@ -6,21 +6,50 @@ import { ago, exact } from "../../parts/format.js";
 import { isPast, shownMoment } from "../../parts/moment.js";
 import { notify } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 /**
  * @typedef {{ seq: number, op: string, entity: string, key: string, name: string | null, text: string }} Entry
  * @typedef {{ seq: number, before: number, tx: string, time: string, who: string | null, note: string | null, entries: Entry[] }} Step
- * @typedef {{ step: Step, entry: Entry, isFirst: boolean, isLast: boolean }} Row
+ * @typedef {{ step: Step, entry: Entry, isFirst: boolean, isLast: boolean, isHead?: boolean, left?: number }} Row
  */
 
-const ROW = { narrow: 56, wide: 32 };
+const ROW = { narrow: 28, wide: 32 };
 const narrow = matchMedia("(max-width: 860px)");
 const PAGE = 500;
+/** How many changes of a transaction are shown until somebody wants all of them. */
+const FOLD = 10;
 
 /** @param {Step} step */
 const who = (step) => step.who ?? "somebody";
+
+/** The number of the first change that was read. @param {Step[]} steps */
+const oldest = (steps) => steps.at(-1)?.entries[0].seq ?? 0;
+
+/**
+ * What was read now, and below it what was read before. A long transaction is read in parts: the rest of
+ * one whose end was read again belongs to it.
+ * @param {Step[]} newest
+ * @param {Step[]} known
+ */
+function join(newest, known) {
+  const from = oldest(newest);
+  const joined = [...newest];
+  for (const step of known) {
+    const rest = step.entries.filter((each) => each.seq < from);
+    if (rest.length === step.entries.length) joined.push(step);
+    else if (rest.length) joined.push({ ...step, entries: [...rest, .../** @type {Step} */ (joined.pop()).entries] });
+  }
+  return joined;
+}
+
+/** How much of a long transaction was read; nothing of one that was read whole. @param {Step} step */
+function part({ seq, before, entries }) {
+  const all = seq - before;
+  return entries.length === all ? "" : `${entries.length.toLocaleString("en")} of ${all.toLocaleString("en")} changes: `;
+}
 
 /**
  * @param {Place} place
@@ -31,26 +60,34 @@ export function open({ root, query, replace }) {
   let steps = [];
   let total = 0;
   let isAll = false;
+  /** The transactions of which all changes are shown. */
+  const unfolded = new Set();
   /** The moment that the steps were read for. @type {number | undefined} */
   let moment;
   const filters = { q: query.get("q") ?? "", who: query.get("who") ?? "", kind: query.get("kind") ?? "" };
 
+  const begin = createTurns();
+
   async function refresh() {
+    const isLast = begin();
     const at = shownMoment()?.seq;
     const answer = await call("history", { limit: PAGE });
+    if (!isLast()) return;
     total = answer.last - answer.first + 1;
     const newest = /** @type {Step[]} */ (answer.steps);
-    const reach = newest.length ? newest[newest.length - 1].before : 0;
     // What was read before goes on below, unless more has happened since than was read now.
-    const known = at === moment && steps.length && steps[0].seq >= reach ? steps.filter((each) => each.seq <= reach) : [];
-    steps = [...newest, ...known];
+    const isNext = at === moment && steps.length && steps[0].seq >= oldest(newest) - 1;
+    steps = isNext ? join(newest, steps) : newest;
     moment = at;
     note(answer.first);
     show();
   }
 
   async function more() {
-    const answer = await call("history", { before: steps[steps.length - 1].before + 1, limit: PAGE });
+    const before = oldest(steps);
+    const at = moment;
+    const answer = await call("history", { before, limit: PAGE });
+    if (before !== oldest(steps) || at !== moment) return; // they were read meanwhile
     steps = [...steps, ...answer.steps];
     note(answer.first);
     show();
@@ -58,7 +95,7 @@ export function open({ root, query, replace }) {
 
   /** @param {number} first */
   function note(first) {
-    isAll = !steps.length || steps[steps.length - 1].before < first;
+    isAll = oldest(steps) <= first;
   }
 
   /** @param {Step} step */
@@ -71,20 +108,50 @@ export function open({ root, query, replace }) {
     }
   }
 
-  /** @returns {Row[]} */
+  /** The changes that the filters let through, by transactions. */
   function find() {
     const words = filters.q.toLowerCase();
     return steps
       .filter((step) => !filters.who || who(step) === filters.who)
-      .flatMap((step) => {
-        const found = step.entries.filter(
+      .map((step) => ({
+        step,
+        found: step.entries.filter(
           (each) =>
             (!filters.kind || each.entity === filters.kind) &&
             (!words || `${each.text} ${who(step)} ${each.key} ${step.note ?? ""}`.toLowerCase().includes(words)),
-        );
-        return found.map((entry, at) => ({ step, entry, isFirst: at === 0, isLast: at === found.length - 1 }));
-      });
+        ),
+      }));
   }
+
+  /**
+   * The rows of a transaction; of a long one the first, and one that says how many more there are.
+   * @param {{ step: Step, found: Entry[] }} changes
+   * @returns {Row[]}
+   */
+  function rowsOf({ step, found }) {
+    const isFolded = found.length > FOLD + 1 && !unfolded.has(step.tx);
+    const shown = isFolded ? found.slice(0, FOLD + 1) : found;
+    return shown.map((entry, at) => ({
+      step,
+      entry,
+      isFirst: at === 0,
+      isLast: at === shown.length - 1,
+      left: isFolded && at === FOLD ? found.length - FOLD : 0,
+    }));
+  }
+
+  /** @param {Row} row */
+  const drawMore = ({ step, entry, left }) =>
+    h(
+      "li",
+      { key: `more ${entry.seq}`, class: "row rest" },
+      h("span"),
+      h("span"),
+      h("span"),
+      h("button", { class: "quiet unfold", onclick: () => (unfolded.add(step.tx), show()) }, `and ${left?.toLocaleString("en")} more`),
+      h("span"),
+      h("span"),
+    );
 
   /**
    * @param {"who" | "kind"} name
@@ -110,16 +177,22 @@ export function open({ root, query, replace }) {
     show();
   }
 
+  /** On a narrow screen, what is told of a transaction stands above its changes. @param {Row} row @returns {Row[]} */
+  const withHead = (row) => (row.isFirst ? [{ ...row, isLast: false, isHead: true }, { ...row, isFirst: false }] : [row]);
+
   /** @param {Row} row */
-  function drawRow({ step, entry, isFirst, isLast }) {
+  function drawRow(row) {
+    const { step, entry, isFirst, isLast, isHead } = row;
+    if (row.left) return drawMore(row);
+    const text = [entry === step.entries[0] && part(step) && h("span", { class: "mute" }, part(step)), entry.text];
     const title = step.note ? `${entry.text} [${step.note}]` : entry.text;
     return h(
       "li",
-      { key: entry.seq, class: `row${isFirst ? "" : " rest"}${isLast ? "" : " open"}` },
+      { key: isHead ? `head ${entry.seq}` : entry.seq, class: `row${isHead ? " head" : isFirst ? "" : " rest"}${isLast ? "" : " open"}` },
       h("code", { class: "mute" }, `#${entry.seq}`),
       isFirst ? h("time", { datetime: step.time, title: exact(step.time) }, ago(step.time)) : h("span"),
       h("span", { class: "mute" }, isFirst && who(step)),
-      entry.entity === "tasks" && entry.op !== "remove" ? h("a", { href: `/task/${entry.key}`, title }, entry.text) : h("span", { title }, entry.text),
+      isHead ? h("span") : entry.entity === "tasks" && entry.op !== "remove" ? h("a", { href: `/task/${entry.key}`, title }, text) : h("span", { title }, text),
       h(
         "span",
         { class: "moments" },
@@ -131,11 +204,13 @@ export function open({ root, query, replace }) {
   }
 
   function show() {
-    const found = find();
+    const changes = find();
+    const count = changes.reduce((sum, { found }) => sum + found.length, 0);
+    const rows = changes.flatMap(rowsOf);
     const loaded = steps.reduce((sum, each) => sum + each.entries.length, 0);
     const people = [...new Set(steps.map(who))].sort();
     const kinds = [...new Set(steps.flatMap((step) => step.entries.map((each) => each.entity)))].sort();
-    const counts = found.length === total ? total.toLocaleString("en") : `${found.length.toLocaleString("en")} of ${(isAll ? loaded : total).toLocaleString("en")}`;
+    const counts = count === total ? total.toLocaleString("en") : `${count.toLocaleString("en")} of ${(isAll ? loaded : total).toLocaleString("en")}`;
     draw(root, [
       h(
         "div",
@@ -150,7 +225,7 @@ export function open({ root, query, replace }) {
         ? windowed({
             name: "history",
             label: "Changes",
-            items: found,
+            items: narrow.matches ? rows.flatMap(withHead) : rows,
             rowHeight: narrow.matches ? ROW.narrow : ROW.wide,
             row: drawRow,
             redraw: show,

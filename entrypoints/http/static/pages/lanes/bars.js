@@ -16,7 +16,7 @@ import { clockTime, duration, MARKS, short } from "../../parts/format.js";
 export const TRACK = 24;
 export const BAR = 16;
 const EDGE = (TRACK - BAR) / 2;
-const LETTER = 6.6;
+const LETTER = 7;
 const ROOM = 40;
 export const THIN = 4;
 

@@ -63,6 +63,7 @@ const LOOKS = [
   ["completed", "completed"],
   ["given-back", "given back"],
   ["dot", "question"],
+  ["ring", "answer"],
   ["tick", "commit"],
 ];
 

@@ -5,6 +5,7 @@ import { draw, h } from "../../parts/dom.js";
 import { clockTime, duration, many, short } from "../../parts/format.js";
 import { clock } from "../../parts/moment.js";
 import { call } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { describe, isSame } from "./bars.js";
 import { drawLanes } from "./drawing.js";
 import { drawLegend, drawList } from "./list.js";
@@ -84,7 +85,10 @@ export function open({ root, query, go, replace }) {
     ]),
   };
 
+  const begin = createTurns();
+
   async function refresh() {
+    const isLast = begin();
     /** @type {Record<string, any>} */
     const params = { group, limit };
     if (zoom) {
@@ -92,7 +96,9 @@ export function open({ root, query, go, replace }) {
       params.to = new Date(zoom.until).toISOString();
     } else params.from = new Date(clock() - LASTS[last]).toISOString();
     const began = performance.now();
-    answer = await call("lanes", params);
+    const found = await call("lanes", params);
+    if (!isLast()) return;
+    answer = found;
     // Where much has to be read, it is read less often, so that others are served as well.
     page.pause = Math.min(30000, Math.round((performance.now() - began) * 4));
     if (chosen) chosen = answer.lanes.flatMap((/** @type {Lane} */ each) => each.spans).find((/** @type {Span} */ each) => isSame(each, chosen)) ?? null;
@@ -200,7 +206,7 @@ export function open({ root, query, go, replace }) {
     else if (span?.agent_id) go(`/agents/${span.agent_id}`);
   }
 
-  const names = () => (narrow.matches ? 96 : 168);
+  const names = () => (narrow.matches ? 112 : 168);
 
   function width() {
     const box = root.clientWidth || /** @type {HTMLElement} */ (document.getElementById("main")).clientWidth - (narrow.matches ? 24 : 32);
@@ -257,7 +263,7 @@ export function open({ root, query, go, replace }) {
     const busy = answer.total - answer.idle;
     const total = isFolded ? busy : answer.total;
     const count = shown.length < total ? `${shown.length} of ${many(total, group)}` : many(total, group);
-    const idle = isFolded && answer.idle ? `, ${answer.idle} idle` : "";
+    const idle = isFolded && answer.idle ? `, ${answer.idle} more idle` : "";
     return [
       h(
         "div",
@@ -294,8 +300,8 @@ export function open({ root, query, go, replace }) {
           h("button", { class: "quiet", "aria-label": "Later", title: "→", onclick: () => pan(0.5) }, "→"),
           zoom && h("button", { key: "now", class: "quiet", title: "0", onclick: () => setWindow(null) }, "Now"),
         ),
-        h("button", { class: "quiet", "aria-pressed": String(!isFolded), title: "i", onclick: () => setFolded(!isFolded) }, "Idle"),
-        h("button", { class: "quiet", "aria-pressed": String(isList), title: "v", onclick: () => setList(!isList) }, "List"),
+        h("button", { class: "quiet", "aria-pressed": String(!isFolded), title: "i", onclick: () => setFolded(!isFolded) }, "Show idle"),
+        h("button", { class: "quiet", "aria-pressed": String(isList), title: "v", onclick: () => setList(!isList) }, "As a list"),
       ),
     ];
   }

@@ -73,7 +73,7 @@ export function findTicks(scale, apart) {
   for (const piece of busy) {
     for (let at = Math.ceil((piece.since - zone) / step) * step + zone; at < piece.until; at += step) {
       const x = scale.x(at);
-      if (x - last < apart || x > scale.width - apart / 2) continue;
+      if (x - last < apart || x > scale.width - apart * (step < 60000 ? 0.75 : 0.5)) continue;
       found.push({ x, moment: at, text: tickText(at, step) });
       last = x;
     }

@@ -3,11 +3,12 @@
 import { activityText } from "../../parts/activity.js";
 import { draw, h } from "../../parts/dom.js";
 import { duration, leaseLeft, many, MARKS } from "../../parts/format.js";
-import { drawTasks, groupByAgent } from "../../parts/held_tasks.js";
+import { drawTasks, groupByAgent, stateOf, STATES } from "../../parts/held_tasks.js";
 import { clock, isPast, shownMoment } from "../../parts/moment.js";
 import { bar, burnUp, count, forecastText, forecastTitle, initiativeBars, paceText } from "../../parts/progress.js";
 import { hasNotifications, isNotifying, toggleNotifications } from "../../parts/notifications.js";
 import { call } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { createQueue } from "../../parts/waiting_queue.js";
 import { windowed } from "../../parts/windowed.js";
 
@@ -18,12 +19,6 @@ const NEXT = 5;
 const SELDOM = 9;
 const ROW = { narrow: 44, wide: 32 };
 const narrow = matchMedia("(max-width: 860px)");
-const WORDS = /** @type {Record<string, string>} */ ({
-  running: "works",
-  waiting_for_input: "waits for you",
-  idle: "idle",
-  crashed: "crashed",
-});
 
 /**
  * @param {Place} place
@@ -48,12 +43,16 @@ export function open({ root }) {
   /** @type {number | null} */
   let progressMoment = null;
 
+  const begin = createTurns();
+
   async function refresh() {
+    const isLast = begin();
     const [waiting, status, next] = await Promise.all([
       call("waiting"),
       call("status"),
       call("task.ready", { limit: NEXT }),
     ]);
+    if (!isLast()) return;
     queue.set(waiting);
     asked = new Map(waiting.filter((/** @type {any} */ each) => each.kind === "question").map((/** @type {any} */ each) => [each.agent, each.since]).reverse());
     rows = status.spaces[0].rows;
@@ -78,8 +77,11 @@ export function open({ root }) {
     isProgressRead = true;
     progressMoment = moment;
     try {
-      progress = await call("progress");
-      show();
+      const found = await call("progress");
+      if (moment === (shownMoment()?.seq ?? null)) {
+        progress = found;
+        show();
+      }
     } catch {
       // The head says that there is no connection; the next change or its return reads again.
     }
@@ -92,11 +94,11 @@ export function open({ root }) {
   /** @param {any[]} held the rows of one agent, that which needs a person most first */
   function drawRow(held) {
     const row = held[0];
-    const state = stateOf(row);
+    const state = stateOf(held, row.status);
     const isWaiting = state === "waiting_for_input";
     const isOver = row.lease_until && Date.parse(row.lease_until) < clock();
     const others = row.waiting_for.filter((/** @type {string} */ each) => each !== "you");
-    const why = isWaiting ? "waits for you" : others.length ? `waits for ${others.join(", ")}` : WORDS[state] ?? state;
+    const why = isWaiting ? "waits for you" : others.length ? `waits for ${others.join(", ")}` : STATES[state] ?? state;
     const since = (isWaiting && asked.get(row.agent)) || row.since;
     return h(
       "li",
@@ -110,19 +112,19 @@ export function open({ root }) {
   }
 
   function summary() {
-    const names = new Map(rows.map((row) => [row.agent, stateOf(row)]));
+    const names = new Map(groupByAgent(rows).map((held) => [held[0].agent, stateOf(held, held[0].status)]));
     const states = [...names.values()];
     /** @param {string} state */
     const count = (state) => states.filter((each) => each === state).length;
-    const parts = Object.entries(WORDS)
-      .map(([state, word]) => [count(state), word])
-      .filter(([number]) => number)
-      .map(([number, word]) => `${number} ${number === 1 ? word : String(word).replace("works", "work").replace("waits", "wait")}`);
+    const parts = Object.entries(STATES)
+      .map(([state, word]) => ({ number: count(state), word }))
+      .filter(({ number }) => number)
+      .map(({ number, word }) => `${number} ${number === 1 ? word : word.replace("waits", "wait")}`);
     return `${many(names.size, "agent")}: ${parts.join(", ")}`;
   }
 
   function show() {
-    const sorted = groupByAgent([...rows].sort((a, b) => need(b) - need(a)));
+    const sorted = groupByAgent([...rows].sort((a, b) => need(b) - need(a) || (asked.get(a.agent) ?? "").localeCompare(asked.get(b.agent) ?? "")));
     draw(root, [
       h(
         "section",
@@ -149,7 +151,7 @@ export function open({ root }) {
         rows.length
           ? windowed({ name: "herd", label: "Agents", items: sorted, rowHeight: narrow.matches ? ROW.narrow : ROW.wide, row: drawRow, redraw: show })
           : h("p", { class: "mute" }, "No agents yet. ", h("code", null, "herdbook agent add brisk-otter")),
-        h("h2", { key: "next" }, "Next to be claimed ", h("span", { class: "mute" }, `${counts.ready} ready, ${counts.waiting} waiting`)),
+        h("h2", { key: "next" }, "Next to be claimed ", h("span", { class: "mute" }, `${counts.ready.toLocaleString("en")} ready, ${counts.waiting.toLocaleString("en")} waiting`)),
         ready.length
           ? h("ol", { class: "next" }, ready.map((each) => h("li", { key: each.id }, h("a", { href: `/task/${each.id}` }, each.name), h("span", { class: "mute" }, each.priority === "medium" ? "" : ` ${each.priority}`))))
           : h("p", { class: "mute" }, counts.held || counts.waiting ? "No task is ready." : ["The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")]),
@@ -178,13 +180,6 @@ export function open({ root }) {
     help: queue.help,
   };
 }
-
-/**
- * The state of an agent: one that asked a person waits, whatever else it does.
- * @param {any} row
- * @returns {string}
- */
-const stateOf = (row) => (row.waiting_for.includes("you") ? "waiting_for_input" : row.status ?? "crashed");
 
 /**
  * How much a row needs a person: those who are stuck stand first, then those who work.

@@ -34,8 +34,10 @@ export function createGrading({ root, show, refresh }) {
   /** @type {Map<string, string>} */
   const refusals = new Map();
 
-  async function read() {
-    const found = await call("grade", { limit: SHOWN + 1 });
+  const read = () => call("grade", { limit: SHOWN + 1 });
+
+  /** @param {Ungraded[]} found */
+  function set(found) {
     // One whose grade was refused stays with the reason, also when it waits no longer.
     const known = new Set(found.map(keyOf));
     const refused = waiting.filter((each) => refusals.has(keyOf(each)) && !known.has(keyOf(each)));
@@ -180,5 +182,5 @@ export function createGrading({ root, show, refresh }) {
       if (commit) pick(commit, grade);
     };
   }
-  return { read, draw: drawSection, keys };
+  return { read, set, draw: drawSection, keys };
 }

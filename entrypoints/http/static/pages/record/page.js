@@ -3,6 +3,7 @@
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, many } from "../../parts/format.js";
 import { call, Refusal } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { createGrading, gradeName } from "./grading.js";
 import { drawInterval, drawMix, drawWeeks, scaleOf } from "./marks.js";
 
@@ -33,19 +34,29 @@ export function open({ root, query, replace }) {
   let isWhole = false;
   const grading = createGrading({ root, show, refresh });
 
+  const begin = createTurns();
+
   async function refresh() {
+    const isLast = begin();
     // It brings what the hooks have told into the record first, so the list comes after it.
-    await grading.read();
+    const ungraded = await grading.read();
+    const read = await readBoard();
+    if (!isLast()) return;
+    grading.set(ungraded);
+    ({ board, refusal } = read);
+    graded = read.graded ?? graded;
+    show();
+  }
+
+  async function readBoard() {
     const asked = Object.fromEntries(Object.entries(filters).filter(([, each]) => each));
     try {
-      [board, graded] = await Promise.all([call("leaderboard", asked), call("retro.list", { limit: LATELY })]);
-      refusal = "";
+      const [found, lately] = await Promise.all([call("leaderboard", asked), call("retro.list", { limit: LATELY })]);
+      return { board: found, graded: lately, refusal: "" };
     } catch (error) {
       if (!(error instanceof Refusal) || !error.code || !Object.keys(asked).length) throw error;
-      refusal = error.message;
-      board = { ...(await call("leaderboard")), setups: [] };
+      return { board: { ...(await call("leaderboard")), setups: [] }, graded: null, refusal: error.message };
     }
-    show();
   }
 
   /**
@@ -89,7 +100,7 @@ export function open({ root, query, replace }) {
       h("span", { class: "place mute" }, setup.is_enough ? setup.place : "–"),
       h("span", { class: "what" }, h("b", null, nameOf(setup)), h("span", { class: "mute" }, setup.tells)),
       drawInterval(merit, scale, setup.is_enough),
-      h("span", { class: "number", title: `merit ${merit.estimate.toFixed(2)}, with 95 % confidence ${merit.low.toFixed(2)} to ${merit.high.toFixed(2)}` }, merit.estimate.toFixed(1), h("span", { class: "mute" }, ` ${merit.low.toFixed(1)} to ${merit.high.toFixed(1)}`)),
+      h("span", { class: "number", title: `merit ${merit.estimate.toFixed(2)}, with 95% confidence ${merit.low.toFixed(2)} to ${merit.high.toFixed(2)}` }, merit.estimate.toFixed(1), h("span", { class: "mute" }, ` ${merit.low.toFixed(1)} to ${merit.high.toFixed(1)}`)),
       h("span", { class: "seen" }, many(setup.observations, "commit"), h("span", { class: "mute" }, `${setup.grades} graded, ${many(setup.bugs, "bug")}`)),
       drawMix(setup.grade_mix),
       h("span", { class: "trend" }, drawWeeks(setup.weeks), h("span", { class: "mute" }, setup.trend_tells)),
@@ -115,7 +126,7 @@ export function open({ root, query, replace }) {
       h("ol", { key: "setups", class: "setups", "aria-label": "Setups" }, shown.map((/** @type {any} */ each) => drawSetup(each, scale))),
       shown.length < board.setups.length &&
         h("button", { key: "more", onclick: () => ((isWhole = true), show()) }, `and ${board.setups.length - shown.length} more`),
-      h("p", { key: "how", class: "mute" }, `${board.explanation}.`),
+      h("p", { key: "how", class: "mute" }, `${board.explanation.replace("low..high", "The interval")}.`),
     ];
   }
 
@@ -123,7 +134,7 @@ export function open({ root, query, replace }) {
     return h(
       "section",
       { key: "verdict", class: "verdict", "aria-labelledby": "verdict-title" },
-      h("h1", { id: "verdict-title" }, "Which setup works best ", h("span", { class: "mute" }, `by ${board.scope}`)),
+      h("h1", { id: "verdict-title" }, "Which setup works best ", h("span", { class: "mute" }, `judged by ${board.scope}`)),
       h("div", { class: "filter" }, choice("language", "all languages", board.languages), choice("project", "all projects", board.projects)),
       refusal && h("p", { key: "refusal", class: "trouble", role: "alert" }, refusal),
       board.setups.length > 0 && h("p", { key: "words", class: "words" }, board.verdict === "too_little_data" && h("b", null, "Too little to tell. "), `${board.words}.`),

@@ -3,7 +3,7 @@
 import { draw, h } from "../../parts/dom.js";
 import { many } from "../../parts/format.js";
 import { createMeasured } from "../../parts/measured.js";
-import { isPast } from "../../parts/moment.js";
+import { isPast, shownMoment } from "../../parts/moment.js";
 import { call, callIfKnown, Refusal } from "../../parts/rpc.js";
 import { createActions } from "./actions.js";
 import { readKept, saveKept } from "./drafts.js";
@@ -28,7 +28,7 @@ const narrow = matchMedia("(max-width: 860px)");
  * @param {Place} place
  * @returns {Page}
  */
-export function openOne({ root, key, query, go, replace }) {
+export function openOne({ root, key, query, go, replace, entitle }) {
   const list = createMeasured("diff");
   /** @type {any} */
   let answer = null;
@@ -40,6 +40,8 @@ export function openOne({ root, key, query, go, replace }) {
   /** What is shown of it. @type {Shown} */
   let is = { file: query.get("file"), source: query.get("source"), isWhole: query.get("lines") === "all" };
   let turns = 0;
+  /** The turn to another file, branch or range of lines that is under way; 0 for none. */
+  let turning = 0;
   let view = query.get("view") === "split" ? "split" : "unified";
   let refusal = "";
   /** @type {Map<string, boolean>} */
@@ -53,7 +55,11 @@ export function openOne({ root, key, query, go, replace }) {
       const ids = new Set(drafts.map((each) => each.id));
       keep({ drafts: kept.drafts.filter((each) => !ids.has(each.id)) });
     },
-    again: async () => apply(await read()),
+    again: async () => {
+      const isCurrent = beginReading();
+      const next = await read();
+      if (isCurrent()) apply(next);
+    },
     refuse: (reason) => {
       refusal = reason;
       show();
@@ -111,10 +117,17 @@ export function openOne({ root, key, query, go, replace }) {
     return (wanted ?? files[0]).path;
   }
 
-  async function refresh() {
+  /** Begin to read again what is shown; whether that is still to be shown then. */
+  function beginReading() {
     const own = turns;
+    const moment = shownMoment()?.seq;
+    return () => own === turns && !turning && moment === shownMoment()?.seq;
+  }
+
+  async function refresh() {
+    const isCurrent = beginReading();
     const [{ found, shown }, others] = await Promise.all([read(), callIfKnown("review.queue")]);
-    if (own !== turns) return; // another file was opened meanwhile
+    if (!isCurrent()) return;
     queue = others ?? [];
     if (answer && news(found) && shown.file === is.file) {
       latest = found;
@@ -131,7 +144,7 @@ export function openOne({ root, key, query, go, replace }) {
     latest = null;
     kept = readKept(found.subject.id);
     if (key !== found.subject.id) key = found.subject.id;
-    document.title = document.title.replace(/Review(?= ·)/, found.subject.name);
+    entitle(found.subject.name);
     note();
     show();
   }
@@ -158,9 +171,11 @@ export function openOne({ root, key, query, go, replace }) {
   /** Show another file, branch or range of lines. @param {Partial<Shown>} other */
   async function turn(other) {
     const own = ++turns;
+    turning = own;
     try {
       const next = await read(other);
-      if (own !== turns) return;
+      if (own !== turning) return;
+      turning = 0;
       list.reset();
       selection.forget();
       writing.close();
@@ -168,6 +183,8 @@ export function openOne({ root, key, query, go, replace }) {
       apply(next);
       revealFile();
     } catch (error) {
+      if (own !== turning) return;
+      turning = 0;
       refusal = /** @type {Error} */ (error).message;
       show();
     }
@@ -273,7 +290,7 @@ export function openOne({ root, key, query, go, replace }) {
       { key: "diff", class: "diff" },
       h(
         "div",
-        { class: "bar" },
+        { class: "file-head" },
         h("h2", null, h("bdi", null, reveal(shown.path)), shown.old_path && h("span", { class: "mute" }, " was ", reveal(shown.old_path))),
         h(
           "div",

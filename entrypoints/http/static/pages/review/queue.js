@@ -3,6 +3,7 @@
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, many } from "../../parts/format.js";
 import { call } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 /**
@@ -19,8 +20,13 @@ export function openQueue({ root, go }) {
   let entries = [];
   let chosen = "";
 
+  const begin = createTurns();
+
   async function refresh() {
-    entries = await call("review.queue");
+    const isLast = begin();
+    const found = await call("review.queue");
+    if (!isLast()) return;
+    entries = found;
     if (!entries.some((each) => each.id === chosen)) chosen = entries[0]?.id ?? "";
     show();
   }
@@ -78,11 +84,11 @@ export function openQueue({ root, go }) {
     keys: {
       j: () => choose(1),
       k: () => choose(-1),
-      o: () => chosen && go(`/review/${chosen}`),
+      Enter: () => chosen && go(`/review/${chosen}`),
     },
     help: [
       ["j k", "next, previous"],
-      ["o", "open the review"],
+      ["Enter", "open the review"],
     ],
   };
 }

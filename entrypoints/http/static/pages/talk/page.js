@@ -6,6 +6,7 @@ import { ago, exact, many, short } from "../../parts/format.js";
 import { isPast } from "../../parts/moment.js";
 import { act, notify } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 import { drawComposer } from "./composer.js";
 
@@ -20,6 +21,9 @@ const ROW = 56;
 const PAGE = 100;
 const MOST = 1000;
 const SIGNS = /** @type {Record<string, string>} */ ({ thread: "✉", question: "?", chat: "◇" });
+
+/** Words for those who hear the page; others see what is meant. @param {string} words */
+const heard = (words) => h("span", { class: "heard" }, words);
 
 /**
  * @param {Place} place
@@ -44,8 +48,13 @@ export function open({ root, key, replace }) {
   /** @type {Map<string, string>} */
   const refusals = new Map();
 
+  const begin = createTurns();
+  const beginText = createTurns();
+
   async function refresh() {
+    const isLast = begin();
     const [found, known] = await Promise.all([call("talk.list", { limit }), call("agent.list", { limit: MOST })]);
+    if (!isLast()) return;
     list = found;
     agents = known.filter((/** @type {any} */ each) => !["stopped", "crashed"].includes(each.status)).map((/** @type {any} */ each) => each.name).sort();
     if (!isInside || !order.length) order = list.entries.map((each) => each.id);
@@ -55,18 +64,19 @@ export function open({ root, key, replace }) {
 
   async function readText() {
     const wanted = chosen;
+    const isLast = beginText();
     if (!wanted) {
       text = null;
       return;
     }
     try {
       const found = await call("talk.show", { id: wanted });
-      if (wanted !== chosen) return;
+      if (!isLast()) return;
       text = found;
       chosen = found.entry.id;
       lost = "";
     } catch (error) {
-      if (wanted !== chosen) return;
+      if (!isLast()) return;
       text = null;
       lost = /** @type {Error} */ (error).message;
     }
@@ -107,8 +117,8 @@ export function open({ root, key, replace }) {
       await deed();
       refusals.delete(about);
       drafts.delete(about);
-      const box = /** @type {HTMLTextAreaElement | null} */ (root.querySelector("textarea"));
-      if (box) box.value = "";
+      const box = root.querySelector("textarea");
+      if (box?.dataset.about === about) box.value = "";
       await refresh();
     } catch (error) {
       refusals.set(about, /** @type {Error} */ (error).message);
@@ -118,11 +128,13 @@ export function open({ root, key, replace }) {
 
   async function reply() {
     const shown = text;
-    const words = drafts.get(chosen) ?? "";
+    // What is shown, which is another than the chosen one until that is there.
+    const about = shown?.entry.id ?? "";
+    const words = drafts.get(about) ?? "";
     if (!shown?.reply || !words.trim()) return focusText();
     const { method, params, text: name } = shown.reply;
     const given = { ...params, [name]: words };
-    await attempt(chosen, async () => {
+    await attempt(about, async () => {
       // What was said in a chat stays said.
       if (method === "chat.post") {
         await call(method, given);
@@ -135,7 +147,8 @@ export function open({ root, key, replace }) {
 
   async function markRead() {
     if (!text?.entry.unread) return;
-    await attempt(chosen, () => act("Marked as read.", "talk.read", { message: chosen }, (result) => result[0]?.id ?? ""));
+    const { id } = text.entry;
+    await attempt(id, () => act("Marked as read.", "talk.read", { message: id }, (result) => result[0]?.id ?? ""));
   }
 
   /**
@@ -174,7 +187,7 @@ export function open({ root, key, replace }) {
   /** @param {Entry} entry */
   function drawRow(entry) {
     const isChosen = entry.id === chosen;
-    const state = entry.needs_answer ? "needs your answer" : entry.unread ? `${entry.unread} unread` : entry.open ? "" : "over";
+    const state = entry.needs_answer ? "needs your answer" : entry.unread ? `${entry.unread} unread` : entry.open ? "" : entry.kind === "chat" ? "closed" : "answered";
     const who = entry.agents.map((each) => each.slice(0, 60)).join(", ") || "nobody";
     const by = entry.last.by ?? (entry.kind === "chat" && !entry.lines ? "" : "you");
     return h(
@@ -263,6 +276,7 @@ export function open({ root, key, replace }) {
   function drawBox(about, label, done) {
     return h("textarea", {
       key: `box ${about}`,
+      "data-about": about,
       rows: "2",
       "aria-label": label,
       placeholder: label,
@@ -281,12 +295,13 @@ export function open({ root, key, replace }) {
     const shown = entries();
     const fresh = list.entries.filter((each) => !order.includes(each.id)).length;
     const counts = shown.length < list.total ? `${shown.length} of ${list.total.toLocaleString("en")}` : String(list.total);
+    const needs = list.unanswered === 1 ? "needs your answer" : "need your answer";
     root.classList.toggle("reading", Boolean(chosen) || isWriting);
     draw(root, [
       h(
         "div",
         { key: "filter", class: "filter" },
-        h("h1", null, "Talk ", h("span", { class: "mute" }, counts), list.unanswered > 0 && h("b", { class: "count", title: "need your answer" }, list.unanswered)),
+        h("h1", null, "Talk ", h("span", { class: "mute" }, counts), heard(list.unanswered ? " in all, " : " in all"), list.unanswered > 0 && [h("b", { class: "count", title: needs }, list.unanswered), heard(` ${needs}`)]),
         list.unread > 0 && h("span", { class: "mute" }, `${list.unread} unread`),
         !isPast() && h("button", { title: "c", "aria-pressed": String(isWriting), onclick: () => write(!isWriting) }, "New message"),
       ),

@@ -1,10 +1,11 @@
 // One task: its facts, what it waits for and what waits for it, and its changes, each with Undo.
 
 import { draw, h } from "../../parts/dom.js";
-import { ago, exact, leaseLeft, MARKS, short } from "../../parts/format.js";
+import { ago, exact, leaseLeft, MARKS } from "../../parts/format.js";
 import { isPast } from "../../parts/moment.js";
 import { act, notify } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
+import { createTurns } from "../../parts/turns.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 
@@ -13,27 +14,31 @@ const MARK_OF = /** @type {Record<string, string>} */ ({
   pending: "waiting",
   approved: "ready",
   in_progress: "held",
-  quality_review: "review",
   pending_review: "review",
 });
 
-/** @param {string} status */
-const markName = (status) => MARK_OF[status] ?? status;
+/** @param {string} state */
+const markName = (state) => MARK_OF[state] ?? state;
 
 /**
  * @param {Place} place
  * @returns {Page}
  */
-export function open({ root, key, replace }) {
+export function open({ root, key, replace, entitle }) {
   /** @type {any} */
   let task = {};
   let refusal = "";
 
+  const begin = createTurns();
+
   async function refresh() {
-    task = await call("task.show", { id: key ?? "" });
+    const isLast = begin();
+    const found = await call("task.show", { id: key ?? "" });
+    if (!isLast()) return;
+    task = found;
     // A name or a part of an id led here; the whole id stays true when the name changes.
     if (key !== task.id) replace(`/task/${task.id}`);
-    document.title = document.title.replace("Task", task.name);
+    entitle(task.name);
     show();
   }
 
@@ -78,9 +83,9 @@ export function open({ root, key, replace }) {
               h(
                 "li",
                 { key: each.id },
-                h("span", { class: `mark ${markName(each.status)}`, "aria-hidden": "true" }, MARKS[markName(each.status)]),
+                h("span", { class: `mark ${markName(each.state)}`, "aria-hidden": "true" }, MARKS[markName(each.state)]),
                 each.kind === "task" ? h("a", { href: `/task/${each.id}` }, each.name) : h("span", null, `${each.kind} ${each.name}`),
-                h("span", { class: "mute" }, each.status.replaceAll("_", " ")),
+                h("span", { class: "mute" }, each.state.replaceAll("_", " ")),
               ),
             ),
           )
@@ -109,16 +114,16 @@ export function open({ root, key, replace }) {
           "section",
           { key: "title" },
           h("h1", null, task.name),
-          h("p", { class: "mute" }, h("span", { class: `mark ${markName(task.status)}`, "aria-hidden": "true" }, MARKS[markName(task.status)]), task.status.replaceAll("_", " ")),
-          !isPast() && h("div", { class: "buttons" }, MOVES.map((state) => h("button", { key: state, onclick: () => move(state) }, `Move to ${state}`))),
+          h("p", { class: "mute" }, h("span", { class: `mark ${task.state}`, "aria-hidden": "true" }, MARKS[task.state]), task.state),
+          !isPast() && h("div", { class: "buttons" }, MOVES.filter((state) => state !== task.state).map((state) => h("button", { key: state, onclick: () => move(state) }, `Move to ${state}`))),
           refusal && h("p", { class: "trouble", role: "alert" }, refusal),
-          h("p", { key: "review" }, h("a", { href: `/review/${task.id}` }, "What was changed for it")),
+          h("p", { key: "review" }, h("a", { href: `/review/${task.id}` }, "Look at the diff")),
         ),
         task.description && h("section", { key: "description" }, h("h2", null, "What is to be done"), h("p", { class: "prose" }, task.description)),
         task.acceptance && h("section", { key: "acceptance" }, h("h2", null, "Done when"), h("p", { class: "prose" }, task.acceptance)),
         task.summary && h("section", { key: "summary" }, h("h2", null, "Result"), h("p", { class: "prose" }, task.summary)),
         related("Waits for", task.waits_for, "It waits for nothing."),
-        related("Waits for it", task.dependents, "Nothing waits for it."),
+        related("Needed by", task.dependents, "Nothing waits for it."),
         task.children.length > 0 && related("Parts", task.children, ""),
       ),
       h(
@@ -142,7 +147,7 @@ export function open({ root, key, replace }) {
             ),
           ),
           task.history_from && h("p", { class: "mute" }, `The journal begins at #${task.history_from}.`),
-          h("a", { class: "about", href: `/history?q=${encodeURIComponent(task.id)}` }, `all of ${short(task.id)}`),
+          h("a", { class: "about-task", href: `/history?q=${encodeURIComponent(task.id)}` }, "All its changes"),
         ),
       ),
     ]);

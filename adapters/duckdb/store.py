@@ -32,7 +32,7 @@ from herdbook.domain.errors import (
 from herdbook.domain.journal import Head
 from herdbook.domain.location.areas import area_of
 from herdbook.domain.location.resolve import file_url
-from herdbook.ports.engine.dictionary import HEADS
+from herdbook.ports.engine.dictionary import HEADS, JOURNAL
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
 from herdbook.ports.engine.store import Session
@@ -65,6 +65,7 @@ class DuckDBSession(SqlSession):
         self._failed = False
         self._note = ""
         self._read = ReadRows(tables)
+        self._last_entry = 0
 
     def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
         # After an error DuckDB would treat a COMMIT as a rollback without reporting it.
@@ -78,7 +79,11 @@ class DuckDBSession(SqlSession):
 
     def get(self, kind: Kind[E], keys: Sequence[Any]) -> list[E | None]:
         with refuse_foreign_rows(kind, self._place):
-            return super().get(kind, keys)
+            rows = super().get(kind, keys)
+        if self._writes:
+            missing = [key for key, row in zip(keys, rows, strict=True) if row is None]
+            self._read.add_free(kind, missing)
+        return rows
 
     def select(self, query: Query[E]) -> list[E]:
         with refuse_foreign_rows(query.kind, self._place):
@@ -101,11 +106,7 @@ class DuckDBSession(SqlSession):
         if not rows:
             return
         table, keys = self._tables[kind], [kind.key_of(row) for row in rows]
-        if len(rows) == 1:
-            taken = self._execute(table.find_key, [self._space, keys[0]])
-        else:
-            taken = self._execute(table.find_keys, [self._space, keys])
-        if taken or len(set(keys)) < len(keys):
+        if len(set(keys)) < len(keys) or not self._are_free(kind, keys):
             raise AlreadyExists(kind.title, str(self._first_duplicate(kind, keys)))
         if len(rows) == 1:
             self._execute(table.append_one, [self._space, *table.values(rows[0])])
@@ -113,6 +114,19 @@ class DuckDBSession(SqlSession):
             self._execute(table.append_many, [self._space, *self._lists(table, rows)])
         self._read.forget(kind, keys)
         self._remember(rows)
+
+    def _are_free(self, kind: Kind[Any], keys: Sequence[Any]) -> bool:
+        """Whether there are no rows under keys yet; the journal's are above its head's."""
+        if self._read.are_free(kind, keys):
+            return True
+        if kind is JOURNAL and self.head is not None:
+            last, self._last_entry = max(self._last_entry, self.head.seq), max(keys)
+            if min(keys) > last:
+                return True
+        table = self._tables[kind]
+        if len(keys) == 1:
+            return not self._execute(table.find_key, [self._space, keys[0]])
+        return not self._execute(table.find_keys, [self._space, keys])
 
     def replace(self, kind: Kind[E], rows: Sequence[E]) -> None:
         super().replace(kind, rows)

@@ -27,6 +27,7 @@ from herdbook.ports.engine.dictionary import (
     ACCOUNTS,
     AGENTS,
     INITIATIVES,
+    JOURNAL,
     PROJECTS,
     PROPOSALS,
     TASKS,
@@ -197,6 +198,48 @@ def test_a_row_that_is_put_back_is_as_it_was(store: Store, begin: Begin, space: 
         uow.commit()
     with work_in(store, space, write=False) as uow:
         assert uow.session.get(PROPOSALS, [row.id for row in rows]) == rows
+
+
+@pytest.mark.parametrize("looked", ["not", "in vain", "for all"])
+def test_a_key_is_taken_once(store: Store, begin: Begin, space: str, looked: str) -> None:
+    """Whatever the transaction knows of it: looked for before or not, made, removed, made again."""
+    with begin() as uow:
+        there = make(uow, PROPOSALS, content="a")
+        uow.commit()
+    fresh = [evolve(there, id=f"{there.id[:-1]}{end}") for end in "xyz"]
+    with begin() as uow:
+        session = uow.session
+        if looked == "in vain":
+            assert session.get(PROPOSALS, [fresh[0].id]) == [None]
+        if looked == "for all":
+            keys = [there.id, *(row.id for row in fresh)]
+            assert session.get(PROPOSALS, keys) == [there, None, None, None]
+        session.insert(PROPOSALS, fresh[:1])
+        for rows in ([fresh[0]], [there], fresh[:2], [fresh[1], there], [fresh[1], fresh[1]]):
+            with pytest.raises(AlreadyExists):
+                session.insert(PROPOSALS, rows)
+        session.delete(PROPOSALS, [fresh[0].id])
+        session.insert(PROPOSALS, fresh)
+        with pytest.raises(AlreadyExists):
+            session.insert(PROPOSALS, [fresh[2]])
+        uow.commit()
+    with work_in(store, space, write=False) as uow:
+        rows = uow.session.select(find(PROPOSALS))
+        assert sorted(row.id for row in rows) == sorted(each.id for each in [there, *fresh])
+
+
+def test_a_number_of_the_journal_is_taken_once(store: Store, begin: Begin, space: str) -> None:
+    """Below the head and above it."""
+    with begin() as uow:
+        make(uow, TASKS)
+        uow.commit()
+    with work_in(store, space) as uow:
+        (last,) = uow.session.select(find(JOURNAL))
+        for number in (last.seq, last.seq + 1):
+            if number > last.seq:
+                uow.session.insert(JOURNAL, [evolve(last, seq=number)])
+            with pytest.raises(AlreadyExists):
+                uow.session.insert(JOURNAL, [evolve(last, seq=number)])
 
 
 def _two_kinds(store: Store, space: str, name: str) -> tuple[Any, Any]:

@@ -32,7 +32,7 @@ from herdbook.domain.errors import (
 from herdbook.domain.journal import Head
 from herdbook.domain.location.areas import area_of
 from herdbook.domain.location.resolve import file_url
-from herdbook.ports.engine.dictionary import HEADS, JOURNAL
+from herdbook.ports.engine.dictionary import HEADS
 from herdbook.ports.engine.kinds import Dictionary, Kind
 from herdbook.ports.engine.query import Query
 from herdbook.ports.engine.store import Session
@@ -65,7 +65,6 @@ class DuckDBSession(SqlSession):
         self._failed = False
         self._note = ""
         self._read = ReadRows(tables)
-        self._last_entry = 0
 
     def _run(self, sql: str, parameters: list[Any] | None = None) -> list[tuple[Any, ...]]:
         # After an error DuckDB would treat a COMMIT as a rollback without reporting it.
@@ -116,13 +115,9 @@ class DuckDBSession(SqlSession):
         self._remember(rows)
 
     def _are_free(self, kind: Kind[Any], keys: Sequence[Any]) -> bool:
-        """Whether there are no rows under keys yet; the journal's are above its head's."""
+        """Whether there are no rows under keys yet."""
         if self._read.are_free(kind, keys):
             return True
-        if kind is JOURNAL and self.head is not None:
-            last, self._last_entry = max(self._last_entry, self.head.seq), max(keys)
-            if min(keys) > last:
-                return True
         table = self._tables[kind]
         if len(keys) == 1:
             return not self._execute(table.find_key, [self._space, keys[0]])

@@ -190,8 +190,13 @@ REASONS: Final = (
     "it needs what another task changes",
 )
 """Why attempts fail."""
-STEPS: Final = ("reads the code", "writes a test", "changes the code", "runs the tests")
-"""What an agent logs while it works."""
+STEPS: Final = (
+    ("reads the code", "Read"),
+    ("writes a test", "Write"),
+    ("changes the code", "Edit"),
+    ("runs the tests", "Bash"),
+)
+"""What an agent logs while it works, and the tool that its hooks tell of."""
 
 
 def reply_to(question: str) -> str:

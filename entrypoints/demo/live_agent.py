@@ -4,7 +4,10 @@ It goes on with what it holds, and else claims, works, asks, fails, commits and 
 parent ends. Whoever looks may answer it, take its task away, halt it or remove it: it goes on.
 """
 
+import json
 import os
+import shlex
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,6 +19,7 @@ from herdbook.domain.errors import HerdbookError
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.demo import herd_plan
 from herdbook.entrypoints.demo.agent import AgentProcess
+from herdbook.entrypoints.hooks.hosts import local_command
 
 MOST_WAITING: Final = 2
 """So many agents wait for the visitor at most, so that the others show something."""
@@ -77,11 +81,13 @@ class LiveAgent(AgentProcess):
         """Work on a task step by step, and end it well or not."""
         self.log(f"began {task['name']!r}")
         asks = self.chance.random()
-        for step in herd_plan.STEPS:
+        for number, (step, tool) in enumerate(herd_plan.STEPS):
             self.log(step)
+            self.run_hook("PreToolUse", tool)
             self.pause(self.chance.uniform(3, 9))
+            self.run_hook("PostToolUse", tool)
             self.call("task.heartbeat", task=task["id"], fence=fence)
-            if step != herd_plan.STEPS[1]:
+            if number != 1:
                 continue
             if asks < ASKS_PERSON and self.may_ask_person():
                 self.ask_person(task, fence)
@@ -97,6 +103,16 @@ class LiveAgent(AgentProcess):
         self.call("task.done", task=task["id"], fence=fence, summary=summary)
         self.log(f"completed {task['name']!r} with {commit_hash[:12]}")
         self.tell_person(task)
+
+    def run_hook(self, event: str, tool: str) -> None:
+        """Start the hook as a coding agent does before and after it uses a tool."""
+        words = shlex.split(local_command(event))
+        subprocess.run(  # noqa: S603 - our own file
+            words,
+            input=json.dumps({"tool_name": tool}).encode(),
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
 
     def may_ask_person(self) -> bool:
         """Whether the visitor has not too many questions already."""

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from herdbook.entrypoints.demo.herd_plan import HALTED
+from herdbook.entrypoints.demo.herd_plan import BY_NAME, HALTED, STEPS
 from tests.e2e.conftest import Files, Person
 from tests.e2e.serve_process import Serving
 from tests.e2e.test_demo import PATIENCE
@@ -58,7 +58,7 @@ def wait_for(look: Callable[[], Any]) -> Any:
 def test_a_herd_has_worked_and_goes_on(
     demo: ServingDemo, person: Person, place: Path, everything_in: Callable[[Path], Files]
 ) -> None:
-    """There is something on every page, agents are processes, and an answer reaches one."""
+    """There is something on every page, agents run hooks, and an answer reaches one."""
     before = everything_in(person.home)
     elsewhere = next(place.glob("*/elsewhere")).read_text().splitlines()
     assert demo.told["state"] == "demo"
@@ -78,6 +78,12 @@ def test_a_herd_has_worked_and_goes_on(
     wait_for(lambda: demo.calls("agent.show", id=name)["pid"] is not None)
     done = len(demo.calls("task.list", status="completed", limit=1000))
     wait_for(lambda: len(demo.calls("task.list", status="completed", limit=1000)) > done)
+    with demo.feed() as feed:
+        pulses = (each for event in feed if event.kind == "pulse" for each in event.data)
+        pulse = next(each for each in pulses if each["kind"] == "tool_started")
+    assert pulse["agent"] in BY_NAME
+    assert pulse["tool"] in dict(STEPS).values()
+    assert pulse["space"] is not None
     pids = [each["pid"] for each in demo.calls("agent.list") if each["pid"]]
     assert len(pids) >= 2
     assert demo.ends(signal.SIGINT) == (0, "")

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from herdbook.domain.agents.model import AgentStatus
 from herdbook.domain.errors import HerdbookError
+from herdbook.domain.plan.model import TaskStatus
 from herdbook.entrypoints.context import AppContext
 from herdbook.entrypoints.demo import herd_plan
 from herdbook.entrypoints.demo.agent import AgentProcess
@@ -71,7 +72,8 @@ class LiveAgent(AgentProcess):
 
     def next_task(self) -> dict[str, Any] | None:
         """The claim that it has, or a new one; None if there is no task for now."""
-        claim: dict[str, Any] = self.call("task.claim")
+        held = self.call("task.list", assignee=self.id, status=TaskStatus.IN_PROGRESS, limit=1)
+        claim: dict[str, Any] = self.call("task.claim", **{"task": held[0]["id"]} if held else {})
         if claim["task"] is not None:
             return claim
         self.pause(AGAIN)

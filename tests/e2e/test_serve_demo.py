@@ -76,6 +76,8 @@ def test_a_herd_has_worked_and_goes_on(
     assert answered["status"] == "running"
     name = answered["name"]
     wait_for(lambda: demo.calls("agent.show", id=name)["pid"] is not None)
+    holders = [each["assignee_id"] for each in demo.calls("task.list", status="in_progress")]
+    assert len(holders) == len(set(holders))
     done = len(demo.calls("task.list", status="completed", limit=1000))
     wait_for(lambda: len(demo.calls("task.list", status="completed", limit=1000)) > done)
     with demo.feed() as feed:

@@ -32,6 +32,20 @@ def test_the_board_by_phase_agent_and_worktree(server: Serving, open_desk: OpenD
     expect(page.get_by_role("button", name="main")).to_be_visible()
 
 
+def test_a_card_says_that_its_agent_waits_for_you(
+    server: Serving, open_desk: OpenDesk, person: Person, app: Path
+) -> None:
+    """In words and with the mark of what waits, until it is answered; no other card is as loud."""
+    page = open_desk(server).opens("/board")
+    card = page.get_by_role("listitem").filter(has_text="Choose the keys")
+    expect(card).to_contain_text("waits for you")
+    expect(page.locator(".card.asks")).to_have_count(1)
+    person.runs(app, "agent", "answer", "brisk-otter", "Yes")
+    expect(page.locator(".card.asks")).to_have_count(0)
+    expect(card).to_contain_text("brisk-otter")
+    expect(card).not_to_contain_text("waits for you")
+
+
 def test_several_cards_are_moved_at_once(
     server: Serving, person: Person, app: Path, open_desk: OpenDesk
 ) -> None:

@@ -132,7 +132,7 @@ def test_a_shared_page_can_be_of_an_earlier_moment(
     reader.goto(shares(person, app, "board", "--at", str(seq)).as_uri())
     expect(reader.get_by_role("banner")).to_contain_text("as it was")
     expect(reader.get_by_role("banner")).to_contain_text(f"after change #{seq}")
-    expect(reader.locator("main")).to_contain_text("brisk-otter, lease not known")
+    expect(reader.locator("main")).to_contain_text("brisk-otter waits for you, lease not known")
     expect(reader.locator("main")).not_to_contain_text("Write all tables")
     reader.goto(shares(person, app, "agents", "--at", str(seq)).as_uri())
     expect(reader.locator("main")).to_contain_text("not known of then")

@@ -98,6 +98,7 @@ def test_the_board_shows_the_plan_and_who_holds_what(person: Person, app: Path) 
     (phase,) = answer["initiatives"][0]["phases"]
     (held,) = phase["tasks"]["held"]["shown"]
     assert (held["id"], held["agent"], held["critical"]) == (ids["tables"], "brisk-otter", True)
+    assert held["agent_status"] == "running"
     assert answer["tasks"]["waiting"] == 1
 
 
@@ -253,6 +254,17 @@ def test_the_board_is_used_by_keys_on_a_terminal(person: Person, app: Path) -> N
         assert terminal.end() == 0
     (reply,) = person.asks(app, "message", "inbox", "--agent", "otter")
     assert reply["content"] == "8080"
+    person.runs(app, "agent", "wait", "otter", "--questions", "may I merge?")
+    assert re.search(r"held .*tables +otter waits for you, ", person.runs(app, "board"))
+    with on_a_terminal(person, app, "board", "--watch") as (terminal, _):
+        terminal.wait_for("waits for you")
+        terminal.type("a")
+        terminal.wait_for("answer to 'may I merge\\?'")
+        terminal.type("yes\r")
+        terminal.wait_for("agent \\w{6} 'otter': running")
+        terminal.type("q")
+        assert terminal.end() == 0
+    assert person.asks(app, "agent", "show", "otter")["status"] == "running"
 
 
 def test_a_watched_board_finds_crashed_agents(person: Person, app: Path) -> None:

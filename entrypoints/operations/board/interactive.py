@@ -1,4 +1,4 @@
-"""The watched board on a terminal: move, look at a task, claim it, answer a message.
+"""The watched board on a terminal: move, look at a task, claim it, answer an agent.
 
 Keys are read in a thread of their own. What a key does is done by the program itself, run once more
 with the words that a person would type: its one line is the answer, and it acts as who runs it.
@@ -69,7 +69,9 @@ class InteractiveBoard:
         """A text that is shown in place of the board until the next key."""
         self.typed: str | None = None
         """What was typed so far of an answer; None while none is typed."""
-        self._question: dict[str, Any] = {}
+        self._question = ""
+        self._reply: dict[str, Any] = {}
+        """The action that answers the question."""
         self._top = 0
 
     def lines(self, height: int) -> list[Line]:
@@ -93,9 +95,7 @@ class InteractiveBoard:
 
     def _last_line(self, rest: int) -> Line:
         if self.typed is not None:
-            return [
-                (f"answer to {plain(self._question['content'])!r}: {plain(self.typed)}_", "bold")
-            ]
+            return [(f"answer to {plain(self._question)!r}: {plain(self.typed)}_", "bold")]
         if self.message:
             return [(plain(self.message), "bold")]
         return [(f"… and {rest} more lines   {KEYS}" if rest else KEYS, "dim")]
@@ -132,11 +132,19 @@ class InteractiveBoard:
         self.chosen = keys[max(0, min(at, len(keys) - 1))]
 
     def _ask(self) -> None:
-        """Begin to answer the oldest message that waits for the person."""
-        well, said = self._run(["message", "inbox", "--limit", "1", "--json"])
-        messages = json.loads(said) if well else []
-        if messages:
-            self._question, self.typed = messages[0], ""
+        """Begin to answer the oldest question or message that waits for the person."""
+        well, said = self._run(["waiting", "--json"])
+        entries = json.loads(said) if well else []
+        replies = [
+            (each["text"], action)
+            for each in entries
+            if each["kind"] in ("question", "message")
+            for action in each["actions"]
+            if action.get("text")
+        ]
+        if replies:
+            (asked, self._reply), self.typed = replies[0], ""
+            self._question = " ".join(asked.split())
         else:
             self.message = "nobody waits for an answer" if well else said
 
@@ -144,9 +152,8 @@ class InteractiveBoard:
         if self.typed is None:
             return
         if key in ENTER and self.typed.strip():
-            self.message = self._run(["message", "reply", "--", self._question["id"], self.typed])[
-                1
-            ]
+            words = [*self._reply["method"].split("."), "--", *self._reply["params"].values()]
+            _, self.message = self._run([*words, self.typed])
             self.typed = None
         elif key in (ESCAPE, *ENTER):
             self.typed = None

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from herdbook.domain.agents.model import AgentStatus
 from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.terminal import Line, Span
 from herdbook.entrypoints.cli.text import duration, pad, plain, shorten, width
@@ -134,6 +135,8 @@ def _detail(card: Data, state: str, phase_id: str | None, now: datetime) -> Iter
     if state == "held":
         who = plain(card["agent"] or ("somebody" if card["for_review"] else "nobody known"))
         yield f"  {who}{' reviews it' if card['for_review'] else ''}", STYLES["held"]
+        if card["agent_status"] == AgentStatus.WAITING_FOR_INPUT:
+            yield " waits for you", STYLES["blocked"]
         if card["lease_until"] is not None:
             left = (datetime.fromisoformat(card["lease_until"]) - now).total_seconds()
             if left > 0:

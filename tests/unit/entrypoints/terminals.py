@@ -7,6 +7,7 @@ import select
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 SHELL = Path(__file__).with_name("shell_process.py")
 STUCK = 120.0
-"""How many seconds of silence count as stuck; it decides nothing else."""
+"""How many seconds without what is waited for count as stuck; it decides nothing else."""
 
 
 class Terminal:
@@ -31,12 +32,14 @@ class Terminal:
 
     def wait_for(self, pattern: str) -> re.Match[str]:
         """Read on until the screen shows this; what was read up to it is forgotten."""
-        while True:
-            found = re.search(pattern, self.shown, re.DOTALL)
-            if found:
-                self.shown = self.shown[found.end() :]
-                return found
+        end = time.monotonic() + STUCK
+        while not (found := re.search(pattern, self.shown, re.DOTALL)):
+            assert time.monotonic() < end, (
+                f"{pattern!r} never came, but {' '.join(self.shown.split())[-2000:]!r}"
+            )
             self._read(pattern)
+        self.shown = self.shown[found.end() :]
+        return found
 
     def interrupt_until(self, pattern: str) -> None:
         """Press Ctrl-C until the screen shows this.

@@ -75,21 +75,27 @@ def test_a_task_is_shown_and_claimed() -> None:
     assert board.press("q") is False
 
 
-def test_a_message_is_answered() -> None:
-    """Letters are text while an answer is typed, also q; escape gives it up."""
+def test_what_waits_is_answered() -> None:
+    """The oldest question; letters are text while one is typed, also q; escape gives it up."""
     board, program = made(1)
-    program.answers["message"] = (True, "[]")
+    approval = {"kind": "approval", "text": "It waits.", "actions": [{"label": "Approve"}]}
+    program.answers["waiting"] = (True, json.dumps([approval]))
     board.press("a")
     assert "nobody waits" in text(board.lines(9))[-1]
-    program.answers["message"] = (True, json.dumps([{"id": "msg_1", "content": "which port?"}]))
+    reply = {"method": "agent.answer", "params": {"agent": "agt_1"}, "text": "content"}
+    question = {"kind": "question", "text": "which port?\nor none?", "actions": [{}, reply]}
+    program.answers["waiting"] = (True, json.dumps([approval, question]))
     board.press("a")
     for key in "q80x":
         assert board.press(key)
     board.press("\x7f")
-    assert text(board.lines(9))[-1] == "answer to 'which port?': q80_"
+    assert text(board.lines(9))[-1] == "answer to 'which port? or none?': q80_"
     board.press("\r")
-    assert program.calls[-1] == ["message", "reply", "--", "msg_1", "q80"]
+    assert program.calls[-1] == ["agent", "answer", "--", "agt_1", "q80"]
     board.press("a")
     board.press("\x1b")
     assert board.typed is None
-    assert program.calls[-1][:2] == ["message", "inbox"]
+    assert program.calls[-1] == ["waiting", "--json"]
+    program.answers["waiting"] = (False, "the store is busy")
+    board.press("a")
+    assert text(board.lines(9))[-1] == "the store is busy"

@@ -6,7 +6,7 @@ import { clock, isPast } from "../../parts/moment.js";
 
 /**
  * @typedef {{ id: string, name: string, state: string, priority: string, critical: boolean, agent_id: string | null, agent: string | null,
- *   for_review: boolean, lease_until: string | null, waits_for: { kind: string, id: string, name: string, status: string }[], waits_for_more: number,
+ *   agent_status: string | null, for_review: boolean, lease_until: string | null, waits_for: { kind: string, id: string, name: string, status: string }[], waits_for_more: number,
  *   phase: string | null, phaseId: string | null, initiative: string | null }} Card
  * @typedef {object} CardOptions What a card is drawn with, and what it tells.
  * @property {string} by what the cards are grouped by
@@ -30,7 +30,8 @@ export function why(card, isNamed = false) {
   if (card.state === "held") {
     const who = isNamed ? "" : card.agent ?? "nobody known";
     const left = card.lease_until ? leaseLeft(card.lease_until) : isPast() ? "lease not known" : "";
-    return [`${who}${card.for_review ? " reviews it" : ""}`.trim(), left].filter(Boolean).join(", ");
+    const what = [who, card.for_review && "reviews it", asks(card) && "waits for you"].filter(Boolean).join(" ");
+    return [what, left].filter(Boolean).join(", ");
   }
   if (!card.waits_for.length) return "";
   const tasks = card.waits_for.filter((each) => each.kind === "task");
@@ -41,6 +42,9 @@ export function why(card, isNamed = false) {
   return `for ${named.slice(0, 2).join(", ")}${more > 0 ? ` +${more}` : ""}`;
 }
 
+/** Whether its holder waits for a person. @param {Card} card */
+const asks = (card) => card.state === "held" && card.agent_status === "waiting_for_input";
+
 /** @param {Card} card */
 const isOver = (card) => card.state === "held" && card.lease_until !== null && Date.parse(card.lease_until) < clock();
 
@@ -49,7 +53,7 @@ const isOver = (card) => card.state === "held" && card.lease_until !== null && D
  * @param {CardOptions} options
  */
 function classes(card, { chosen, selected }) {
-  return [card.state, card.id === chosen && "chosen", selected.has(card.id) && "selected", isOver(card) && "over"].filter(Boolean).join(" ");
+  return [card.state, card.id === chosen && "chosen", selected.has(card.id) && "selected", isOver(card) && "over", asks(card) && "asks"].filter(Boolean).join(" ");
 }
 
 /**
@@ -104,7 +108,9 @@ function nameOf(card, options) {
 const mark = (card, { selected }) =>
   selected.has(card.id)
     ? h("span", { class: "mark picked", title: "selected" }, "✓")
-    : h("span", { class: `mark ${card.state}`, "aria-hidden": "true" }, MARKS[card.state]);
+    : asks(card)
+      ? h("span", { class: "mark waiting_for_input", "aria-hidden": "true" }, MARKS.waiting_for_input)
+      : h("span", { class: `mark ${card.state}`, "aria-hidden": "true" }, MARKS[card.state]);
 
 /**
  * @param {Card} card

@@ -10,6 +10,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from anyio import to_thread
@@ -19,6 +20,7 @@ from herdbook.domain.errors import HerdbookError, JournalPruned
 from herdbook.domain.record.pulses import Pulse
 from herdbook.entrypoints.http.feed_reader import (
     FeedReader,
+    QueuedEvent,
     encode_data,
     event,
     format_positions,
@@ -58,6 +60,7 @@ class FeedHub:
             for each in followed:
                 last = each.seq if each.is_running else await to_thread.run_sync(each.last)
                 reader.positions[each.key] = known.get(each.key, last)
+            reader.sent = dict(reader.positions)
             yield b"retry: 1000\n" + self._greeting(reader, followed)
             for each in followed:
                 async for missed in self._catch_up(reader, each):
@@ -78,11 +81,11 @@ class FeedHub:
             {**each.space._asdict(), "key": each.key, "seq": reader.positions[each.key]}
             for each in followed
         ]
-        return event("spaces", encode_data(spaces), format_positions(reader.positions))
+        return event("spaces", encode_data(spaces), format_positions(reader.sent))
 
     def _space(self, space: ServedSpace) -> SpaceFeed:
         found = self._spaces.get(space.space)
-        if found is None:
+        if found is None or not Path(found.space.folder).is_dir():
             found = SpaceFeed(self._folders, space, self._publish_from_thread)
             self._spaces[space.space] = found
         return found
@@ -101,19 +104,16 @@ class FeedHub:
                 last = await to_thread.run_sync(space.last)
                 reader.positions[space.key] = last
                 reset = space.reset("pruned", last, error.first)
-                yield event("reset", encode_data(reset), format_positions(reader.positions))
+                yield reader.describe_sent("reset", encode_data(reset), space.key, last)
                 continue
             if page:
-                reader.positions[space.key] = page[-1].seq
-                yield event(
-                    "journal",
-                    encode_data(space.describe(page)),
-                    format_positions(reader.positions),
-                )
+                reader.positions[space.key] = seq = page[-1].seq
+                text = encode_data(space.describe(page))
+                yield reader.describe_sent("journal", text, space.key, seq)
             elif seq > last:
                 reader.positions[space.key] = last
                 reset = space.reset("unknown", last)
-                yield event("reset", encode_data(reset), format_positions(reader.positions))
+                yield reader.describe_sent("reset", encode_data(reset), space.key, last)
             elif not space.is_running or seq >= space.seq:
                 space.start(seq)
                 break
@@ -143,11 +143,11 @@ class FeedHub:
                 if not rest:
                     continue
                 own = encode_data({**data, "entries": rest})
-            reader.positions[space.key] = seq if is_reset else max(seq, seen)
-            self._put(reader, event(kind, own, format_positions(reader.positions)))
+            reader.positions[space.key] = told = seq if is_reset else max(seq, seen)
+            self._put(reader, QueuedEvent(kind, own, space.key, told))
 
-    def _put(self, reader: FeedReader, data: bytes) -> None:
-        if not reader.put(data):
+    def _put(self, reader: FeedReader, queued: QueuedEvent) -> None:
+        if not reader.put(queued):
             self._metrics.overflows += 1
 
     def _add(self, reader: FeedReader) -> None:
@@ -169,11 +169,11 @@ class FeedHub:
     def _publish_pulses(self, pulses: Sequence[Pulse]) -> None:
         """Tell all readers what agents do, from the thread that reads the spool."""
         told = [{**each._asdict(), "space": self._folders.find_space(each.cwd)} for each in pulses]
-        data = event("pulse", encode_data(told))
+        queued = QueuedEvent("pulse", encode_data(told))
 
         def publish() -> None:
             for reader in self._readers:
-                self._put(reader, data)
+                self._put(reader, queued)
 
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(publish)

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 MOST_QUEUED = 256
 HEARTBEAT = 15.0
@@ -35,21 +35,32 @@ def parse_positions(text: str) -> Positions:
     return {key: int(seq) for key, _, seq in pairs if seq.isdecimal() and len(seq) < 19}  # noqa: PLR2004 - int64
 
 
+class QueuedEvent(NamedTuple):
+    """An event that waits to be sent, and the position in its space that it leads to, if any."""
+
+    kind: str
+    text: str
+    key: str = ""
+    seq: int = 0
+
+
 class FeedReader:
     """One connection: its position in each space, and what waits to be sent to it.
 
+    `positions` are those of what it was given, `sent` those of what has left the queue.
     `browser` is the session of the browser that has it; None for a program.
     """
 
     def __init__(self, browser: str | None, disconnect: Callable[[], object]) -> None:
         self.browser = browser
         self.positions: Positions = {}
+        self.sent: Positions = {}
         self.is_over = False
-        self._queue: deque[bytes] = deque()
+        self._queue: deque[QueuedEvent] = deque()
         self._news = asyncio.Event()
         self._disconnect = disconnect
 
-    def put(self, data: bytes) -> bool:
+    def put(self, queued: QueuedEvent) -> bool:
         """Queue an event; False if there was no room, and the reader is disconnected."""
         if self.is_over:
             return True
@@ -58,10 +69,10 @@ class FeedReader:
             # Without an id: its position is the one of the last event that was sent.
             self._queue.clear()
             reset: dict[str, Any] = {"reason": "overflow", "spaces": [], "seq": None, "first": None}
-            data = event("reset", encode_data(reset))
+            queued = QueuedEvent("reset", encode_data(reset))
             self.is_over = True
             asyncio.get_running_loop().call_later(FAREWELL, self._disconnect)
-        self._queue.append(data)
+        self._queue.append(queued)
         self._news.set()
         return has_room
 
@@ -86,4 +97,12 @@ class FeedReader:
                     await self._news.wait()
             except TimeoutError:
                 return b": nothing new\n\n"
-        return self._queue.popleft()
+        queued = self._queue.popleft()
+        if not queued.key:
+            return event(queued.kind, queued.text)
+        return self.describe_sent(*queued)
+
+    def describe_sent(self, kind: str, text: str, key: str, seq: int) -> bytes:
+        """An event that is sent now; its id tells how far all that was sent has come."""
+        self.sent[key] = seq
+        return event(kind, text, format_positions(self.sent))

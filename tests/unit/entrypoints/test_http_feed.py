@@ -8,7 +8,7 @@ import pytest
 from herdbook.entrypoints.http import access as accesses
 from herdbook.entrypoints.http import feed_reader
 from herdbook.entrypoints.http.access import Access
-from herdbook.entrypoints.http.feed_reader import FeedReader, event, parse_positions
+from herdbook.entrypoints.http.feed_reader import FeedReader, QueuedEvent, parse_positions
 
 TOKEN = "0123456789abcdef" * 4
 
@@ -22,7 +22,7 @@ def test_a_reader_that_does_not_keep_up_is_told_and_disconnected(
 
     async def run() -> list[bytes]:
         reader = FeedReader(None, lambda: left.append("disconnected"))
-        accepted = [reader.put(event("journal", "{}", f"a:{n}")) for n in range(258)]
+        accepted = [reader.put(QueuedEvent("journal", "{}", "a", n)) for n in range(258)]
         assert accepted == [True] * 256 + [False, True]
         found = []
         while (data := await reader.next_bytes()) is not None:
@@ -45,7 +45,7 @@ def test_a_reader_without_news_gets_a_comment(monkeypatch: pytest.MonkeyPatch) -
     async def run() -> list[bytes | None]:
         reader = FeedReader(None, lambda: None)
         first = await reader.next_bytes()
-        reader.put(b"news")
+        reader.put(QueuedEvent("pulse", "[]"))
         second = await reader.next_bytes()
         reader.end()
         return [first, second, await reader.next_bytes()]
@@ -53,7 +53,23 @@ def test_a_reader_without_news_gets_a_comment(monkeypatch: pytest.MonkeyPatch) -
     comment, news, end = asyncio.run(run())
     assert comment is not None
     assert comment.startswith(b":")
-    assert (news, end) == (b"news", None)
+    assert (news, end) == (b"event: pulse\ndata: []\n\n", None)
+
+
+def test_an_id_is_the_position_of_what_was_sent() -> None:
+    """Whoever comes back with it gets all that was queued and never sent, and nothing twice."""
+
+    async def run() -> list[bytes | None]:
+        reader = FeedReader(None, lambda: None)
+        reader.sent = {"a": 5, "b": 0}
+        for space, seq in (("a", 6), ("b", 3), ("a", 7)):
+            assert reader.put(QueuedEvent("journal", "{}", space, seq))
+        caught_up = reader.describe_sent("journal", "{}", "b", 2)
+        return [caught_up, *[await reader.next_bytes() for _ in range(3)]]
+
+    found = asyncio.run(run())
+    ids = [(each or b"").decode().splitlines()[1] for each in found]
+    assert ids == ["id: a:5,b:2", "id: a:6,b:2", "id: a:6,b:3", "id: a:7,b:3"]
 
 
 @pytest.mark.parametrize(

@@ -150,16 +150,32 @@ class _EndingServer(uvicorn.Server):
 
 
 class BoundedProtocol(H11Protocol):
-    """HTTP/1.1 whose clients have a time for the head of each request, from the first byte on."""
+    """HTTP/1.1 whose clients have a time for the head of each request, from the first byte on.
+
+    And one to read: who leaves what is sent to it unread is disconnected after one or two of them.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadline: asyncio.TimerHandle | None = None
+        self._look: asyncio.TimerHandle | None = None
+        self._is_full = self._was_stuck = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the first request."""
         super().connection_made(transport)
         self._expect_request()
+        self._look = self.loop.call_later(IDLE_SECONDS, self._close_if_stuck)
+
+    def pause_writing(self) -> None:
+        """What was written is not read."""
+        super().pause_writing()
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        """It was read."""
+        super().resume_writing()
+        self._is_full = self._was_stuck = False
 
     def data_received(self, data: bytes) -> None:
         """Take some bytes; the beginning of a head starts its time, and its end stops it."""
@@ -173,6 +189,8 @@ class BoundedProtocol(H11Protocol):
         """Expect nothing more."""
         super().connection_lost(exc)
         self._expect_nothing()
+        if self._look is not None:
+            self._look.cancel()
 
     @property
     def _is_between_requests(self) -> bool:
@@ -193,11 +211,20 @@ class BoundedProtocol(H11Protocol):
         if self._is_between_requests:
             self.transport.abort()
 
+    def _close_if_stuck(self) -> None:
+        """End the connection if since the last look it could not be written to, or not end."""
+        is_stuck = self._is_full or self.transport.is_closing()
+        if is_stuck and self._was_stuck:
+            self.transport.abort()
+            return
+        self._was_stuck = is_stuck
+        self._look = self.loop.call_later(IDLE_SECONDS, self._close_if_stuck)
+
 
 def _refuse_unsafe(options: ServeOptions) -> None:
     """Raise InvalidValue for what would show this server to a network without TLS, or nowhere."""
     try:
-        is_loopback = ip_address(options.host).is_loopback
+        is_loopback = _is_loopback(options.host)
     except ValueError:
         reason = "must be an address of this machine, such as 127.0.0.1 or ::1"
         raise InvalidValue("host", reason) from None
@@ -252,11 +279,21 @@ def _listen(options: ServeOptions) -> socket.socket:
     raise StoreUnavailable("herdbook serve", f"{what} taken; --port 0 takes any that is free")
 
 
+def _is_loopback(host: str) -> bool:
+    return ip_address(host).is_loopback
+
+
 def _hosts(options: ServeOptions, port: int) -> list[str]:
     """What the `Host` of a request may be."""
+    own = [_bracket(options.host)] if _is_loopback(options.host) else []
     given = [name if _has_port(name) else f"{name}:{port}" for name in options.names]
     standard = [name for name in options.names if not _has_port(name)]
-    return [f"{name}:{port}" for name in LOOPBACK] + given + standard
+    return [f"{name}:{port}" for name in dict.fromkeys([*LOOPBACK, *own])] + given + standard
+
+
+def _bracket(host: str) -> str:
+    """An address as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
 
 
 def _has_port(name: str) -> bool:
@@ -266,6 +303,5 @@ def _has_port(name: str) -> bool:
 def _shown_host(options: ServeOptions, port: int) -> str:
     if options.behind_proxy:
         return options.names[0]
-    name = options.names[0] if options.names else options.host
-    name = f"[{name}]" if ":" in name and not options.names else name
+    name = options.names[0] if options.names else _bracket(options.host)
     return name if _has_port(name) else f"{name}:{port}"

@@ -65,3 +65,34 @@ def test_a_head_that_does_not_come_to_its_end_ends_the_connection(
 ) -> None:
     """The first one, and one that follows on others."""
     assert asyncio.run(talk(requests=requests, pause=0, last=head)) == (requests, b"")
+
+
+async def read_nothing(ask: bytes) -> bool:
+    """Ask for more than fits, and read nothing; whether the server ends the connection."""
+    body = b"x" * 4_000_000
+
+    async def give_much(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    config = uvicorn.Config(give_much, lifespan="off", log_config=None, timeout_keep_alive=60)
+    config.load()
+    state = ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: BoundedProtocol(config, state, {}), "127.0.0.1")
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname(), limit=1)
+    writer.write(ask)
+    for _ in range(40):
+        await asyncio.sleep(LIMIT / 4)
+        if state.total_requests and not state.connections:
+            break
+    writer.transport.abort()
+    server.close()
+    assert reader is not None
+    return not state.connections
+
+
+@pytest.mark.parametrize("ask", [REQUEST, REQUEST * 50], ids=["once", "many"])
+def test_a_client_that_does_not_read_is_disconnected(ask: bytes) -> None:
+    """Else so many of them would be all that the server has room for."""
+    assert asyncio.run(read_nothing(ask))

@@ -93,6 +93,8 @@ class PipeTransport:
         """Write one line."""
         left = memoryview(add_framing(encode(message), headers=False))
         with self._mutex:
+            if self._closed:
+                raise server_ended()
             try:
                 while left:
                     left = left[os.write(self._outgoing, left) :]
@@ -101,11 +103,12 @@ class PipeTransport:
 
     def close(self) -> None:
         """Send no more, and read to the end."""
-        if not self._closed:
-            self._closed = True
-            if self._shut is not None:
-                self._shut()
-            os.close(self._outgoing)
+        with self._mutex:
+            if not self._closed:
+                self._closed = True
+                if self._shut is not None:
+                    self._shut()
+                os.close(self._outgoing)
         if self._reader is not None:
             self._reader.join()
 

@@ -17,6 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from herdbook.adapters.user_state import running_server
 from herdbook.domain.errors import InvalidValue, StoreUnavailable
 from herdbook.entrypoints.client_socket import acting_as
+from herdbook.entrypoints.rpc.errors import to_described_rpc_error, to_rpc_error
 from herdbook.entrypoints.rpc.messages import (
     CANCELLED,
     RpcError,
@@ -93,9 +94,10 @@ class HttpTransport:
             self._forget(asked)
 
     def _follow(self, id_: int, since: int | None) -> None:
-        """Turn the events of the feed into the notifications of a subscription."""
+        """Answer a subscription, and turn the events of the feed into its notifications."""
         name = f"journal-{next(self._numbers)}"
-        seq, key = 0, ""
+        seq: int | None = None
+        error: RpcError | None = None
         try:
             path = "/feed"
             if since is not None:
@@ -104,24 +106,23 @@ class HttpTransport:
             if answer.status != _OK:
                 self._receive({**_parse(answer, answer.read()), "id": id_})
                 return
-            for kind, data in _events(answer):
-                if kind == "spaces":
-                    work = next(each for each in data if each["area"] == "work")
-                    key, seq = work["space"], work["seq"]
-                    self._receive(response(id_, {"subscription": name, "seq": seq}))
-                elif kind == "journal" and data["space"] == key:
-                    seq = data["seq"]
-                    changed = {"subscription": name, "entries": data["entries"], "seq": seq}
-                    self._notify("journal.changed", changed)
-                elif kind == "reset":
-                    break
-        except (OSError, HTTPException, ValueError) as error:
-            if not key:
-                self._receive(error_response(id_, self._describe(name, error)))
-                return
+            events = _events(answer)
+            work = _find_work(_first_spaces(events))
+            seq = work["seq"]
+            self._receive(response(id_, {"subscription": name, "seq": seq}))
+            for page in _pages(events, work["space"]):
+                seq = page["seq"]
+                changed = {"subscription": name, "entries": page["entries"], "seq": seq}
+                self._notify("journal.changed", changed)
+        except RpcError as told:
+            error = told
+        except (OSError, HTTPException, ValueError) as ended:
+            error = self._describe(name, ended)
         finally:
             was_cancelled = self._forget(name)
-        if not was_cancelled:
+        if seq is None and error is not None:
+            self._receive(error_response(id_, error))
+        elif not was_cancelled:
             self._notify("journal.behind", {"subscription": name, "seq": seq, "error": None})
 
     def _work_key(self) -> str:
@@ -132,7 +133,7 @@ class HttpTransport:
             spaces = _parse(answer, answer.read())
         finally:
             self._forget(asked)
-        return str(next(each["key"] for each in spaces if each["area"] == "work"))
+        return str(_find_work(spaces)["key"])
 
     def _request(
         self, id_: Any, method: str, path: str, body: bytes | None = None, more: Any = None
@@ -170,16 +171,26 @@ class HttpTransport:
     def _describe(self, id_: Any, error: Exception) -> RpcError:
         if id_ in self._cancelled:
             return RpcError(CANCELLED, "this request was cancelled")
-        gone = StoreUnavailable(self._url.netloc, str(error))
-        return RpcError(5004, str(gone), {"type": "StoreUnavailable", **vars(gone)})
+        return to_rpc_error(StoreUnavailable(self._url.netloc, str(error)))
 
     def _notify(self, method: str, params: dict[str, Any]) -> None:
         self._receive({"jsonrpc": "2.0", "method": method, "params": params})
 
 
+def _find_work(spaces: Any) -> Any:
+    """The space of the plan among those that are served; ValueError if there is none."""
+    found = isinstance(spaces, list) and [each for each in spaces if each["area"] == "work"]
+    if not found:
+        raise ValueError("it serves no plan for this folder")
+    return found[0]
+
+
 def _parse(answer: HTTPResponse, data: bytes) -> Any:
     """The JSON of an answer; a refusal before any method was called becomes an error."""
-    parsed = json.loads(data)
+    try:
+        parsed = json.loads(data)
+    except ValueError:  # of a proxy, or of a server that has too many clients
+        raise ValueError(f"it answered with HTTP status {answer.status}") from None
     if isinstance(parsed, dict) and isinstance(parsed.get("error"), str):
         return error_response(None, RpcError(REFUSED, parsed["error"], {"status": answer.status}))
     return parsed
@@ -197,3 +208,22 @@ def _events(answer: HTTPResponse) -> Any:
         elif not name and data:
             yield kind, json.loads(data)
             kind, data = "", ""
+
+
+def _first_spaces(events: Any) -> Any:
+    """The spaces that a feed begins with; raises the trouble that it has instead, or ValueError."""
+    for kind, data in events:
+        if kind == "spaces":
+            return data
+        if kind == "trouble":
+            raise to_described_rpc_error(data)
+    raise ValueError("it ended the feed before it began")
+
+
+def _pages(events: Any, space: str) -> Any:
+    """The pages of entries of a space, until the feed ends or is to be read from its begin."""
+    for kind, data in events:
+        if kind == "reset":
+            return
+        if kind == "journal" and data["space"] == space:
+            yield data

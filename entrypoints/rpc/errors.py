@@ -3,14 +3,25 @@
 from typing import Any
 
 from herdbook.domain.errors import HerdbookError, InvalidValue
-from herdbook.entrypoints.operations.error_table import ERRORS_BY_NAME, describe_error, row_of
-from herdbook.entrypoints.rpc.messages import INVALID_PARAMS, RpcError
+from herdbook.entrypoints.operations.error_table import (
+    ERRORS,
+    ERRORS_BY_NAME,
+    describe_error,
+    row_of,
+)
+from herdbook.entrypoints.rpc.messages import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 
 
 def to_rpc_error(error: HerdbookError) -> RpcError:
     """The JSON-RPC error for a HerdbookError: `data` has its type and its attributes."""
-    data = describe_error(error)
-    return RpcError(row_of(error).code, data.pop("message"), data)
+    return to_described_rpc_error(describe_error(error), row_of(error).code)
+
+
+def to_described_rpc_error(described: dict[str, Any], code: int = INTERNAL_ERROR) -> RpcError:
+    """The JSON-RPC error for an error as `describe_error` tells it, with the code of its type."""
+    kind = ERRORS_BY_NAME.get(described.get("type", ""))
+    data = {name: value for name, value in described.items() if name != "message"}
+    return RpcError(code if kind is None else ERRORS[kind].code, str(described["message"]), data)
 
 
 def invalid_params(problems: list[tuple[str, str]]) -> RpcError:

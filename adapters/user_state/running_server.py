@@ -35,11 +35,18 @@ def server_folder() -> Path:
 
 
 def take_lock() -> int | None:
-    """Become the running server until the descriptor is closed; None if there is one already."""
+    """Become the running server until the descriptor is closed; None if it cannot be now.
+
+    Then there is one already, or somebody asks whether there is.
+    """
+    return _lock(fcntl.LOCK_EX)
+
+
+def _lock(kind: int) -> int | None:
     make_private(server_folder())
     descriptor = os.open(server_folder() / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         return None
@@ -48,7 +55,7 @@ def take_lock() -> int | None:
 
 def find_server() -> RunningServer | None:
     """The running server; None if there is none, or it has not said yet where it is."""
-    descriptor = take_lock()
+    descriptor = _lock(fcntl.LOCK_SH)  # which others who ask may have at the same time
     if descriptor is not None:
         os.close(descriptor)
         return None

@@ -82,19 +82,6 @@ def _start_cleaner(folder: Path) -> subprocess.Popen[bytes]:
     return cleaner
 
 
-@contextmanager
-def with_variables(variables: Mapping[str, str]) -> Iterator[None]:
-    """Give this process other variables for a while."""
-    before = dict(os.environ)
-    os.environ.clear()
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
-
-
 def _register_store(folder: Path, variables: Mapping[str, str]) -> None:
     """Let the store that the demo made in its own home count as made by this user."""
     place = AppContext.at(folder / "app", variables).workspace.locate(Area.WORK)

@@ -5,11 +5,14 @@ sockets, byte by byte as an attacker would.
 """
 
 import json
+import os
+import signal
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -518,6 +521,34 @@ def test_the_socket_takes_nothing_but_its_first_message(server: Serving, tmp_pat
     assert ask_socket(path, b"{" * 70_000) == b""
     both = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "serve.connect"}).encode() + b"\n"
     assert b"task" not in ask_socket(path, both + json.dumps(CALL).encode() + b"\n")
+
+
+def test_a_browser_that_never_ends_holds_up_nothing(
+    person: Person, app: Path, tmp_path: Path
+) -> None:
+    """Some stay in the foreground: the address is printed and served meanwhile."""
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    browser.chmod(0o755)
+    person.variables |= {"BROWSER": f"{browser} %s", "DISPLAY": ":0"}
+    process = subprocess.Popen(
+        [PROGRAM, "serve", "--json"],
+        cwd=app,
+        env=person.variables,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    address = json.loads(process.stdout.readline())["url"].removeprefix("http://").rstrip("/")
+    connection = HTTPConnection(address, timeout=SECONDS)
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().status == 200
+    connection.close()
+    until((tmp_path / "pid").exists)
+    process.terminate()
+    process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 def test_the_browser_is_opened_without_the_ticket_in_its_command(

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -102,11 +103,11 @@ def _serve(
     user: Mapping[str, str] | None = None,
 ) -> Iterator[ServeAnswer]:
     """Serve the folder of a context and others; `user` has the variables to open a browser with."""
-    lock = running_server.take_lock()
+    lock = _take_lock()
     try:
         roots = [_root(app, each) for each in (app.workspace.folder, *map(Path, folders))]
         if lock is None:
-            _refuse_change(options)
+            _refuse_change({**options, **(app.workspace.arguments or {})})
             yield _join(roots, opens=opens)
             return
         server = _create(app, **options)
@@ -117,10 +118,10 @@ def _serve(
         gc.freeze()
         with server:
             link = server.make_link()
-            if opens:
-                _open(link, user)
             state = "started" if user is None else "demo"
             yield ServeAnswer(server.url, link, roots, os.getpid(), state)
+            if opens:
+                _open(link, user)
             server.run()
     finally:
         if lock is not None:
@@ -185,6 +186,17 @@ def _join(roots: list[str], *, opens: bool) -> ServeAnswer:
     return ServeAnswer(found.url, link, roots, found.pid, "running")
 
 
+def _take_lock() -> int | None:
+    """The lock of the running server; None if there is one, which has said where it is."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        lock = running_server.take_lock()
+        if lock is not None or running_server.find_server() is not None:
+            return lock
+        time.sleep(0.05)
+    raise _undecided()
+
+
 def _find_running() -> RunningServer:
     """The running server, which may have been started a moment ago; else StoreUnavailable."""
     end = time.monotonic() + START_SECONDS
@@ -193,7 +205,12 @@ def _find_running() -> RunningServer:
         if found is not None:
             return found
         time.sleep(0.05)
-    raise StoreUnavailable("herdbook serve", "another one begins or ends, and did not come to it")
+    raise _undecided()
+
+
+def _undecided() -> StoreUnavailable:
+    reason = "another one begins or ends, and did not come to it"
+    return StoreUnavailable("herdbook serve", reason)
 
 
 def _stop() -> ServeAnswer:
@@ -217,21 +234,20 @@ def _stop() -> ServeAnswer:
 def _open(link: str, user: Mapping[str, str] | None = None) -> None:
     """Open the page, by a private file that leads to it: a list of processes shows no ticket.
 
-    The browser is one of the user, whose variables may be others than those of this process.
+    The browser is one of the user, whose variables may be others than those of this process. Some
+    stay in the foreground, so a process of its own waits for it.
     """
     if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ):
         return
-    import webbrowser  # noqa: PLC0415
-
     write_private(_open_file(), REDIRECT.format(link=link))
-    address = _open_file().as_uri()
-    if user is None:
-        webbrowser.open(address)
-        return
-    from herdbook.entrypoints.demo.sandbox import with_variables  # noqa: PLC0415 - only for it
-
-    with with_variables(user):
-        webbrowser.open(address)
+    subprocess.Popen(  # noqa: S603 - a module of Python's own, and an address of ours
+        [sys.executable, "-P", "-m", "webbrowser", _open_file().as_uri()],
+        env=None if user is None else dict(user),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def _open_file() -> Path:

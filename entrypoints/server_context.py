@@ -207,8 +207,8 @@ class ServerContext:
         warn: Callable[[str], None] | None = None,
     ) -> None:
         self.folder = folder
+        self.arguments = arguments
         self._variables = variables
-        self._arguments = arguments
         self._owns_pool = pool is None
         self._pool = pool or StorePool()
         self._mutex = threading.Lock()
@@ -251,7 +251,7 @@ class ServerContext:
         return stores, workspace
 
     def _workspace(self) -> Workspace:
-        return Workspace(self.folder, self._variables, self._arguments)
+        return Workspace(self.folder, self._variables, self.arguments)
 
     def _print_once(self, sentence: str) -> None:
         """Print a warning to standard error, each one once."""

@@ -68,6 +68,7 @@ class ServedClientSession(ClientSession):
     def _work_in(self, folder: str | None) -> None:
         _, context = self._folders.find(folder)
         self.folder = context.folder
+        self._start = context.call().workspace
         self._server = self._server_at(self.folder)
         self.has_folder = True
 

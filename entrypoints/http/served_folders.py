@@ -54,6 +54,7 @@ class ServedFolders:
         """What tells how the server is."""
         self._variables = variables
         self._arguments = arguments
+        """The locations that were typed; they are those of the first folder's repository."""
         self._mutex = threading.Lock()
         self._contexts: dict[str, ServerContext] = {}
         self._roots: list[str] = []
@@ -104,7 +105,7 @@ class ServedFolders:
         if not agent and not session:
             return context
         who = {AGENT: agent or "", SESSION: session or ""}
-        return self._context(folder, {**self._variables, **who})
+        return self._context(folder, {**self._variables, **who}, context.arguments)
 
     def spaces(self, named: list[str]) -> list[ServedSpace]:
         """The spaces of the named folders, or of all: the work of each, and the user's record.
@@ -135,8 +136,12 @@ class ServedFolders:
             return None
 
     def context(self, space: ServedSpace) -> ServerContext:
-        """The context in which a space is read."""
-        return self._contexts[space.folder]
+        """The context in which a space is read: in its folder, or in another one that is left."""
+        folder = space.folder
+        if not Path(folder).is_dir():
+            left = (each.folder for each in self.spaces([]) if each.space == space.space)
+            folder = next(left, folder)
+        return self._contexts[folder]
 
     def last_entry(self, space: ServedSpace) -> int:
         """The number of the last entry in the journal of a space."""
@@ -162,10 +167,10 @@ class ServedFolders:
             fitting = [each for each in self._contexts if f"{path}/".startswith(f"{each}/")]
         return max(fitting, key=len, default=None)
 
-    def _add(self, folder: str) -> None:
+    def _add(self, folder: str, arguments: Mapping[str, str | None] | None = None) -> None:
         if folder not in self._contexts:
-            arguments = self._arguments if not self._contexts else None
-            self._contexts[folder] = self._context(folder, self._variables, arguments)
+            given = self._arguments if not self._contexts else arguments
+            self._contexts[folder] = self._context(folder, self._variables, given)
 
     def _context(
         self,
@@ -179,10 +184,10 @@ class ServedFolders:
 
     def _add_worktrees(self, roots: list[str]) -> None:
         self._looked = time.monotonic()
-        found = [folder for root in roots for folder in _worktrees_of(root, self._variables)]
+        found = [(root, each) for root in roots for each in _worktrees_of(root, self._variables)]
         with self._mutex:
-            for each in found:
-                self._add(each)
+            for root, each in found:
+                self._add(each, self._contexts[root].arguments)
 
 
 def _worktrees_of(root: str, variables: Mapping[str, str]) -> list[str]:

@@ -23,6 +23,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from herdbook.adapters.user_state import running_server
 from herdbook.domain.errors import InvalidValue, NotFound, StoreUnavailable
 from herdbook.domain.plan.model import Task
 from herdbook.entrypoints.client import Client
@@ -278,6 +279,59 @@ def test_worktrees_of_a_served_repository_are_served(
         assert task["worktree_id"] != person.asks(app, "where")["worktree_id"]
 
 
+def test_a_store_named_at_the_start_is_that_of_all_who_work_there(
+    person: Person, app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of agents, sessions and worktrees too, but of no other repository; another is refused."""
+    other = person.repository(tmp_path / "other")
+    for name, value in person.variables.items():
+        monkeypatch.setenv(name, value)
+    person.runs(other, "task", "add", "of the other repository")
+    tree = tmp_path / "tree"
+    person.git(app, "worktree", "add", "--quiet", str(tree))
+    store = str(tmp_path / "named.lmdb")
+    with serving(person, app, "--work", store) as server:
+        server.calls("task.add", name="in the named store")
+        found = person.asks(other, "serve", "--no-open")
+        assert found["state"] == "running"
+        named, elsewhere = ["in the named store"], ["of the other repository"]
+        for who in ({}, {"HERDBOOK_SESSION": "s1"}, {"HERDBOOK_AGENT": "otter"}):
+            with pytest.MonkeyPatch.context() as patch:
+                for name, value in who.items():
+                    patch.setenv(name, value)
+                for folder, names in ((app, named), (tree, named), (other, elsewhere)):
+                    for url in (None, server.url):
+                        with Client.connect(folder, url=url) as herd:
+                            tasks = [each["name"] for each in herd.call("task.list")]
+                            assert tasks == names, (who, folder, url)
+        told = person.tries(app, "serve", "--no-open", "--work", str(tmp_path / "third.lmdb"))
+        assert told.returncode == 2
+        assert "work" in told.stderr
+        assert "herdbook serve --stop" in told.stderr
+
+
+def test_the_feed_outlives_the_worktree_that_it_was_first_read_in(
+    person: Person, app: Path, tmp_path: Path
+) -> None:
+    """The other folders of its repository have the same journal."""
+    person.runs(app, "task", "add", "before")
+    tree = tmp_path / "tree"
+    person.git(app, "worktree", "add", "--quiet", str(tree))
+    with serving(person, tree) as server:
+        person.asks(app, "serve", "--no-open")
+        with server.feed() as feed:
+            assert {each["folder"] for each in next(feed).data} == {str(tree)}
+            person.runs(app, "task", "add", "with it")
+            assert next(feed).data["entries"][0]["after"]["name"] == "with it"
+            person.git(app, "worktree", "remove", str(tree))
+            person.runs(app, "task", "add", "without it")
+            assert next(feed).data["entries"][0]["after"]["name"] == "without it"
+        with server.feed(path=f"/feed?folder={app}") as feed:
+            assert {each["folder"] for each in next(feed).data} == {str(app)}
+            person.runs(app, "task", "add", "later")
+            assert next(feed).data["entries"][0]["after"]["name"] == "later"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_well_while_somebody_follows_and_waits(
     person: Person, app: Path, number: signal.Signals
@@ -417,6 +471,71 @@ def test_a_program_in_python_sees_no_difference_between_the_ways(
         assert herd.call("journal.unsubscribe", subscription=subscribed["subscription"]) is True
 
 
+def test_a_client_that_was_closed_writes_nowhere(
+    person: Person, app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its descriptor may be that of another file by now."""
+    for name, value in person.variables.items():
+        monkeypatch.setenv(name, value)
+    with serving(person, app):
+        herd = Client.connect(app)
+        herd.close()
+        with ExitStack() as stack:
+            files = [tmp_path / f"file-{number}" for number in range(20)]
+            for each in files:
+                stack.enter_context(each.open("wb"))
+            with pytest.raises(StoreUnavailable):
+                herd.notify("$/cancelRequest", id=1)
+        assert [each.stat().st_size for each in files] == [0] * len(files)
+
+
+def test_who_asks_for_a_server_keeps_none_from_starting(
+    person: Person, app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many ask at once and all the time, as scripts do that wait for it."""
+    for name, value in person.variables.items():
+        monkeypatch.setenv(name, value)
+    over = threading.Event()
+    found: list[str] = []
+
+    def ask() -> None:
+        while not over.is_set():
+            running = running_server.find_server()
+            if running is not None:
+                found.append(running.url)
+                over.wait(0.01)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for each in threads:
+        each.start()
+    try:
+        with serving(person, app) as server:
+            until(lambda: found)
+    finally:
+        over.set()
+        for each in threads:
+            each.join()
+    assert set(found) == {server.url}
+
+
+@pytest.mark.parametrize("since", [None, 0])
+def test_who_subscribes_to_a_journal_that_cannot_be_read_is_told_so(
+    person: Person, app: Path, since: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once and over both ways, not never."""
+    for name, value in person.variables.items():
+        monkeypatch.setenv(name, value)
+    person.runs(app, "task", "add", "one")
+    store = app / ".git" / "herdbook" / "work.lmdb"
+    with serving(person, app) as server:
+        store.rename(store.with_name("away.lmdb"))
+        for url in (None, server.url):
+            with Client.connect(app, url=url) as herd:
+                asked = herd.begin("journal.subscribe", since=since)
+                with pytest.raises(StoreUnavailable, match="is gone"):
+                    asked.result(60)
+
+
 def test_a_program_is_told_when_no_server_runs_or_not_for_its_folder(
     person: Person, app: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -483,6 +602,13 @@ def test_a_missing_package_is_one_sentence(
     assert "pip install '.[serve]'" in told.stderr
     assert person.starts(app, "status", PYTHONPATH=str(tmp_path)).returncode == 0
     assert person.starts(app, "serve", "--stop", PYTHONPATH=str(tmp_path)).returncode == 0
+
+
+def test_any_address_of_this_machine_is_a_name_of_the_server(person: Person, app: Path) -> None:
+    """The address that is printed is one that is answered."""
+    with serving(person, app, "--host", "127.0.0.2") as server:
+        assert server.url.startswith("http://127.0.0.2:")
+        assert server.asks("GET", "/spaces").status == 200
 
 
 def test_options_that_would_not_be_safe_are_refused(person: Person, app: Path) -> None:

@@ -86,6 +86,24 @@ def test_two_sessions_are_two_agents(person: Person, app: Path) -> None:
         assert senders == {"from the otter": "otter", "from the lynx": "lynx"}
 
 
+def test_an_agent_works_in_the_store_of_the_folder_it_means(
+    person: Person, app: Path, tmp_path: Path
+) -> None:
+    """The store that was named at the start is that of its folder alone."""
+    other = person.repository(tmp_path / "other")
+    store = str(tmp_path / "named.lmdb")
+    with serving(person, app, "--work", store) as server:
+        person.asks(other, "serve", "--no-open")
+        ways = [(f"?folder={app}", None), (f"?folder={other}", None), ("", [other.as_uri()])]
+        for number, (query, roots) in enumerate(ways):
+            with session(server, query, roots=roots) as desk:
+                desk.does("introduce", name=f"otter-{number}")
+        named = person.asks(app, "agent", "list", "--work", store)
+        assert [each["name"] for each in named] == ["otter-0"]
+        elsewhere = {each["name"] for each in person.asks(other, "agent", "list")}
+        assert elsewhere == {"otter-1", "otter-2"}
+
+
 def test_an_agent_works_in_the_served_folder_it_means(
     person: Person, app: Path, tmp_path: Path
 ) -> None:

@@ -173,11 +173,11 @@ class Turns:
             if turn is not self._writer:  # the group failed, and with it what this one has seen
                 self._answer_turn(turn.client, ["commit"])
                 return
-        for reader in self._readers:  # what they see is about to change in memory
-            if reader.snapshot is None:
-                reader.snapshot = self._file.snapshot()
-        self._queries.advance()
         try:
+            for reader in self._readers:  # what they see is about to change in memory
+                if reader.snapshot is None:
+                    reader.snapshot = self._file.snapshot()
+            self._queries.advance()
             self._commits.add(turn.client, turn.space, changes)
             self._queries.apply(turn.space, changes)
         except Exception as error:  # noqa: BLE001 - nothing of it may stay behind

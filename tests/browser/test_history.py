@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
@@ -129,4 +129,86 @@ def test_a_long_transaction_is_read_in_parts(
     assert f", 999 of {last} changes\n  #{last - 998} added task no. 1501\n" in told
     person.runs(app, "share", "history", "-o", "history.html")
     assert f"<li>{last - 999:,} earlier changes</li>" in (app / "history.html").read_text()
+    assert server.ends() == (0, "")
+
+
+SEEN = """box => {
+  const { top, bottom } = box.getBoundingClientRect()
+  return [...box.querySelectorAll("li")].map(each => each.getBoundingClientRect())
+    .filter(each => each.bottom > top && each.top < bottom)
+    .reduce((sum, each) => sum + Math.min(each.bottom, bottom) - Math.max(each.top, top), 0)
+    / (bottom - top)
+}"""
+"""What part of a list's box has rows in it."""
+
+
+def add_tasks(person: Person, app: Path, count: int) -> None:
+    """Add so many tasks, each by a transaction of its own."""
+    place = person.at(app)
+    for number in range(count):
+        place.run(Area.WORK, lambda uow, name=f"no. {number}": uow.tasks.add(Task(name=name)))
+
+
+def wait_seen(page: Page, box: str) -> None:
+    """Wait until a list is full of rows."""
+    page.wait_for_selector(box)
+    page.wait_for_function(f"box => ({SEEN})(document.querySelector(box)) > 0.85", arg=box)
+
+
+def scroll(page: Page, box: str, top: int) -> None:
+    """Scroll a list, and wait for its rows."""
+    page.locator(box).evaluate("(box, top) => { box.scrollTop = top }", top)
+    wait_seen(page, box)
+
+
+def scroll_top(page: Page, box: str) -> float:
+    """How far a list is scrolled."""
+    return float(page.locator(box).evaluate("box => box.scrollTop"))
+
+
+def test_a_list_that_was_scrolled_is_seen_again(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Where it was, after another page or grouping; what a filter leaves of it is seen as well."""
+    add_tasks(person, app, 150)
+    server = Serving(person, app)
+    page = open_desk(server).opens("/history")
+    changes = ".history .windowed"
+    wait_seen(page, changes)
+    scroll(page, changes, 3_000)
+    for key, name in (("b", "board"), ("h", "history")):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_selector(f"main[data-ready={name}]")
+    wait_seen(page, changes)
+    assert scroll_top(page, changes) == 3_000
+    page.get_by_role("searchbox").fill("no. 14")
+    expect(page.locator(".history li.row")).to_have_count(11)
+    expect(page.get_by_text("added task no. 149", exact=True)).to_be_in_viewport()
+    ready = ".column.ready .windowed"
+    page.goto(f"{server.url.rstrip('/')}/board?q=no.")
+    page.wait_for_selector(READY)
+    expect(page.get_by_role("heading", name="ready 150")).to_be_visible()
+    scroll(page, ready, 5_000)
+    by = page.get_by_label("Group by")
+    by.select_option("phase")
+    scroll(page, ".groups .windowed", 2_000)
+    by.select_option("state")
+    wait_seen(page, ready)
+    assert scroll_top(page, ready) == 5_000
+    by.select_option("phase")
+    wait_seen(page, ".groups .windowed")
+    assert scroll_top(page, ".groups .windowed") == 2_000
+    assert server.ends() == (0, "")
+
+
+def test_a_high_window_is_filled(person: Person, app: Path, open_desk: OpenDesk) -> None:
+    """From its opening on, and when it gets higher; at most two hundred rows are drawn."""
+    add_tasks(person, app, 150)
+    server = Serving(person, app)
+    page = open_desk(server, viewport={"width": 1280, "height": 1600}).opens("/history")
+    wait_seen(page, ".history .windowed")
+    page.set_viewport_size({"width": 1280, "height": 2000})
+    wait_seen(page, ".history .windowed")
+    assert page.locator(".history li.row").count() <= 80
     assert server.ends() == (0, "")

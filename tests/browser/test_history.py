@@ -212,3 +212,74 @@ def test_a_high_window_is_filled(person: Person, app: Path, open_desk: OpenDesk)
     wait_seen(page, ".history .windowed")
     assert page.locator(".history li.row").count() <= 80
     assert server.ends() == (0, "")
+
+
+def test_undo_stays_under_the_pointer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What is new waits until the pointer leaves or its button is pressed, and is counted."""
+    person.runs(app, "task", "add", "Too much")
+    page = open_desk(server).opens("/history")
+    first = page.locator(".history li.row").first
+    undo = first.get_by_role("button", name="Undo")
+    undo.hover()
+    before = undo.bounding_box()
+    person.runs(app, "task", "add", "One more")
+    person.runs(app, "task", "add", "And another")
+    fresh = page.get_by_role("button", name="2 new")
+    expect(fresh).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"History {last_of(server)}")
+    expect(first).to_contain_text("Too much")
+    assert undo.bounding_box() == before
+    page.mouse.down()
+    page.mouse.up()
+    expect(first).to_contain_text("removed task Too much")
+    expect(fresh).to_have_count(0)
+    names = [each["name"] for each in person.asks(app, "task", "list")]
+    assert "Too much" not in names
+    assert {"One more", "And another"} <= set(names)
+    person.runs(app, "task", "add", "The fourth")
+    place = page.get_by_role("button", name="1 new").bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + 5, place["y"] + 5, steps=30)
+    page.mouse.down()
+    page.mouse.up()
+    expect(first).to_contain_text("added task The fourth")
+    first.hover()
+    person.runs(app, "task", "add", "The fifth")
+    expect(page.get_by_role("button", name="1 new")).to_be_visible()
+    expect(page.get_by_text("added task The fifth")).to_have_count(0)
+    page.mouse.move(5, 5)
+    expect(first).to_contain_text("added task The fifth")
+    expect(page.get_by_role("button", name="1 new")).to_have_count(0)
+
+
+def test_under_the_focus_nothing_moves_either(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Of the keyboard; the button for what is new can be reached and pressed by keys."""
+    page = open_desk(server).opens("/history")
+    page.get_by_label("everything").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator(".history .windowed")).to_be_focused()
+    person.runs(app, "task", "add", "One more")
+    expect(page.get_by_role("button", name="1 new")).to_be_visible()
+    expect(page.get_by_text("added task One more")).to_have_count(0)
+    page.keyboard.press("Shift+Tab")
+    expect(page.get_by_role("button", name="1 new")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("added task One more")).to_be_visible()
+    expect(page.locator(".history .windowed")).to_be_focused()
+
+
+def test_a_filter_that_nothing_passes_says_so_and_is_cleared(
+    server: Serving, open_desk: OpenDesk
+) -> None:
+    """By a button; the address is that of the page again."""
+    page = open_desk(server).opens("/history?q=no such words&kind=tasks")
+    expect(page.get_by_text("No change matches.")).to_be_visible()
+    page.get_by_role("button", name="Clear the filter").click()
+    expect(page.get_by_text("No change matches.")).to_have_count(0)
+    expect(page.get_by_role("searchbox")).to_have_value("")
+    expect(page.locator(".history li.row").first).to_be_visible()
+    expect(page).to_have_url(re.compile("/history$"))

@@ -195,3 +195,21 @@ def test_on_a_narrow_screen_every_thread_can_be_reached(
     page.get_by_role("button", name="← All").click()
     expect(row).to_be_in_viewport()
     assert box.evaluate("box => box.scrollTop") == top
+
+
+def test_what_is_new_moves_no_thread_under_the_pointer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Neither by itself nor by its button."""
+    person.runs(app, "message", "add", "the first", "--agent", "calm-lynx")
+    page = open_desk(server).opens("/talk")
+    first = page.locator(".entry-row").first
+    first.hover()
+    before = first.bounding_box()
+    words = ("the second", "--agent", "brisk-otter", "--requires-response")
+    person.runs(app, "message", "add", *words)
+    expect(page.get_by_role("button", name="1 new")).to_be_visible()
+    expect(first).to_contain_text("the first")
+    assert first.bounding_box() == before
+    page.mouse.move(5, 5)
+    expect(first).to_contain_text("the second")

@@ -135,3 +135,28 @@ def test_the_end_of_a_log_is_shown_and_followed(
     person.runs(app, "log", "add", "and one more", "--agent", "calm-lynx")
     expect(log).to_contain_text("and one more", timeout=60_000)
     assert page.locator("main img").count() == 0
+
+
+def test_agents_keep_their_places_under_the_pointer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What they do is told in place; who comes, and another order, wait."""
+    page = open_desk(server).opens("/agents")
+    rows = page.get_by_role("list", name="Agents").get_by_role("listitem")
+    expect(rows.nth(0)).to_contain_text("brisk-otter")
+    rows.nth(1).hover()
+    person.registers(app, "able-ant")
+    fresh = page.get_by_role("button", name="1 change, show")
+    expect(fresh).to_be_visible()
+    person.runs(app, "bug", "calm-lynx")
+    expect(rows.nth(1)).to_contain_text("halted")
+    expect(rows.nth(1)).to_contain_text("calm-lynx")
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="2 changes, show").click()
+    expect(rows).to_have_count(3)
+    rows.nth(0).hover()
+    person.registers(app, "able-bee")
+    expect(fresh).to_be_visible()
+    page.mouse.move(5, 5)
+    expect(rows).to_have_count(4)
+    expect(fresh).to_have_count(0)

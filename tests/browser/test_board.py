@@ -121,3 +121,88 @@ def test_by_keys_only_what_is_possible_can_be_chosen(server: Serving, open_desk:
     expect(dialog).to_contain_text("to be approved")
     expect(dialog.get_by_role("button", name="blocked")).to_be_enabled()
     assert violations(page) == []
+
+
+def test_no_card_moves_under_the_pointer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What others do waits until the pointer leaves; cards that stay say what is known of them."""
+    for name in ("one", "two", "three"):
+        person.runs(app, "task", "add", name)
+    page = open_desk(server).opens("/board")
+    ready = page.locator('[data-state="ready"]')
+    page.locator(".card", has_text="two").hover()
+    before = columns(page)
+    person.runs(app, "claim", "one", "--agent", "calm-lynx")
+    fresh = page.get_by_role("button", name="1 change, show")
+    expect(fresh).to_be_visible()
+    person.runs(app, "agent", "answer", "brisk-otter", "Yes")
+    expect(page.locator(".card", has_text="Choose the keys")).not_to_contain_text("waits for you")
+    assert columns(page) == before
+    expect(ready.get_by_role("link", name="one")).to_be_visible()
+    fresh.click()
+    held = page.locator('[data-state="held"]')
+    expect(held.get_by_role("link", name="one")).to_be_visible()
+    page.locator(".card", has_text="two").hover()
+    person.runs(app, "task", "add", "four")
+    expect(fresh).to_be_visible()
+    page.mouse.move(5, 5)
+    expect(ready.get_by_role("link", name="four")).to_be_visible()
+    expect(fresh).to_have_count(0)
+
+
+def test_what_the_person_did_is_shown_under_the_pointer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """A move by keys, its Undo, and another grouping, while the pointer rests on a card."""
+    person.runs(app, "task", "add", "one")
+    page = open_desk(server).opens("/board")
+    page.get_by_role("link", name="one").focus()
+    page.locator(".card", has_text="Choose the keys").hover()
+    person.runs(app, "task", "add", "two")
+    expect(page.get_by_role("button", name="1 change, show")).to_be_visible()
+    page.keyboard.press("e")
+    completed = page.locator('[data-state="completed"]')
+    expect(completed.get_by_role("link", name="one")).to_be_visible()
+    expect(page.get_by_role("link", name="two")).to_be_visible()
+    page.get_by_role("button", name="Undo").wait_for()
+    page.get_by_role("button", name="Undo").dispatch_event("click")
+    expect(page.locator('[data-state="ready"]').get_by_role("link", name="one")).to_be_visible()
+    expect(page.get_by_role("button", name=", show")).to_have_count(0)
+    page.get_by_label("Group by").select_option("phase")
+    expect(page.get_by_role("button", name="Schema")).to_be_visible()
+
+
+def test_the_board_is_rewound_under_the_pointer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """The keys of rewinding show another moment wherever the pointer is."""
+    person.runs(app, "task", "add", "one")
+    page = open_desk(server).opens("/board")
+    page.locator(".card", has_text="Choose the keys").hover()
+    page.keyboard.press("[")
+    expect(page.get_by_role("link", name="one")).to_have_count(0)
+    page.keyboard.press("]")
+    expect(page.get_by_role("link", name="one")).to_be_visible()
+
+
+def test_nothing_moves_under_a_card_that_is_dragged(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What others do meanwhile is shown when the card was dropped."""
+    for name in ("one", "two"):
+        person.runs(app, "task", "add", name)
+    page = open_desk(server).opens("/board")
+    page.locator(".card", has_text="two").hover()
+    page.mouse.down()
+    page.mouse.move(400, 300, steps=4)
+    expect(page.locator('[data-state="held"] .reason')).to_be_visible()
+    before = columns(page)
+    person.runs(app, "claim", "one", "--agent", "calm-lynx")
+    expect(page.get_by_role("button", name="1 change, show")).to_be_visible()
+    assert columns(page) == before
+    page.locator('[data-state="blocked"]').hover()
+    page.mouse.up()
+    blocked, held = page.locator('[data-state="blocked"]'), page.locator('[data-state="held"]')
+    expect(blocked.get_by_role("link", name="two")).to_be_visible()
+    expect(held.get_by_role("link", name="one")).to_be_visible()

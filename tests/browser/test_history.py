@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from herdbook.domain.location.areas import Area
 from herdbook.domain.plan.model import Task
@@ -130,3 +130,156 @@ def test_a_long_transaction_is_read_in_parts(
     person.runs(app, "share", "history", "-o", "history.html")
     assert f"<li>{last - 999:,} earlier changes</li>" in (app / "history.html").read_text()
     assert server.ends() == (0, "")
+
+
+SEEN = """box => {
+  const { top, bottom } = box.getBoundingClientRect()
+  return [...box.querySelectorAll("li")].map(each => each.getBoundingClientRect())
+    .filter(each => each.bottom > top && each.top < bottom)
+    .reduce((sum, each) => sum + Math.min(each.bottom, bottom) - Math.max(each.top, top), 0)
+    / (bottom - top)
+}"""
+"""What part of a list's box has rows in it."""
+
+
+def add_tasks(person: Person, app: Path, count: int) -> None:
+    """Add so many tasks, each by a transaction of its own."""
+    place = person.at(app)
+    for number in range(count):
+        place.run(Area.WORK, lambda uow, name=f"no. {number}": uow.tasks.add(Task(name=name)))
+
+
+def wait_seen(page: Page, box: str) -> None:
+    """Wait until a list is full of rows."""
+    page.wait_for_selector(box)
+    page.wait_for_function(f"box => ({SEEN})(document.querySelector(box)) > 0.85", arg=box)
+
+
+def scroll(page: Page, box: str, top: int) -> None:
+    """Scroll a list, and wait for its rows."""
+    page.locator(box).evaluate("(box, top) => { box.scrollTop = top }", top)
+    wait_seen(page, box)
+
+
+def scroll_top(page: Page, box: str) -> float:
+    """How far a list is scrolled."""
+    return float(page.locator(box).evaluate("box => box.scrollTop"))
+
+
+def test_a_list_that_was_scrolled_is_seen_again(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Where it was, after another page or grouping; what a filter leaves of it is seen as well."""
+    add_tasks(person, app, 150)
+    server = Serving(person, app)
+    page = open_desk(server).opens("/history")
+    changes = ".history .windowed"
+    wait_seen(page, changes)
+    scroll(page, changes, 3_000)
+    for key, name in (("b", "board"), ("h", "history")):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_selector(f"main[data-ready={name}]")
+    wait_seen(page, changes)
+    assert scroll_top(page, changes) == 3_000
+    page.get_by_role("searchbox").fill("no. 14")
+    expect(page.locator(".history li.row")).to_have_count(11)
+    expect(page.get_by_text("added task no. 149", exact=True)).to_be_in_viewport()
+    ready = ".column.ready .windowed"
+    page.goto(f"{server.url.rstrip('/')}/board?q=no.")
+    page.wait_for_selector(READY)
+    expect(page.get_by_role("heading", name="ready 150")).to_be_visible()
+    scroll(page, ready, 5_000)
+    by = page.get_by_label("Group by")
+    by.select_option("phase")
+    scroll(page, ".groups .windowed", 2_000)
+    by.select_option("state")
+    wait_seen(page, ready)
+    assert scroll_top(page, ready) == 5_000
+    by.select_option("phase")
+    wait_seen(page, ".groups .windowed")
+    assert scroll_top(page, ".groups .windowed") == 2_000
+    assert server.ends() == (0, "")
+
+
+def test_a_high_window_is_filled(person: Person, app: Path, open_desk: OpenDesk) -> None:
+    """From its opening on, and when it gets higher; at most two hundred rows are drawn."""
+    add_tasks(person, app, 150)
+    server = Serving(person, app)
+    page = open_desk(server, viewport={"width": 1280, "height": 1600}).opens("/history")
+    wait_seen(page, ".history .windowed")
+    page.set_viewport_size({"width": 1280, "height": 2000})
+    wait_seen(page, ".history .windowed")
+    assert page.locator(".history li.row").count() <= 80
+    assert server.ends() == (0, "")
+
+
+def test_undo_stays_under_the_pointer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What is new waits until the pointer leaves or its button is pressed, and is counted."""
+    person.runs(app, "task", "add", "Too much")
+    page = open_desk(server).opens("/history")
+    first = page.locator(".history li.row").first
+    undo = first.get_by_role("button", name="Undo")
+    undo.hover()
+    before = undo.bounding_box()
+    person.runs(app, "task", "add", "One more")
+    person.runs(app, "task", "add", "And another")
+    fresh = page.get_by_role("button", name="2 new")
+    expect(fresh).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text(f"History {last_of(server)}")
+    expect(first).to_contain_text("Too much")
+    assert undo.bounding_box() == before
+    page.mouse.down()
+    page.mouse.up()
+    expect(first).to_contain_text("removed task Too much")
+    expect(fresh).to_have_count(0)
+    names = [each["name"] for each in person.asks(app, "task", "list")]
+    assert "Too much" not in names
+    assert {"One more", "And another"} <= set(names)
+    person.runs(app, "task", "add", "The fourth")
+    place = page.get_by_role("button", name="1 new").bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + 5, place["y"] + 5, steps=30)
+    page.mouse.down()
+    page.mouse.up()
+    expect(first).to_contain_text("added task The fourth")
+    first.hover()
+    person.runs(app, "task", "add", "The fifth")
+    expect(page.get_by_role("button", name="1 new")).to_be_visible()
+    expect(page.get_by_text("added task The fifth")).to_have_count(0)
+    page.mouse.move(5, 5)
+    expect(first).to_contain_text("added task The fifth")
+    expect(page.get_by_role("button", name="1 new")).to_have_count(0)
+
+
+def test_under_the_focus_nothing_moves_either(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Of the keyboard; the button for what is new can be reached and pressed by keys."""
+    page = open_desk(server).opens("/history")
+    page.get_by_label("everything").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator(".history .windowed")).to_be_focused()
+    person.runs(app, "task", "add", "One more")
+    expect(page.get_by_role("button", name="1 new")).to_be_visible()
+    expect(page.get_by_text("added task One more")).to_have_count(0)
+    page.keyboard.press("Shift+Tab")
+    expect(page.get_by_role("button", name="1 new")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("added task One more")).to_be_visible()
+    expect(page.locator(".history .windowed")).to_be_focused()
+
+
+def test_a_filter_that_nothing_passes_says_so_and_is_cleared(
+    server: Serving, open_desk: OpenDesk
+) -> None:
+    """By a button; the address is that of the page again."""
+    page = open_desk(server).opens("/history?q=no such words&kind=tasks")
+    expect(page.get_by_text("No change matches.")).to_be_visible()
+    page.get_by_role("button", name="Clear the filter").click()
+    expect(page.get_by_text("No change matches.")).to_have_count(0)
+    expect(page.get_by_role("searchbox")).to_have_value("")
+    expect(page.locator(".history li.row").first).to_be_visible()
+    expect(page).to_have_url(re.compile("/history$"))

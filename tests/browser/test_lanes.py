@@ -232,3 +232,86 @@ def test_nobody_at_work_says_the_one_command(
     page.get_by_role("button", name="Idle").click()
     expect(page.get_by_role("link", name="brisk-otter")).to_be_visible()
     assert server.ends() == (0, "")
+
+
+def test_lanes_say_what_waits_while_the_pointer_is_on_them(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """In the drawing and in the list: nothing moves, and what is new is counted and shown."""
+    page = open_desk(server).opens("/lanes")
+    lane = page.locator(".lane").filter(has_text="brisk-otter")
+    lane.locator("svg").hover()
+    before = page.locator(".lane, .bar rect").evaluate_all(PLACES)
+    person.runs(app, "claim", "Write the tables", "--agent", "calm-lynx")
+    expect(page.get_by_role("button", name="1 new, show")).to_be_visible()
+    expect(page.locator(".lane")).to_have_count(1)
+    person.runs(app, "agent", "answer", "brisk-otter", "yes")
+    expect(page.locator(".lane.asks")).to_have_count(0)
+    assert page.locator(".lane, .bar rect").evaluate_all(PLACES) == before
+    page.get_by_role("button", name="new, show").click()
+    expect(page.locator(".lane")).to_have_count(2)
+    page.keyboard.press("v")
+    rows = page.locator(".lanes .row")
+    rows.first.hover()
+    count = rows.count()
+    person.runs(app, "done", "Write the tables", "--agent", "calm-lynx")
+    expect(rows.filter(has_text="calm-lynx").first).to_contain_text("completed")
+    assert rows.count() == count
+
+
+PLACES = "all => all.map(each => JSON.stringify(each.getBoundingClientRect()))"
+
+
+def test_lanes_that_stand_still_say_so(server: Serving, open_desk: OpenDesk) -> None:
+    """Once the line of now is beyond what is shown; the button leads to now."""
+    page = open_desk(server).opens("/lanes")
+    page.clock.install()
+    page.reload()
+    page.wait_for_selector(READY)
+    page.locator(".lane svg").first.hover()
+    expect(page.locator(".now-line")).to_be_visible()
+    page.clock.run_for(120_000)
+    expect(page.locator(".now-line")).to_have_count(0)
+    page.get_by_role("button", name="paused, show now").dispatch_event("click")
+    expect(page.locator(".now-line")).to_be_visible()
+    expect(page.get_by_role("button", name="paused")).to_have_count(0)
+
+
+def test_the_chosen_bar_stays_when_a_lane_comes_before_it(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """The keys go on from it, and the page is still drawn."""
+    page = open_desk(server).opens("/lanes")
+    page.get_by_role("button", name="Idle").click()
+    page.keyboard.press("j")
+    chosen = page.locator(".lane.chosen")
+    expect(chosen).to_contain_text("brisk-otter")
+    person.registers(app, "able-ant")
+    person.runs(app, "claim", "Write the tables", "--agent", "able-ant")
+    expect(page.locator(".lane").first).to_contain_text("able-ant")
+    page.keyboard.press("h")
+    expect(chosen).to_contain_text("brisk-otter")
+    page.keyboard.press("l")
+    expect(chosen).to_contain_text("brisk-otter")
+    person.runs(app, "done", "Write the tables", "--agent", "able-ant")
+    expect(page.locator(".lane").filter(has_text="able-ant").locator(".completed")).to_have_count(1)
+
+
+def test_scrolled_lanes_are_seen_again_after_the_list(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """They are where they were, and fill a high window."""
+    herd = PastHerd(person, app, 90, timedelta(hours=1))
+    herd.work(1, timedelta(minutes=20))
+    herd.close()
+    server = Serving(person, app)
+    page = open_desk(server, viewport={"width": 1280, "height": 1600}).opens("/lanes")
+    expect(page.get_by_text("agent-057", exact=True)).to_be_in_viewport()
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.locator(".drawing-box").evaluate("box => { box.scrollTop = 1200 }")
+    expect(page.get_by_text("agent-060", exact=True)).to_be_in_viewport()
+    page.keyboard.press("v")
+    expect(page.get_by_role("list", name="What happened, newest first")).to_be_visible()
+    page.keyboard.press("v")
+    expect(page.get_by_text("agent-060", exact=True)).to_be_in_viewport()
+    assert server.ends() == (0, "")

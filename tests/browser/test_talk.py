@@ -166,3 +166,50 @@ def test_many_threads_are_a_few_rows(
     page.get_by_role("button", name="250 more").click()
     expect(page.get_by_role("heading", name="Talk 200 of 350")).to_be_visible()
     assert page.locator(".entry-row").count() <= 40
+
+
+def test_on_a_narrow_screen_every_thread_can_be_reached(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """The list scrolls in itself, and is where it was when one comes back from a thread."""
+
+    def fill(uow: UnitOfWork) -> None:
+        for number in range(40):
+            messaging.send(uow, f"line {number}")
+
+    person.at(app).run(Area.WORK, fill)
+    page = open_desk(server, viewport=NARROW).opens("/talk")
+    expect(page.get_by_role("heading", name="Talk 40")).to_be_visible()
+    box = page.locator(".talk .windowed")
+    place = box.bounding_box()
+    assert place is not None
+    assert place["y"] + place["height"] <= NARROW["height"]
+    page.mouse.move(place["x"] + 100, place["y"] + 100)
+    page.mouse.wheel(0, 30 * 56)
+    wanted = server.calls("talk.list", limit=100)["entries"][31]["id"]
+    row = page.locator(f'[data-id="{wanted}"]')
+    expect(row).to_be_in_viewport()
+    top = box.evaluate("box => box.scrollTop")
+    row.click()
+    expect(page.locator(".line .prose")).to_be_visible()
+    page.get_by_role("button", name="← All").click()
+    expect(row).to_be_in_viewport()
+    assert box.evaluate("box => box.scrollTop") == top
+
+
+def test_what_is_new_moves_no_thread_under_the_pointer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Neither by itself nor by its button."""
+    person.runs(app, "message", "add", "the first", "--agent", "calm-lynx")
+    page = open_desk(server).opens("/talk")
+    first = page.locator(".entry-row").first
+    first.hover()
+    before = first.bounding_box()
+    words = ("the second", "--agent", "brisk-otter", "--requires-response")
+    person.runs(app, "message", "add", *words)
+    expect(page.get_by_role("button", name="1 new")).to_be_visible()
+    expect(first).to_contain_text("the first")
+    assert first.bounding_box() == before
+    page.mouse.move(5, 5)
+    expect(first).to_contain_text("the second")

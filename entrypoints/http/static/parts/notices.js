@@ -2,6 +2,7 @@
 
 import { draw, h, withCode } from "./dom.js";
 import { call } from "./rpc.js";
+import { showOwnChange } from "./stillness.js";
 
 /** @typedef {{ id: number, text: string, isRefusal: boolean, undo: (() => void) | null }} Notice */
 
@@ -76,6 +77,7 @@ async function undo(tx) {
   try {
     await call("undo", { tx });
     notify("Taken back.");
+    await showOwnChange();
   } catch (error) {
     notify(/** @type {Error} */ (error).message, { isRefusal: true });
   }

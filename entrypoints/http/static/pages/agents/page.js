@@ -6,6 +6,7 @@ import { ago, exact, many, MARKS } from "../../parts/format.js";
 import { drawTasks, groupByAgent, stateOf, STATES } from "../../parts/held_tasks.js";
 import { isPast } from "../../parts/moment.js";
 import { call, callIfKnown } from "../../parts/rpc.js";
+import { countChanges, createStillness, hasFocus } from "../../parts/stillness.js";
 import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 import { openAgent } from "./agent.js";
@@ -31,13 +32,18 @@ export const open = (place) => (place.key ? openAgent(place, place.key) : openLi
 function openList({ root }) {
   /** @type {any[]} */
   let agents = [];
+  /** All agents in their order, while that differs from what is shown. @type {any[] | null} */
+  let waiting = null;
   /** @type {Map<string, any>} */
   let standings = new Map();
   /** What `status` tells of each agent, by its id. @type {Map<string, any[]>} */
   let held = new Map();
   let space = "";
+  /** What the agents that are shown are sorted by. @type {Map<string, string>} */
+  let places = new Map();
 
   const begin = createTurns();
+  const still = createStillness({ root, refresh, release, isBusy: () => hasFocus(root) });
 
   async function refresh() {
     const isLast = begin();
@@ -46,9 +52,29 @@ function openList({ root }) {
     standings = new Map((earned ?? []).map((/** @type {any} */ each) => [each.agent, each]));
     space = status.spaces[0].space;
     held = new Map(groupByAgent(status.spaces[0].rows).map((rows) => [rows[0].agent_id, rows]));
-    agents = list.sort((/** @type {any} */ a, /** @type {any} */ b) => place(a) - place(b) || a.name.localeCompare(b.name));
+    const sorted = list.sort((/** @type {any} */ a, /** @type {any} */ b) => place(a) - place(b) || a.name.localeCompare(b.name));
+    const known = new Map(sorted.map((/** @type {any} */ each) => [each.id, each]));
+    const isMoved = agents.length > 0 && ids(agents) !== ids(sorted);
+    waiting = still.mustWait() && isMoved ? sorted : null;
+    agents = waiting ? agents.map((each) => known.get(each.id) ?? each) : sorted;
+    if (!waiting) places = placesOf(agents);
     show();
   }
+
+  /** Show what waits. */
+  function release() {
+    if (!waiting) return;
+    agents = waiting;
+    waiting = null;
+    places = placesOf(agents);
+    show();
+  }
+
+  /** @param {any[]} all */
+  const ids = (all) => all.map((each) => each.id).join();
+
+  /** @param {any[]} all @returns {Map<string, string>} */
+  const placesOf = (all) => new Map(all.map((each) => [each.id, `${place(each)} ${each.name}`]));
 
   /** @param {any} agent */
   const stateNow = (agent) => (standings.get(agent.name)?.active === false ? "halted" : stateOf(held.get(agent.id) ?? [], agent.status));
@@ -74,12 +100,16 @@ function openList({ root }) {
   }
 
   function show() {
+    const count = (waiting ?? agents).length;
     draw(root, [
-      h("h1", { key: "title" }, many(agents.length, "agent"), agents.length === MOST && h("span", { class: "mute" }, " (the first)")),
-      agents.length > 0 && h("div", { key: "titles", class: "row titles", "aria-hidden": "true" }, TITLES.map((each) => h("span", { key: each }, each))),
-      agents.length
-        ? windowed({ name: "agents", label: "Agents", items: agents, rowHeight: narrow.matches ? ROW.narrow : ROW.wide, row: drawRow, redraw: show })
-        : h("p", { key: "none", class: "calm" }, "No agents yet. ", h("code", null, "herdbook agent add brisk-otter")),
+      h("h1", { key: "title" }, many(count, "agent"), count === MOST && h("span", { class: "mute" }, " (the first)")),
+      still.draw(
+        waiting ? `${many(countChanges(places, placesOf(waiting)), "change")}, show` : "",
+        agents.length > 0 && h("div", { key: "titles", class: "row titles", "aria-hidden": "true" }, TITLES.map((each) => h("span", { key: each }, each))),
+        agents.length
+          ? windowed({ name: "agents", label: "Agents", items: agents, rowHeight: narrow.matches ? ROW.narrow : ROW.wide, row: drawRow, redraw: show })
+          : h("p", { key: "none", class: "calm" }, "No agents yet. ", h("code", null, "herdbook agent add brisk-otter")),
+      ),
     ]);
   }
 

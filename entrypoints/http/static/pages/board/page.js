@@ -7,6 +7,7 @@ import { isPast } from "../../parts/moment.js";
 import { act } from "../../parts/notices.js";
 import { bar, count } from "../../parts/progress.js";
 import { call } from "../../parts/rpc.js";
+import { countChanges, createStillness, showOwnChange } from "../../parts/stillness.js";
 import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 import { drawCard, drawRow } from "./cards.js";
@@ -14,6 +15,8 @@ import { drawHeading, groupCards, listRows, STATES } from "./groups.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 /** @import { Card, CardOptions } from "./cards.js" */
+
+/** @typedef {{ board: any, cards: Card[], branches: Map<string, string> }} Answer */
 
 const TARGETS = ["ready", "blocked", "completed"];
 const GROUPINGS = ["state", "phase", "agent", "worktree"];
@@ -35,6 +38,8 @@ export function open({ root, query, go, replace }) {
   let cards = [];
   /** @type {Map<string, string>} */
   let branches = new Map();
+  /** What was read, while it would move what is shown. @type {Answer | null} */
+  let waiting = null;
   let chosen = "";
   /** @type {Set<string>} */
   const selected = new Set();
@@ -50,24 +55,66 @@ export function open({ root, query, go, replace }) {
   let refusal = {};
 
   const begin = createTurns();
+  const still = createStillness({ root, refresh, release, isBusy: () => dragged !== "" });
 
   async function refresh() {
     const isLast = begin();
     const [found, status] = await Promise.all([call("board", { limit }), by === "worktree" ? call("status") : null]);
     // While cards are on their way, an answer may not know of it yet; what comes after them does.
     if (!isLast() || isMoving) return;
-    board = found;
-    cards = board.initiatives.flatMap((/** @type {any} */ initiative) =>
+    const read = { board: found, cards: cardsOf(found), branches: status ? branchesOf(status) : branches };
+    const before = { board, cards, branches };
+    const places = listPlaces();
+    take(read);
+    if (still.mustWait() && before.cards.length && listPlaces() !== places) {
+      // Cards that stay where they are say what is known of them now.
+      const stay = new Map(read.cards.map((each) => [placeOf(each), each]));
+      take({ ...before, cards: before.cards.map((each) => stay.get(placeOf(each)) ?? each) });
+      waiting = read;
+    }
+    show();
+  }
+
+  /** @param {any} found @returns {Card[]} */
+  const cardsOf = (found) =>
+    found.initiatives.flatMap((/** @type {any} */ initiative) =>
       initiative.phases.flatMap((/** @type {any} */ phase) =>
         Object.entries(phase.tasks).flatMap(([state, lane]) =>
           /** @type {any} */ (lane).shown.map((/** @type {any} */ card) => ({ ...card, state, phase: phase.name, phaseId: phase.id, initiative: initiative.name })),
         ),
       ),
     );
-    if (status) branches = new Map(status.spaces[0].rows.map((/** @type {any} */ row) => [row.agent_id, row.branch ?? row.worktree]));
+
+  /** @param {any} status @returns {Map<string, string>} */
+  const branchesOf = (status) => new Map(status.spaces[0].rows.map((/** @type {any} */ row) => [row.agent_id, row.branch ?? row.worktree]));
+
+  /** @param {Answer} read */
+  function take(read) {
+    ({ board, cards, branches } = read);
+    waiting = null;
     const there = new Set(cards.map((each) => each.id));
     for (const id of selected) if (!there.has(id)) selected.delete(id);
+  }
+
+  /** Show what waits. */
+  function release() {
+    if (!waiting || isMoving) return;
+    take(waiting);
     show();
+  }
+
+  /** Which card is in which column or group. @param {Card} card */
+  const placeOf = (card) => [card.id, card.state, card.phaseId, by === "state" ? "" : card.agent_id].join();
+
+  /** All that is drawn, in its order: what is drawn elsewhere or not at all makes another text. */
+  function listPlaces() {
+    if (by !== "state") return listRows(groups(), folded).map((each) => ("group" in each ? each.group.key : each.card.id)).join();
+    return STATES.map((state) => [!board.tasks[state], ...column(state).map((each) => each.id)].join()).join(";");
+  }
+
+  function countWaiting() {
+    const places = (/** @type {Card[]} */ all) => new Map(all.map((each) => [each.id, placeOf(each)]));
+    return waiting ? Math.max(1, countChanges(places(cards), places(waiting.cards))) : 0;
   }
 
   function matching() {
@@ -96,7 +143,7 @@ export function open({ root, query, go, replace }) {
     for (const each of ids) await moveOne(each, state);
     isMoving = false;
     selected.clear();
-    await refresh();
+    await showOwnChange();
     focusChosen();
   }
 
@@ -150,6 +197,7 @@ export function open({ root, query, go, replace }) {
     drop: () => {
       endDrag();
       show();
+      still.settle();
     },
   };
 
@@ -191,7 +239,7 @@ export function open({ root, query, go, replace }) {
       try {
         await act(`${card.name}: renamed`, "task.set", { id: card.id, name: text }, card.id);
         refusal = {};
-        await refresh();
+        await showOwnChange();
       } catch (error) {
         refusal = { state: card.state, text: `${card.name}: ${/** @type {Error} */ (error).message}` };
       }
@@ -285,7 +333,7 @@ export function open({ root, query, go, replace }) {
 
   function more() {
     limit = LIMITS[LIMITS.indexOf(limit) + 1];
-    refresh();
+    showOwnChange();
   }
 
   /** @returns {number} */
@@ -315,7 +363,7 @@ export function open({ root, query, go, replace }) {
           // Whoever looks for something looks among all of them.
           if (words && limit < LIMITS[2]) {
             limit = LIMITS[2];
-            refresh();
+            showOwnChange();
           }
         },
       }),
@@ -330,7 +378,7 @@ export function open({ root, query, go, replace }) {
             onchange: (/** @type {Event} */ event) => {
               by = /** @type {HTMLSelectElement} */ (event.currentTarget).value;
               keepAddress();
-              refresh();
+              showOwnChange();
             },
           },
           GROUPINGS.map((each) => h("option", { key: each, value: each, selected: each === by }, each)),
@@ -356,14 +404,18 @@ export function open({ root, query, go, replace }) {
   }
 
   function show() {
+    const changes = countWaiting();
     Object.assign(options, { by, chosen, renaming });
     draw(root, [
       controls(),
-      totalOf()
-        ? by === "state"
-          ? h("div", { key: "columns", class: dragged ? "columns dragging" : "columns" }, STATES.map(drawColumn))
-          : drawList()
-        : h("p", { key: "empty", class: "calm" }, isPast() ? "The plan was empty." : ["The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")]),
+      still.draw(
+        changes > 0 ? `${many(changes, "change")}, show` : "",
+        totalOf()
+          ? by === "state"
+            ? h("div", { key: "columns", class: dragged ? "columns dragging" : "columns" }, STATES.map(drawColumn))
+            : drawList()
+          : h("p", { key: "empty", class: "calm" }, isPast() ? "The plan was empty." : ["The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")]),
+      ),
     ]);
   }
 

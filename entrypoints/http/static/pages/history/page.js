@@ -6,6 +6,7 @@ import { ago, exact } from "../../parts/format.js";
 import { isPast, shownMoment } from "../../parts/moment.js";
 import { notify } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
+import { createStillness, hasFocus, showOwnChange } from "../../parts/stillness.js";
 import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 
@@ -58,8 +59,11 @@ function part({ seq, before, entries }) {
 export function open({ root, query, replace }) {
   /** @type {Step[]} Newest first. */
   let steps = [];
+  /** All that was read, while what is new waits. @type {Step[] | null} */
+  let waiting = null;
   let total = 0;
-  let isAll = false;
+  /** The first change that there is. */
+  let first = Infinity;
   /** The transactions of which all changes are shown. */
   const unfolded = new Set();
   /** The moment that the steps were read for. @type {number | undefined} */
@@ -67,6 +71,7 @@ export function open({ root, query, replace }) {
   const filters = { q: query.get("q") ?? "", who: query.get("who") ?? "", kind: query.get("kind") ?? "" };
 
   const begin = createTurns();
+  const still = createStillness({ root, refresh, release, isBusy: () => hasFocus(root) });
 
   async function refresh() {
     const isLast = begin();
@@ -76,10 +81,22 @@ export function open({ root, query, replace }) {
     total = answer.last - answer.first + 1;
     const newest = /** @type {Step[]} */ (answer.steps);
     // What was read before goes on below, unless more has happened since than was read now.
-    const isNext = at === moment && steps.length && steps[0].seq >= oldest(newest) - 1;
-    steps = isNext ? join(newest, steps) : newest;
+    const known = waiting ?? steps;
+    const isNext = at === moment && known.length && known[0].seq >= oldest(newest) - 1;
+    const read = isNext ? join(newest, known) : newest;
+    const isMore = steps.length > 0 && read[0]?.seq !== steps[0].seq;
+    waiting = still.mustWait() && isMore ? read : null;
+    if (!waiting) steps = read;
     moment = at;
-    note(answer.first);
+    first = answer.first;
+    show();
+  }
+
+  /** Show what waits. */
+  function release() {
+    if (!waiting) return;
+    steps = waiting;
+    waiting = null;
     show();
   }
 
@@ -88,14 +105,10 @@ export function open({ root, query, replace }) {
     const at = moment;
     const answer = await call("history", { before, limit: PAGE });
     if (before !== oldest(steps) || at !== moment) return; // they were read meanwhile
+    if (waiting && oldest(waiting) === before) waiting = [...waiting, ...answer.steps];
     steps = [...steps, ...answer.steps];
-    note(answer.first);
+    first = answer.first;
     show();
-  }
-
-  /** @param {number} first */
-  function note(first) {
-    isAll = oldest(steps) <= first;
   }
 
   /** @param {Step} step */
@@ -103,15 +116,19 @@ export function open({ root, query, replace }) {
     try {
       await call("undo", { tx: `#${step.seq}` });
       notify(`#${step.seq} was taken back.`);
+      await showOwnChange();
     } catch (error) {
       notify(/** @type {Error} */ (error).message, { isRefusal: true });
     }
   }
 
-  /** The changes that the filters let through, by transactions. */
-  function find() {
+  /**
+   * The changes that the filters let through, by transactions.
+   * @param {Step[]} among
+   */
+  function find(among) {
     const words = filters.q.toLowerCase();
-    return steps
+    return among
       .filter((step) => !filters.who || who(step) === filters.who)
       .map((step) => ({
         step,
@@ -172,9 +189,19 @@ export function open({ root, query, replace }) {
    */
   function set(name, value) {
     filters[name] = value;
+    keepAddress();
+    show();
+  }
+
+  function clear() {
+    filters.q = filters.who = filters.kind = "";
+    keepAddress();
+    show();
+  }
+
+  function keepAddress() {
     const asked = new URLSearchParams(Object.entries(filters).filter(([, each]) => each));
     replace(asked.size ? `/history?${asked}` : "/history");
-    show();
   }
 
   /** On a narrow screen, what is told of a transaction stands above its changes. @param {Row} row @returns {Row[]} */
@@ -203,14 +230,26 @@ export function open({ root, query, replace }) {
     );
   }
 
+  /** Nothing passes the filters: how to see something again. */
+  function drawNoMatch() {
+    const isWhole = isAll() ? "" : " Earlier changes were not read yet.";
+    return h("p", { key: "no match", class: "calm" }, `No change matches.${isWhole} `, h("button", { class: "quiet", onclick: clear }, "Clear the filter"), drawMoreButton());
+  }
+
+  const isAll = () => oldest(steps) <= first;
+  const drawMoreButton = () => !isAll() && h("button", { class: "quiet", onclick: more }, "earlier changes");
+
   function show() {
-    const changes = find();
+    const read = waiting ?? steps;
+    const changes = find(read);
     const count = changes.reduce((sum, { found }) => sum + found.length, 0);
-    const rows = changes.flatMap(rowsOf);
-    const loaded = steps.reduce((sum, each) => sum + each.entries.length, 0);
-    const people = [...new Set(steps.map(who))].sort();
-    const kinds = [...new Set(steps.flatMap((step) => step.entries.map((each) => each.entity)))].sort();
-    const counts = count === total ? total.toLocaleString("en") : `${count.toLocaleString("en")} of ${(isAll ? loaded : total).toLocaleString("en")}`;
+    const rows = (waiting ? find(steps) : changes).flatMap(rowsOf);
+    const last = steps[0]?.seq ?? 0;
+    const fresh = changes.filter(({ step, found }) => step.seq > last && found.length).length;
+    const loaded = read.reduce((sum, each) => sum + each.entries.length, 0);
+    const people = [...new Set(read.map(who))].sort();
+    const kinds = [...new Set(read.flatMap((step) => step.entries.map((each) => each.entity)))].sort();
+    const counts = count === total ? total.toLocaleString("en") : `${count.toLocaleString("en")} of ${(isAll() ? loaded : total).toLocaleString("en")}`;
     draw(root, [
       h(
         "div",
@@ -219,19 +258,24 @@ export function open({ root, query, replace }) {
         h("input", { type: "search", value: filters.q, "aria-label": "Filter changes", placeholder: "Filter ( / )", oninput: (/** @type {Event} */ event) => set("q", /** @type {HTMLInputElement} */ (event.currentTarget).value) }),
         choice("who", "everybody", people),
         choice("kind", "everything", kinds),
-        !isAll && h("span", { class: "mute wide" }, `the last ${loaded.toLocaleString("en")} were read`),
+        !isAll() && h("span", { class: "mute wide" }, `the last ${loaded.toLocaleString("en")} were read`),
       ),
-      steps.length
-        ? windowed({
-            name: "history",
-            label: "Changes",
-            items: narrow.matches ? rows.flatMap(withHead) : rows,
-            rowHeight: narrow.matches ? ROW.narrow : ROW.wide,
-            row: drawRow,
-            redraw: show,
-            foot: !isAll && h("p", { class: "more" }, h("button", { class: "quiet", onclick: more }, "earlier changes")),
-          })
-        : h("p", { key: "none", class: "calm" }, isPast() ? "Nothing had happened yet." : ["Nothing has happened yet. ", h("code", null, "herdbook task add 'write the parser'")]),
+      still.draw(
+        fresh > 0 ? `${fresh} new` : "",
+        rows.length
+          ? windowed({
+              name: "history",
+              label: "Changes",
+              items: narrow.matches ? rows.flatMap(withHead) : rows,
+              rowHeight: narrow.matches ? ROW.narrow : ROW.wide,
+              row: drawRow,
+              redraw: show,
+              foot: !isAll() && h("p", { class: "more" }, drawMoreButton()),
+            })
+          : steps.length
+            ? drawNoMatch()
+            : h("p", { key: "none", class: "calm" }, isPast() ? "Nothing had happened yet." : ["Nothing has happened yet. ", h("code", null, "herdbook task add 'write the parser'")]),
+      ),
     ]);
   }
 

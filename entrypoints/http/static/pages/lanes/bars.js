@@ -9,7 +9,7 @@ import { clockTime, duration, MARKS, short } from "../../parts/format.js";
  * @typedef {{ task_id?: string, task?: string, agent_id?: string, agent?: string, state: string, since: string, until?: string,
  *   claimed_at: string, end?: string, track: number, over: boolean }} Span
  * @typedef {{ kind: string, at: string, agent_id?: string, agent?: string, task_id?: string, subject: string, text: string }} Mark
- * @typedef {{ id?: string, name?: string, status?: string, gone: boolean, tracks: number, spans: Span[], marks: Mark[] }} Lane
+ * @typedef {{ id?: string, name?: string, status?: string, gone: boolean, tracks: number, spans: Span[], marks: Mark[], asks?: boolean }} Lane
  * @typedef {{ left: number, right: number, top: number, look: string, span: Span }} Bar
  */
 
@@ -151,3 +151,37 @@ export const barAt = (bars, x, y) =>
  */
 export const isSame = (span, other) =>
   other !== null && span.since === other.since && span.task_id === other.task_id && span.agent_id === other.agent_id;
+
+/**
+ * The lanes as they are shown, with what is known now of their bars: none comes, goes or moves.
+ * @param {Lane[]} shown
+ * @param {Lane[]} now
+ * @returns {Lane[]}
+ */
+export function keepPlaces(shown, now) {
+  const known = new Map(now.map((each) => [each.id, each]));
+  return shown.map((lane) => {
+    const found = known.get(lane.id);
+    const spans = lane.spans.map((each) => ({ ...(found?.spans.find((other) => isSame(other, each)) ?? each), track: each.track }));
+    return { ...lane, status: found?.status, asks: found ? isAsking(found) : false, spans };
+  });
+}
+
+/** Whether its agent waits for a person. @param {Lane} lane */
+export const isAsking = (lane) => lane.asks ?? lane.spans.some((each) => lookOf(each) === "asks");
+
+/**
+ * How many bars and marks are in the lanes now and are not shown.
+ * @param {Lane[]} shown
+ * @param {Lane[]} now
+ */
+export function countNew(shown, now) {
+  const known = new Set(shown.flatMap(idsOf));
+  return now.flatMap(idsOf).filter((each) => !known.has(each)).length;
+}
+
+/** @param {Lane} lane */
+const idsOf = ({ spans, marks }) => [
+  ...spans.map((each) => `${each.since} ${each.task_id} ${each.agent_id}`),
+  ...marks.map((each) => `${each.at} ${each.kind} ${each.subject}`),
+];

@@ -2,7 +2,7 @@
 
 import { h } from "../../parts/dom.js";
 import { clockTime, many, MARKS } from "../../parts/format.js";
-import { barAt, describe, drawSvg, isSame, lookOf, placeBars, TRACK } from "./bars.js";
+import { barAt, describe, drawSvg, isAsking, isSame, placeBars, TRACK } from "./bars.js";
 import { followBrush } from "./brush.js";
 import { drawCanvas, readColours } from "./canvas.js";
 import { findTicks } from "./scale.js";
@@ -29,7 +29,6 @@ import { findTicks } from "./scale.js";
  * @property {(factor: number, around: number) => void} zoomBy
  * @property {(part: Part) => void} move
  * @property {(from: number, to: number) => void} brushed
- * @property {(inside: boolean) => void} enter
  */
 
 /** Up to so many bars and marks are drawn as SVG. */
@@ -70,8 +69,6 @@ export function drawLanes(options) {
         view.top = box.scrollTop;
         requestAnimationFrame(options.show);
       },
-      onpointerenter: () => options.enter(true),
-      onpointerleave: () => options.enter(false),
       onwheel: (/** @type {WheelEvent} */ event) => {
         if (!event.ctrlKey) return;
         event.preventDefault();
@@ -118,7 +115,6 @@ function drawAxis({ scale, names }) {
 function drawRow({ lane, top, bars }, options, isCanvas) {
   const { scale, names, now, chosen } = options;
   const name = options.nameOf(lane);
-  const asks = lane.spans.some((each) => lookOf(each) === "asks");
   const isChosen = lane.spans.some((each) => isSame(each, chosen));
   const status = lane.status ?? "";
   const height = `${lane.tracks * TRACK}px`;
@@ -131,7 +127,7 @@ function drawRow({ lane, top, bars }, options, isCanvas) {
     "li",
     {
       key: `${lane.id}`,
-      class: `lane${asks ? " asks" : ""}${isChosen ? " chosen" : ""}`,
+      class: `lane${isAsking(lane) ? " asks" : ""}${isChosen ? " chosen" : ""}`,
       style: { top: `${top}px`, height },
       onpointerdown: (/** @type {PointerEvent} */ event) =>
         followBrush(event, { x: placeOf(event).x, width: scale.width, move: (from, to) => options.move({ from, to }), end: options.brushed }),

@@ -5,8 +5,9 @@ import { draw, h } from "../../parts/dom.js";
 import { clockTime, duration, many, short } from "../../parts/format.js";
 import { clock } from "../../parts/moment.js";
 import { call } from "../../parts/rpc.js";
+import { createStillness, showOwnChange } from "../../parts/stillness.js";
 import { createTurns } from "../../parts/turns.js";
-import { describe, isSame } from "./bars.js";
+import { countNew, describe, isSame, keepPlaces } from "./bars.js";
 import { drawLanes } from "./drawing.js";
 import { drawLegend, drawList } from "./list.js";
 import { makeScale } from "./scale.js";
@@ -32,6 +33,8 @@ const narrow = matchMedia("(max-width: 640px)");
 export function open({ root, query, go, replace }) {
   /** @type {any} */
   let answer = null;
+  /** All that was read, while it would move what is shown. @type {any} */
+  let waiting = null;
   let group = GROUPS.includes(query.get("group") ?? "") ? /** @type {string} */ (query.get("group")) : GROUPS[0];
   let last = (query.get("last") ?? "") in LASTS ? /** @type {string} */ (query.get("last")) : USUAL;
   /** The window that was zoomed to; without one, the last hours. @type {Times | null} */
@@ -41,13 +44,13 @@ export function open({ root, query, go, replace }) {
   let limit = PAGE;
   /** @type {Span | null} */
   let chosen = null;
-  let chosenLane = 0;
-  /** While the pointer is on the drawing nothing moves. @type {Scale | null} */
-  let still = null;
-  let isInside = false;
+  /** The scale that stays while the pointer is on the drawing. @type {Scale | null} */
+  let kept = null;
   /** @type {{ from: number, to: number } | null} */
   let brush = null;
   const view = { top: 0, height: 600 };
+  /** The box of the drawing, which is another one after the list was shown. @type {Element | null} */
+  let box = null;
 
   const page = {
     refresh,
@@ -86,6 +89,7 @@ export function open({ root, query, go, replace }) {
   };
 
   const begin = createTurns();
+  const still = createStillness({ root, refresh, release, isBusy: () => brush !== null });
 
   async function refresh() {
     const isLast = begin();
@@ -98,11 +102,27 @@ export function open({ root, query, go, replace }) {
     const began = performance.now();
     const found = await call("lanes", params);
     if (!isLast()) return;
-    answer = found;
+    waiting = still.mustWait() && answer?.lanes.length ? found : null;
+    answer = waiting ? { ...answer, now: found.now, lanes: keepPlaces(answer.lanes, found.lanes) } : found;
     // Where much has to be read, it is read less often, so that others are served as well.
     page.pause = Math.min(30000, Math.round((performance.now() - began) * 4));
     if (chosen) chosen = answer.lanes.flatMap((/** @type {Lane} */ each) => each.spans).find((/** @type {Span} */ each) => isSame(each, chosen)) ?? null;
     show();
+  }
+
+  /** Show what waits, up to now. */
+  function release() {
+    answer = waiting ?? answer;
+    waiting = kept = null;
+    show();
+  }
+
+  /** What waits, in words: what came since, or that the time that is shown is over. */
+  function tellWaiting() {
+    if (!still.isStill()) return "";
+    const fresh = waiting ? countNew(answer.lanes, waiting.lanes) : 0;
+    if (fresh) return `${fresh} new, show`;
+    return !zoom && !isList && kept && kept.x(clock()) > kept.width + 1 ? "paused, show now" : "";
   }
 
   /** The window that is shown: it goes on with the clock unless one was zoomed to. @returns {Times} */
@@ -127,9 +147,9 @@ export function open({ root, query, go, replace }) {
   /** @param {Times | null} window */
   function setWindow(window) {
     zoom = window && { since: Math.round(window.since), until: Math.round(Math.max(window.until, window.since + LEAST)) };
-    still = null;
+    kept = null;
     keepAddress();
-    return refresh();
+    return showOwnChange();
   }
 
   /**
@@ -154,7 +174,7 @@ export function open({ root, query, go, replace }) {
   /** @param {boolean} folded */
   function setFolded(folded) {
     isFolded = folded;
-    still = null;
+    kept = null;
     keepAddress();
     show();
   }
@@ -162,6 +182,7 @@ export function open({ root, query, go, replace }) {
   /** @param {boolean} list */
   function setList(list) {
     isList = list;
+    kept = null;
     keepAddress();
     show();
   }
@@ -181,14 +202,13 @@ export function open({ root, query, go, replace }) {
     let next = from + step;
     while (all[next] && !all[next].spans.length) next += step;
     if (!all[next]) return;
-    chosenLane = next;
     choose(all[next].spans[all[next].spans.length - 1]);
   }
 
   /** @param {number} step */
   function chooseBar(step) {
-    const lane = lanes()[chosenLane];
-    if (!lane || !chosen) return chooseLane(1);
+    const lane = lanes().find((each) => each.spans.some((span) => isSame(span, chosen)));
+    if (!lane) return chooseLane(1);
     const at = lane.spans.findIndex((each) => isSame(each, chosen));
     choose(lane.spans[Math.max(0, Math.min(lane.spans.length - 1, at + step))]);
   }
@@ -214,13 +234,13 @@ export function open({ root, query, go, replace }) {
   }
 
   function scaleOf() {
-    if (still && isInside && still.width === width()) return still;
+    if (kept && still.isStill() && kept.width === width()) return kept;
     const gaps = isFolded ? answer.gaps.map((/** @type {any} */ each) => ({ since: Date.parse(each.since), until: Date.parse(each.until) })) : [];
     const window = times();
     const edge = gaps.find((/** @type {Times} */ each) => each.since <= Date.parse(answer.since));
     if (edge) edge.since = Math.min(edge.since, window.since);
-    still = makeScale(window, gaps, width());
-    return still;
+    kept = makeScale(window, gaps, width());
+    return kept;
   }
 
   function drawDrawing() {
@@ -249,10 +269,6 @@ export function open({ root, query, go, replace }) {
         setTimeout(() => (brush = null));
         setWindow({ since: scale.moment(from), until: scale.moment(to) });
       },
-      enter: (inside) => {
-        isInside = inside;
-        if (!inside && !brush) show();
-      },
     });
   }
 
@@ -276,7 +292,7 @@ export function open({ root, query, go, replace }) {
             limit = PAGE;
             chosen = null;
             keepAddress();
-            refresh();
+            showOwnChange();
           } },
           GROUPS.map((each) => h("option", { key: each, value: each, selected: each === group }, `by ${each}`)),
         ),
@@ -308,7 +324,7 @@ export function open({ root, query, go, replace }) {
 
   function more() {
     limit = Math.min(MOST, limit + PAGE);
-    return refresh();
+    return showOwnChange();
   }
 
   function show() {
@@ -320,15 +336,34 @@ export function open({ root, query, go, replace }) {
     const parts = isEmpty || isList ? null : drawDrawing();
     draw(root, [
       ...drawControls(),
-      isEmpty &&
-        h("p", { key: "none", class: "calm" }, `Nobody held anything in ${zoom ? "this time" : `the last ${duration((until - since) / 1000)}`}. `, h("code", null, "herdbook claim --agent brisk-otter")),
-      !isEmpty && isList && drawList(lanes(), nameOf, clock(), show),
-      parts?.drawing,
+      still.draw(
+        tellWaiting(),
+        isEmpty &&
+          h("p", { key: "none", class: "calm" }, `Nobody held anything in ${zoom ? "this time" : `the last ${duration((until - since) / 1000)}`}. `, h("code", null, "herdbook claim --agent brisk-otter")),
+        !isEmpty && isList && drawList(lanes(), nameOf, clock(), show),
+        parts?.drawing,
+      ),
       left > 0 && limit < MOST && h("p", { key: "more", class: "more" }, h("button", { class: "quiet", onclick: more }, `${many(left, group)} more`)),
       isCut && h("p", { key: "unknown", class: "mute" }, unknown()),
       !isEmpty && h("p", { key: "chosen", class: "detail", role: "status" }, chosen ? [describe(chosen, clock()), chosen.task_id && [" ", h("a", { href: `/task/${chosen.task_id}` }, "open")]] : drawLegend()),
     ]);
-    if (root.isConnected) parts?.paint(root);
+    if (!root.isConnected) return;
+    parts?.paint(root);
+    if (settleView()) requestAnimationFrame(show);
+  }
+
+  /** Let a new box of the drawing be where the last one was; returns whether more of it can be seen than was drawn. */
+  function settleView() {
+    const found = root.querySelector(".drawing-box");
+    if (!found?.clientHeight) return false;
+    if (found !== box) {
+      box = found;
+      found.scrollTop = view.top;
+    }
+    const isMore = found.clientHeight > view.height || found.scrollTop !== view.top;
+    view.top = found.scrollTop;
+    view.height = found.clientHeight;
+    return isMore;
   }
 
   new ResizeObserver(() => {

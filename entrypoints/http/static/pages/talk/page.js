@@ -6,6 +6,7 @@ import { ago, exact, many, short } from "../../parts/format.js";
 import { isPast } from "../../parts/moment.js";
 import { act, notify } from "../../parts/notices.js";
 import { call } from "../../parts/rpc.js";
+import { createStillness, hasFocus, showOwnChange } from "../../parts/stillness.js";
 import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 import { drawComposer } from "./composer.js";
@@ -34,7 +35,6 @@ export function open({ root, key, replace }) {
   let list = { entries: [], total: 0, unread: 0, unanswered: 0 };
   /** The order that is shown: it stays while the pointer is on the list. @type {string[]} */
   let order = [];
-  let isInside = false;
   let limit = PAGE;
   let chosen = key ?? "";
   /** @type {Text | null} */
@@ -50,6 +50,7 @@ export function open({ root, key, replace }) {
 
   const begin = createTurns();
   const beginText = createTurns();
+  const still = createStillness({ root, refresh, release, isBusy: () => hasFocus(root) });
 
   async function refresh() {
     const isLast = begin();
@@ -57,8 +58,14 @@ export function open({ root, key, replace }) {
     if (!isLast()) return;
     list = found;
     agents = known.filter((/** @type {any} */ each) => !["stopped", "crashed"].includes(each.status)).map((/** @type {any} */ each) => each.name).sort();
-    if (!isInside || !order.length) order = list.entries.map((each) => each.id);
+    if (!still.mustWait() || !order.length) order = list.entries.map((each) => each.id);
     await readText();
+    show();
+  }
+
+  /** Show what waits, in its order. */
+  function release() {
+    order = list.entries.map((each) => each.id);
     show();
   }
 
@@ -119,7 +126,7 @@ export function open({ root, key, replace }) {
       drafts.delete(about);
       const box = root.querySelector("textarea");
       if (box?.dataset.about === about) box.value = "";
-      await refresh();
+      await showOwnChange();
     } catch (error) {
       refusals.set(about, /** @type {Error} */ (error).message);
       show();
@@ -311,17 +318,19 @@ export function open({ root, key, replace }) {
         list.total
           ? h(
               "div",
-              { key: "list", class: "talk-list", onpointerenter: () => (isInside = true), onpointerleave: () => (isInside = false) },
-              fresh > 0 && h("button", { key: "fresh", class: "fresh", onclick: () => ((order = list.entries.map((each) => each.id)), show()) }, `${fresh} new`),
-              windowed({
-                name: "talk",
-                label: "What was said",
-                items: shown,
-                rowHeight: ROW,
-                row: drawRow,
-                redraw: show,
-                foot: list.entries.length < list.total && limit < MOST && h("p", { class: "more" }, h("button", { class: "quiet", onclick: more }, `${(list.total - list.entries.length).toLocaleString("en")} more`)),
-              }),
+              { key: "list", class: "talk-list" },
+              still.draw(
+                fresh > 0 ? `${fresh} new` : "",
+                windowed({
+                  name: "talk",
+                  label: "What was said",
+                  items: shown,
+                  rowHeight: ROW,
+                  row: drawRow,
+                  redraw: show,
+                  foot: list.entries.length < list.total && limit < MOST && h("p", { class: "more" }, h("button", { class: "quiet", onclick: more }, `${(list.total - list.entries.length).toLocaleString("en")} more`)),
+                }),
+              ),
             )
           : h("p", { key: "none", class: "calm" }, "Nobody has said anything yet. ", h("code", null, "herdbook message broadcast 'hello'")),
         isWriting ? drawComposer({ agents, box: (done) => drawBox("new", "Your message", done), send, refusal: refusals.get("new") ?? "", close: () => write(false) }) : drawText(),

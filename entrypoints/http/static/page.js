@@ -120,7 +120,17 @@ async function read(page) {
   state.page = page;
   if (!state.root || state.root === main.firstChild) return;
   useStyle(state.row.name);
-  main.replaceChildren(state.root);
+  fill(state.root);
+}
+
+/**
+ * Show something in the place of the page; the focus stays in that place.
+ * @param {Element[]} content
+ */
+function fill(...content) {
+  const isHeld = main.contains(document.activeElement);
+  main.replaceChildren(...content);
+  if (isHeld) main.focus({ preventScroll: true });
 }
 
 /** @type {Map<string, Promise<void>>} */
@@ -171,7 +181,7 @@ function showTrouble(text) {
     h("p", { class: "trouble", role: "alert" }, withCode(text)),
     isElsewhere && h("p", null, h("a", { href: location.pathname }, "Back to now")),
   ]);
-  main.replaceChildren(place);
+  fill(place);
 }
 
 function showTitle() {

@@ -120,9 +120,12 @@ export async function openPalette(go, hints = []) {
     ]);
   };
   /** @param {Method | Hint} item */
-  const choose = (item) => ("command" in item ? showHint(dialog, item, show) : showForm(dialog, item, show));
-  show();
-  /** @type {HTMLElement | null} */ (dialog.querySelector("input"))?.focus();
+  const choose = (item) => ("command" in item ? showHint(dialog, item, list) : showForm(dialog, item, list));
+  const list = () => {
+    show();
+    /** @type {HTMLElement | null} */ (dialog.querySelector("input"))?.focus();
+  };
+  list();
   const all = await readMethods();
   // At an earlier moment there is only what can be read of it.
   methods = [...hints, ...(isPast() ? all.filter((each) => each["x-past"]) : all)];

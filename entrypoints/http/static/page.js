@@ -7,9 +7,10 @@ import { many } from "./parts/format.js";
 import { handleKey } from "./parts/keys.js";
 import { addressOf, isPast, shownMoment } from "./parts/moment.js";
 import { openPalette, openHelp } from "./parts/palette.js";
+import { addServed, keepRepository, servedRepositories, shownRepository, takeRepository, withRepository } from "./parts/repository.js";
 import { iconOf, noteWaiting } from "./parts/notifications.js";
 import { createRewind } from "./parts/rewind.js";
-import { callNow, chooseFolder, chosenFolder, exchangeTicket, Refusal, servedFolders } from "./parts/rpc.js";
+import { callNow, exchangeTicket, readRepositories, Refusal } from "./parts/rpc.js";
 import { setTheme, themeName } from "./parts/theme.js";
 import { PAGES, SHARED } from "./page_table.js";
 
@@ -22,9 +23,11 @@ const head = /** @type {HTMLElement} */ (document.getElementById("head"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const icon = /** @type {HTMLLinkElement} */ (document.getElementById("icon"));
 
-/** @type {{ row: PageRow, title: string, page: Page | null, root: Element | null, folders: string[], isConnected: boolean, waiting: number }} */
-const state = { row: PAGES[0], title: "", page: null, root: null, folders: [], isConnected: true, waiting: 0 };
+/** @type {{ row: PageRow, title: string, page: Page | null, root: Element | null, isConnected: boolean, refusal: string, trouble: string, waiting: number }} */
+const state = { row: PAGES[0], title: "", page: null, root: null, isConnected: true, refusal: "", trouble: "", waiting: 0 };
 let visit = 0;
+/** Asks the feed for a space. */
+let askFeed = (/** @type {string} */ _) => {};
 
 const rewind = createRewind({
   banner: /** @type {HTMLElement} */ (document.getElementById("past")),
@@ -58,13 +61,17 @@ async function open() {
   const [, name, ...rest] = location.pathname.split("/");
   const row = PAGES.find((each) => each.name === (name || "now")) ?? PAGES[0];
   const own = ++visit;
+  const asked = new URLSearchParams(location.search);
+  const at = asked.get("at");
   state.row = row;
   state.title = row.title;
   state.page = null;
+  state.refusal = "";
+  const isServed = showRepository(asked.get("repo"));
   showHead();
   showLink();
   try {
-    const at = new URLSearchParams(location.search).get("at");
+    if (!isServed) throw new Refusal("The repository of this address is not served here; `herdbook serve` in it adds it.", 0);
     const [module] = await Promise.all([row.load(), loadStyle(row.name), rewind.take(at)]);
     if (own !== visit) return;
     showHead();
@@ -94,6 +101,34 @@ async function open() {
   } catch (error) {
     if (own === visit) showTrouble(/** @type {Error} */ (error).message.replace(/^until: /, "The moment of this address "));
   }
+}
+
+/**
+ * Show the repository that an address names, and name it in the address. What is shown of another one
+ * goes at once: its buttons would change this one. Returns whether it is served.
+ * @param {string | null} key
+ */
+function showRepository(key) {
+  const before = shownRepository();
+  const isServed = takeRepository(key);
+  const now = shownRepository();
+  if (!isServed) return false;
+  if (key === null) nameRepository();
+  if (before && before !== now) {
+    fill();
+    rewind.take(null); // its journal is another one
+    state.waiting = 0;
+    counts++;
+    refreshSoon();
+  }
+  if (now) askFeed(now.key);
+  return true;
+}
+
+/** Name the repository in the address, where several are served. */
+function nameRepository() {
+  const path = location.pathname + location.search;
+  if (withRepository(path) !== path) history.replaceState(null, "", withRepository(path));
 }
 
 /**
@@ -211,7 +246,7 @@ function showHead() {
     h(
       "div",
       { class: "tools" },
-      state.folders.length > 1 && chooser(),
+      servedRepositories().length > 1 && chooser(),
       h("button", { class: "quiet", onclick: showPalette, title: "Ctrl K" }, "Commands"),
       h("button", { class: "quiet", "aria-pressed": String(isPast()), onclick: rewind.enter, title: "[" }, "Rewind"),
       h("button", { class: "quiet wide", onclick: showKeys, title: "?" }, "Keys"),
@@ -233,21 +268,22 @@ function showLink() {
 }
 
 function chooser() {
-  const chosen = chosenFolder() ?? state.folders[0];
   return h(
     "select",
     {
       "aria-label": "Repository",
+      value: shownRepository()?.key,
       onchange: (/** @type {Event} */ event) => {
-        chooseFolder(/** @type {HTMLSelectElement} */ (event.currentTarget).value);
-        // Its journal is another one: a moment of this one says nothing there.
-        if (isPast()) history.pushState(null, "", location.pathname);
+        const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
+        // A moment, an id and a filter of this one say nothing there.
+        const path = state.row.key && state.row.name !== "now" ? `/${state.row.name}` : "/";
+        keepRepository(value);
+        history.pushState(null, "", `${path}?repo=${value}`);
         open();
-        countWaiting();
       },
     },
-    state.folders.map((each) =>
-      h("option", { key: each, value: each, selected: each === chosen }, each.split("/").pop()),
+    servedRepositories().map(({ key, folder }) =>
+      h("option", { key, value: key, selected: key === shownRepository()?.key }, folder.split("/").pop()),
     ),
   );
 }
@@ -395,9 +431,7 @@ function followLink(event) {
 async function start() {
   setTheme(themeName());
   await exchangeTicket();
-  state.folders = await servedFolders();
-  const chosen = chosenFolder();
-  if (chosen && !state.folders.includes(chosen)) chooseFolder(state.folders[0]);
+  addServed(await readRepositories());
   document.addEventListener("click", followLink);
   document.addEventListener("keydown", (event) =>
     handleKey(event, {
@@ -409,7 +443,12 @@ async function start() {
     }),
   );
   addEventListener("popstate", open);
-  follow((news) => {
+  askFeed = follow((news) => {
+    if (news.repositories) {
+      addServed(news.repositories);
+      nameRepository();
+      showHead();
+    }
     if (news.isConnected !== state.isConnected) {
       state.isConnected = news.isConnected;
       showHead();

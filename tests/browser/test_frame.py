@@ -43,6 +43,65 @@ def hold(route: Route, held: list[Route]) -> None:
     held.append(route)
 
 
+def test_a_task_that_was_removed_elsewhere_is_said(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What was read last stays, with the server's sentence above it, until another page is open."""
+    (task,) = person.asks(app, "task", "list", "--name", "Draw the form")
+    page = open_desk(server).opens(f"/task/{task['id']}")
+    person.runs(app, "task", "rm", "Draw the form", "--yes")
+    expect(page.locator(STALE).get_by_role("alert")).to_contain_text("no task")
+    expect(page.get_by_text("not up to date", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Draw the form")).to_be_visible()
+    page.get_by_role("navigation").get_by_role("link", name="Board").click()
+    page.wait_for_selector("main[data-ready=board]")
+    expect(page.locator(STALE)).to_be_empty()
+    expect(page.get_by_text("live", exact=True)).to_be_visible()
+
+
+def test_a_refusal_goes_with_the_next_answer(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """The page asks again by itself: no change needs to come."""
+    page = open_desk(server).opens("/board")
+    refuses(page, "board")
+    person.runs(app, "task", "add", "Something new")
+    expect(page.locator(STALE)).to_have_text("Not up to date: the store cannot be read")
+    page.unroute("**/rpc*")
+    expect(page.get_by_role("link", name="Something new")).to_be_visible()
+    expect(page.locator(STALE)).to_be_empty()
+
+
+def test_a_cookie_that_has_ended_is_said_in_the_words_of_the_server(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Here because the token was renewed; the feed itself has no words."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    first = Serving(person, app, "--port", port)
+    desk = open_desk(first)
+    page = desk.opens("/board")
+    assert first.ends() == (0, "")
+    expect(page.get_by_text("no connection")).to_be_visible()
+    again = Serving(person, app, "--port", port, "--new-token")
+    expect(page.locator(STALE)).to_contain_text("open the link that herdbook serve prints")
+    desk.errors[:] = [each for each in desk.errors if "401" not in each]
+    page.close()
+    assert again.ends() == (0, "")
+    desk.errors[:] = [each for each in desk.errors if "401" not in each]
+
+
+def test_a_journal_that_cannot_be_read_is_not_live(server: Serving, open_desk: OpenDesk) -> None:
+    """The mark says so, and the sentence stands above the page."""
+    desk = open_desk(server)
+    page = desk.opens("/board")
+    trouble = {"type": "StoreUnavailable", "message": "it is gone"}
+    page.route(FEED, lambda route: tell(route, ("spaces", []), ("trouble", trouble)))
+    page.reload()
+    expect(page.get_by_text("not up to date", exact=True)).to_be_visible()
+    expect(page.locator(STALE)).to_have_text("Not up to date: it is gone")
+
+
 def test_what_changed_before_the_feed_began_is_shown(server: Serving, open_desk: OpenDesk) -> None:
     """The page was read, and the feed tells only what comes after its own beginning."""
     desk = open_desk(server)

@@ -18,9 +18,12 @@ import { PAGES, SHARED } from "./page_table.js";
 
 const PAUSE = 100;
 const TICK = 5000;
+/** How long it is shown that a journal cannot be read: the feed says so again as long as that is so. */
+const TROUBLE = 12_000;
 const SECOND = 1000;
 const head = /** @type {HTMLElement} */ (document.getElementById("head"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const stale = /** @type {HTMLElement} */ (document.getElementById("stale"));
 const icon = /** @type {HTMLLinkElement} */ (document.getElementById("icon"));
 
 /** @type {{ row: PageRow, title: string, page: Page | null, root: Element | null, isConnected: boolean, refusal: string, trouble: string, waiting: number }} */
@@ -240,6 +243,8 @@ function showHead() {
     ),
   );
   const next = themeName() === "dark" ? "light" : "dark";
+  const why = state.refusal || state.trouble;
+  draw(stale, [why && h("p", { class: "trouble", role: "alert" }, "Not up to date: ", withCode(why))]);
   draw(head, [
     h("a", { class: "name", href: "/" }, "Herdbook"),
     h("nav", { "aria-label": "Pages" }, links),
@@ -253,8 +258,8 @@ function showHead() {
       h("button", { class: "quiet", onclick: () => (setTheme(next), showHead()) }, next === "dark" ? "Dark" : "Light"),
       h(
         "span",
-        { class: !state.isConnected ? "live off" : isPast() ? "live then" : "live", role: "status" },
-        !state.isConnected ? "no connection" : isPast() ? "earlier" : "live",
+        { class: why || !state.isConnected ? "live off" : isPast() ? "live then" : "live", role: "status", title: why || null },
+        why ? "not up to date" : !state.isConnected ? "no connection" : isPast() ? "earlier" : "live",
       ),
     ),
   ]);
@@ -393,11 +398,35 @@ async function refresh() {
 
 /** Read the page and what waits, whatever is being read already. */
 async function readAll() {
+  const own = visit;
   try {
     await Promise.all([refreshPage(), countWaiting()]);
-  } catch {
-    // The head says that there is no connection; the next change or its return reads again.
+    if (own === visit && !isConcerned) showRefusal("");
+  } catch (error) {
+    // Without an answer the head says that there is no connection; the next change or its return reads again.
+    if (own === visit && error instanceof Refusal && error.code !== 0) showRefusal(error.message);
   }
+}
+
+/**
+ * Say above the page why what it shows is old.
+ * @param {string} text
+ */
+function showRefusal(text) {
+  if (state.refusal === text) return;
+  state.refusal = text;
+  showHead();
+}
+
+let troubleEnd = 0;
+
+/** @param {string} text */
+function showTroubleOfJournal(text) {
+  clearTimeout(troubleEnd);
+  if (text) troubleEnd = window.setTimeout(() => showTroubleOfJournal(""), TROUBLE);
+  if (state.trouble === text) return;
+  state.trouble = text;
+  showHead();
 }
 
 let lastTick = 0;
@@ -459,6 +488,9 @@ async function start() {
       noteActivities(news.activities);
       tickSoon();
     }
+    if (news.trouble) showTroubleOfJournal(news.trouble);
+    // Whoever is refused the feed is told why by an answer.
+    if (news.kind === "refused" && !state.refusal) refreshSoon();
     if (news.kind !== "changed") return;
     if (isPast()) {
       rewind.noteChange();
@@ -468,11 +500,15 @@ async function start() {
     isConcerned ||= shows(state.page, news.space);
     refreshSoon();
   });
-  setInterval(tick, TICK);
+  setInterval(() => {
+    tick();
+    if (state.refusal) refreshSoon();
+  }, TICK);
   await Promise.all([open(), countWaiting()]);
 }
 
 start().catch((error) => {
+  state.isConnected = false;
   showHead();
   showTrouble(error.message);
 });

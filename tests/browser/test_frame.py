@@ -114,3 +114,96 @@ def test_what_changed_before_the_feed_began_is_shown(server: Serving, open_desk:
     server.calls("task.add", name="In between")
     held[0].continue_()
     expect(page.get_by_role("link", name="In between")).to_be_visible()
+
+
+def test_many_changes_are_one_question_while_the_past_is_shown(
+    server: Serving, open_desk: OpenDesk
+) -> None:
+    """And they are counted without being announced one after the other."""
+    page = open_desk(server).opens("/board")
+    held: list[Route] = []
+    page.route(FEED, lambda route: hold(route, held))
+    opens_at(page, server, "/board", positions(server)[-1])
+    expect(page.locator(SLIDER)).to_be_visible()
+    while not held:
+        page.wait_for_timeout(10)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(str(request.post_data)))
+    server.calls("task.add", name="Something new")
+    changes = [("journal", {"space": "work/x", "seq": each}) for each in range(40)]
+    tell(held[0], ("spaces", []), *changes)
+    expect(page.locator("#rewind")).to_contain_text("new change")
+    assert 0 < sum("journal.moments" in each for each in asked) < 10
+    expect(page.locator("#rewind").get_by_role("status")).to_have_count(0)
+
+
+def test_a_moment_that_is_opened_ends_the_playing(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Else the next step would take its place."""
+    works_on(person, app)
+    there = positions(server)
+    page = open_desk(server).opens("/history")
+    opens_at(page, server, "/history", there[3])
+    held: list[Route] = []
+
+    def hold_step(route: Route) -> None:
+        asked = (route.request.post_data_json or {}).get("params", {})
+        (held.append if asked.get("until") == there[4] else Route.fallback)(route)
+
+    page.route("**/rpc*", hold_step)
+    page.get_by_role("button", name="Play", exact=True).click()
+    while not held:
+        page.wait_for_timeout(10)
+    page.get_by_role("link", name=re.compile("^Board before change")).last.click()
+    page.wait_for_selector("main[data-ready=board]")
+    held[0].continue_()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    expect(page).to_have_url(re.compile(rf"/board\?at=({'|'.join(map(str, there[:3]))})$"))
+
+
+def test_a_step_that_is_refused_is_said(server: Serving, open_desk: OpenDesk) -> None:
+    """Also while changes are played, which ends there."""
+    page = open_desk(server).opens("/board")
+    opens_at(page, server, "/board", positions(server)[1])
+    refuses(page, "journal.moments")
+    notice = page.locator("#notices .refusal")
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(notice.first).to_contain_text("the store cannot be read")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    page.get_by_role("button", name="Back to now").click()
+    expect(page.locator(BANNER)).to_be_empty()
+    page.keyboard.press("[")
+    expect(notice).to_have_count(2)
+    expect(page.locator(BANNER)).to_be_empty()
+
+
+def test_the_focus_stays_where_the_person_is(server: Serving, open_desk: OpenDesk) -> None:
+    """In the page whose link was followed, in the palette, and at the way back to the past."""
+    page = open_desk(server).opens("/board")
+    page.get_by_role("link", name="Choose the keys").press("Enter")
+    page.wait_for_selector("main[data-ready=task]")
+    expect(page.locator("main")).to_be_focused()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("task add")
+    page.get_by_role("option", name="task add").first.wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Back").click()
+    expect(page.get_by_role("combobox", name="Find a command")).to_be_focused()
+    page.keyboard.press("Escape")  # the first one empties the field
+    page.keyboard.press("Escape")
+    rewind = page.get_by_role("button", name="Rewind", exact=True)
+    rewind.click()
+    expect(page.locator(SLIDER)).to_be_focused()
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keys").get_by_role("button", name="Close").click()
+    page.locator(SLIDER).focus()
+    there = positions(server)
+    page.keyboard.press("[")
+    expect(page).to_have_url(re.compile(rf"\?at={there[-2]}$"))
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    page.wait_for_selector("main[data-ready=board]")
+    expect(page).to_have_url(re.compile(rf"/board\?at={there[-2]}$"))
+    page.get_by_role("button", name="Back to now").press("Enter")
+    expect(rewind).to_be_focused()

@@ -48,6 +48,7 @@ const rewind = createRewind({
     if (isStep) history.replaceState(null, "", path);
     else history.pushState(null, "", path);
   },
+  focus: () => /** @type {HTMLElement | null} */ (head.querySelector("button[aria-pressed]"))?.focus(),
 });
 
 /**
@@ -338,6 +339,8 @@ let isAgain = false;
 /** Whether something changed that the page shows, and when it was read last. */
 let isConcerned = false;
 let lastRead = 0;
+/** Whether the journal has grown while an earlier moment is shown. */
+let isGrown = false;
 
 /** When the last reading ended, and how long it took. */
 let lastEnd = 0;
@@ -386,7 +389,9 @@ async function refresh() {
   }
   isBusy = true;
   const begun = Date.now();
-  await readAll();
+  const grows = isGrown && rewind.noteChange();
+  isGrown = false;
+  await Promise.all([readAll(), grows]);
   lastEnd = Date.now();
   lastTook = lastEnd - begun;
   isBusy = false;
@@ -492,12 +497,9 @@ async function start() {
     // Whoever is refused the feed is told why by an answer.
     if (news.kind === "refused" && !state.refusal) refreshSoon();
     if (news.kind !== "changed") return;
-    if (isPast()) {
-      rewind.noteChange();
-      countWaiting();
-      return;
-    }
-    isConcerned ||= shows(state.page, news.space);
+    if (news.space) showTroubleOfJournal("");
+    if (isPast()) isGrown = true;
+    else isConcerned ||= shows(state.page, news.space);
     refreshSoon();
   });
   setInterval(() => {

@@ -178,6 +178,30 @@ def test_a_step_that_is_refused_is_said(server: Serving, open_desk: OpenDesk) ->
     expect(page.locator(BANNER)).to_be_empty()
 
 
+def test_a_list_is_typed_as_json_in_the_palette(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What is none, and begins like one, is said in place; a text is a text."""
+    page = open_desk(server).opens("/board")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("agent wait")
+    page.get_by_role("option", name="agent wait").first.wait_for()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("name", exact=False).first.fill("calm-lynx")
+    questions = dialog.get_by_label(re.compile("^questions"))
+    questions.fill('["One?", "Two?"')
+    dialog.get_by_role("button", name="Run").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("questions: this is no JSON")
+    for typed, known in (('["One?", "Two?"]', ["One?", "Two?"]), ("Three?", "Three?")):
+        questions.fill(typed)
+        dialog.get_by_role("button", name="Run").click()
+        last = known if isinstance(known, str) else known[-1]
+        expect(dialog.locator("pre[role=status]")).to_contain_text(last)
+        (agent,) = person.asks(app, "agent", "list", "--name", "calm-lynx")
+        assert agent["pending_questions"] == known
+
+
 def test_the_focus_stays_where_the_person_is(server: Serving, open_desk: OpenDesk) -> None:
     """In the page whose link was followed, in the palette, and at the way back to the past."""
     page = open_desk(server).opens("/board")

@@ -231,3 +231,17 @@ def test_the_focus_stays_where_the_person_is(server: Serving, open_desk: OpenDes
     expect(page).to_have_url(re.compile(rf"/board\?at={there[-2]}$"))
     page.get_by_role("button", name="Back to now").press("Enter")
     expect(rewind).to_be_focused()
+
+
+def test_what_was_done_stands_though_it_cannot_be_undone(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """The change to undo cannot be looked for; the answer has reached the agent."""
+    page = open_desk(server).opens()
+    refuses(page, "history")
+    page.get_by_role("button", name="Yes").click()
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.locator("#notices .notice")).to_contain_text("Yes")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert [each["content"] for each in person.asks(app, "message", "list")] == ["Yes"]

@@ -47,10 +47,10 @@ def acting_as() -> dict[str, str]:
     return {name: value for name, value in known.items() if value}
 
 
-def ask_first(path: str, method: str) -> Any:
+def ask_first(path: str, method: str, **params: Any) -> Any:
     """Ask one thing and leave."""
     with connect(path) as connection:
-        return exchange(connection, method)
+        return exchange(connection, method, **params)
 
 
 def connect(path: str) -> socket.socket:

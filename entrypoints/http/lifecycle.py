@@ -103,9 +103,14 @@ class HttpServer:
         for each in SIGNALS:  # until there is a loop to handle them
             signal.signal(each, self._server.handle_exit)
 
-    def make_link(self) -> str:
-        """The address of the page, with a ticket that is accepted once."""
-        return f"{self.url}#t={self._access.issue_ticket()}"
+    def make_link(self, folder: str | None = None) -> str:
+        """The address of the page, with a ticket that is accepted once.
+
+        Of several repositories it shows that of the folder, or the first one.
+        """
+        key = self._folders.choice_key(folder)
+        shown = "" if key is None else f"&repo={key}"
+        return f"{self.url}#t={self._access.issue_ticket()}{shown}"
 
     def __enter__(self) -> Self:
         """Open the socket for local programs, and say where this server is."""

@@ -33,12 +33,14 @@ MOST_CONNECTIONS = 256
 FIRST_SECONDS = 10.0
 BUSY_SECONDS = 0.1
 LONGEST_FIRST = 64 * KIB
+MakeLink = Callable[[str | None], str]
+"""Called with the folder whose repository the page shows; None for the first."""
 
 
 class LocalSocket:
     """Accepts connections of this account, each served by threads of its own."""
 
-    def __init__(self, path: str, folders: ServedFolders, make_link: Callable[[], str]) -> None:
+    def __init__(self, path: str, folders: ServedFolders, make_link: MakeLink) -> None:
         self._folders = folders
         self._make_link = make_link
         self._mutex = threading.Lock()
@@ -125,11 +127,12 @@ class LocalSocket:
 
     def _answer_first(self, request: messages.Request) -> tuple[Any, ServerContext | None]:
         """The answer to the first message, and the context of all others if there are any."""
+        params = request.params if isinstance(request.params, dict) else {}
         if request.method == LINK:
-            return self._make_link(), None
+            wanted = params.get("folder")
+            return self._make_link(wanted if isinstance(wanted, str) else None), None
         if request.method != CONNECT:
             raise RpcError(METHOD_NOT_FOUND, f"a connection begins with {CONNECT}")
-        params = request.params if isinstance(request.params, dict) else {}
         named, agent, session = map(params.get, ("folder", "agent", "session"))
         if not isinstance(named, str):
             raise InvalidValue("folder", "must be the absolute path of a folder that is served")

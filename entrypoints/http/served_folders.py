@@ -122,6 +122,22 @@ class ServedFolders:
                     found.setdefault(space, ServedSpace(area, space, folder))
         return list(found.values())
 
+    def choice_key(self, folder: str | None) -> str | None:
+        """The key of the repository of a folder, or of the first one; None if it is the only one.
+
+        None also for one in trouble, which the page says.
+        """
+        roots = self.roots()
+        if len(roots) == 1:
+            return None
+        try:
+            work = {each.key for each in self.spaces([]) if each.area == Area.WORK}
+            if len(work) > 1:
+                return self.spaces([folder or roots[0]])[0].key
+        except HerdbookError:
+            pass
+        return None
+
     def find_space(self, path: str) -> str | None:
         """The space of the plan for a folder that a hook has named; None if it is not served."""
         now = time.monotonic()

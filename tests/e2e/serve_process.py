@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from tests.e2e.conftest import PROGRAM, Person
 
@@ -69,7 +69,7 @@ class Serving:
         self.url: str = self.told["url"]
         place = urlsplit(self.url)
         self.host, self.port = place.netloc, place.port
-        self.ticket: str = urlsplit(self.told["link"]).fragment.removeprefix("t=")
+        self.ticket: str = parse_qs(urlsplit(self.told["link"]).fragment)["t"][0]
         self.state = self.find_state()
         self.token = (self.state / "token").read_text()
         self.bearer = {"Authorization": f"Bearer {self.token}"}

@@ -7,9 +7,10 @@ import { many } from "./parts/format.js";
 import { handleKey } from "./parts/keys.js";
 import { addressOf, isPast, shownMoment } from "./parts/moment.js";
 import { openPalette, openHelp } from "./parts/palette.js";
+import { addServed, keepRepository, servedRepositories, shownRepository, takeRepository, withRepository } from "./parts/repository.js";
 import { iconOf, noteWaiting } from "./parts/notifications.js";
 import { createRewind } from "./parts/rewind.js";
-import { callNow, chooseFolder, chosenFolder, exchangeTicket, Refusal, servedFolders } from "./parts/rpc.js";
+import { callNow, exchangeTicket, readRepositories, Refusal } from "./parts/rpc.js";
 import { setTheme, themeName } from "./parts/theme.js";
 import { PAGES, SHARED } from "./page_table.js";
 
@@ -17,14 +18,19 @@ import { PAGES, SHARED } from "./page_table.js";
 
 const PAUSE = 100;
 const TICK = 5000;
+/** How long it is shown that a journal cannot be read: the feed says so again as long as that is so. */
+const TROUBLE = 12_000;
 const SECOND = 1000;
 const head = /** @type {HTMLElement} */ (document.getElementById("head"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const stale = /** @type {HTMLElement} */ (document.getElementById("stale"));
 const icon = /** @type {HTMLLinkElement} */ (document.getElementById("icon"));
 
-/** @type {{ row: PageRow, title: string, page: Page | null, root: Element | null, folders: string[], isConnected: boolean, waiting: number }} */
-const state = { row: PAGES[0], title: "", page: null, root: null, folders: [], isConnected: true, waiting: 0 };
+/** @type {{ row: PageRow, title: string, page: Page | null, root: Element | null, isConnected: boolean, refusal: string, trouble: string, waiting: number }} */
+const state = { row: PAGES[0], title: "", page: null, root: null, isConnected: true, refusal: "", trouble: "", waiting: 0 };
 let visit = 0;
+/** Asks the feed for a space. */
+let askFeed = (/** @type {string} */ _) => {};
 
 const rewind = createRewind({
   banner: /** @type {HTMLElement} */ (document.getElementById("past")),
@@ -42,6 +48,7 @@ const rewind = createRewind({
     if (isStep) history.replaceState(null, "", path);
     else history.pushState(null, "", path);
   },
+  focus: () => /** @type {HTMLElement | null} */ (head.querySelector("button[aria-pressed]"))?.focus(),
 });
 
 /**
@@ -58,13 +65,17 @@ async function open() {
   const [, name, ...rest] = location.pathname.split("/");
   const row = PAGES.find((each) => each.name === (name || "now")) ?? PAGES[0];
   const own = ++visit;
+  const asked = new URLSearchParams(location.search);
+  const at = asked.get("at");
   state.row = row;
   state.title = row.title;
   state.page = null;
+  state.refusal = "";
+  const isServed = showRepository(asked.get("repo"));
   showHead();
   showLink();
   try {
-    const at = new URLSearchParams(location.search).get("at");
+    if (!isServed) throw new Refusal("The repository of this address is not served here; `herdbook serve` in it adds it.", 0);
     const [module] = await Promise.all([row.load(), loadStyle(row.name), rewind.take(at)]);
     if (own !== visit) return;
     showHead();
@@ -97,6 +108,34 @@ async function open() {
 }
 
 /**
+ * Show the repository that an address names, and name it in the address. What is shown of another one
+ * goes at once: its buttons would change this one. Returns whether it is served.
+ * @param {string | null} key
+ */
+function showRepository(key) {
+  const before = shownRepository();
+  const isServed = takeRepository(key);
+  const now = shownRepository();
+  if (!isServed) return false;
+  if (key === null) nameRepository();
+  if (before && before !== now) {
+    fill();
+    rewind.take(null); // its journal is another one
+    state.waiting = 0;
+    counts++;
+    refreshSoon();
+  }
+  if (now) askFeed(now.key);
+  return true;
+}
+
+/** Name the repository in the address, where several are served. */
+function nameRepository() {
+  const path = location.pathname + location.search;
+  if (withRepository(path) !== path) history.replaceState(null, "", withRepository(path));
+}
+
+/**
  * Read what a page shows, and show it. What is not known of an earlier moment is said in its place:
  * the page stays open for other moments.
  * @param {Page} page
@@ -120,7 +159,17 @@ async function read(page) {
   state.page = page;
   if (!state.root || state.root === main.firstChild) return;
   useStyle(state.row.name);
-  main.replaceChildren(state.root);
+  fill(state.root);
+}
+
+/**
+ * Show something in the place of the page; the focus stays in that place.
+ * @param {Element[]} content
+ */
+function fill(...content) {
+  const isHeld = main.contains(document.activeElement);
+  main.replaceChildren(...content);
+  if (isHeld) main.focus({ preventScroll: true });
 }
 
 /** @type {Map<string, Promise<void>>} */
@@ -171,7 +220,7 @@ function showTrouble(text) {
     h("p", { class: "trouble", role: "alert" }, withCode(text)),
     isElsewhere && h("p", null, h("a", { href: location.pathname }, "Back to now")),
   ]);
-  main.replaceChildren(place);
+  fill(place);
 }
 
 function showTitle() {
@@ -195,21 +244,23 @@ function showHead() {
     ),
   );
   const next = themeName() === "dark" ? "light" : "dark";
+  const why = state.refusal || state.trouble;
+  draw(stale, [why && h("p", { class: "trouble", role: "alert" }, "Not up to date: ", withCode(why))]);
   draw(head, [
     h("a", { class: "name", href: "/" }, "Herdbook"),
     h("nav", { "aria-label": "Pages" }, links),
     h(
       "div",
       { class: "tools" },
-      state.folders.length > 1 && chooser(),
+      servedRepositories().length > 1 && chooser(),
       h("button", { class: "quiet", onclick: showPalette, title: "Ctrl K" }, "Commands"),
       h("button", { class: "quiet", "aria-pressed": String(isPast()), onclick: rewind.enter, title: "[" }, "Rewind"),
       h("button", { class: "quiet wide", onclick: showKeys, title: "?" }, "Keys"),
       h("button", { class: "quiet", onclick: () => (setTheme(next), showHead()) }, next === "dark" ? "Dark" : "Light"),
       h(
         "span",
-        { class: !state.isConnected ? "live off" : isPast() ? "live then" : "live", role: "status" },
-        !state.isConnected ? "no connection" : isPast() ? "earlier" : "live",
+        { class: why || !state.isConnected ? "live off" : isPast() ? "live then" : "live", role: "status", title: why || null },
+        why ? "not up to date" : !state.isConnected ? "no connection" : isPast() ? "earlier" : "live",
       ),
     ),
   ]);
@@ -223,21 +274,22 @@ function showLink() {
 }
 
 function chooser() {
-  const chosen = chosenFolder() ?? state.folders[0];
   return h(
     "select",
     {
       "aria-label": "Repository",
+      value: shownRepository()?.key,
       onchange: (/** @type {Event} */ event) => {
-        chooseFolder(/** @type {HTMLSelectElement} */ (event.currentTarget).value);
-        // Its journal is another one: a moment of this one says nothing there.
-        if (isPast()) history.pushState(null, "", location.pathname);
+        const { value } = /** @type {HTMLSelectElement} */ (event.currentTarget);
+        // A moment, an id and a filter of this one say nothing there.
+        const path = state.row.key && state.row.name !== "now" ? `/${state.row.name}` : "/";
+        keepRepository(value);
+        history.pushState(null, "", `${path}?repo=${value}`);
         open();
-        countWaiting();
       },
     },
-    state.folders.map((each) =>
-      h("option", { key: each, value: each, selected: each === chosen }, each.split("/").pop()),
+    servedRepositories().map(({ key, folder }) =>
+      h("option", { key, value: key, selected: key === shownRepository()?.key }, folder.split("/").pop()),
     ),
   );
 }
@@ -287,6 +339,8 @@ let isAgain = false;
 /** Whether something changed that the page shows, and when it was read last. */
 let isConcerned = false;
 let lastRead = 0;
+/** Whether the journal has grown while an earlier moment is shown. */
+let isGrown = false;
 
 /** When the last reading ended, and how long it took. */
 let lastEnd = 0;
@@ -335,7 +389,9 @@ async function refresh() {
   }
   isBusy = true;
   const begun = Date.now();
-  await readAll();
+  const grows = isGrown && rewind.noteChange();
+  isGrown = false;
+  await Promise.all([readAll(), grows]);
   lastEnd = Date.now();
   lastTook = lastEnd - begun;
   isBusy = false;
@@ -347,11 +403,35 @@ async function refresh() {
 
 /** Read the page and what waits, whatever is being read already. */
 async function readAll() {
+  const own = visit;
   try {
     await Promise.all([refreshPage(), countWaiting()]);
-  } catch {
-    // The head says that there is no connection; the next change or its return reads again.
+    if (own === visit && !isConcerned) showRefusal("");
+  } catch (error) {
+    // Without an answer the head says that there is no connection; the next change or its return reads again.
+    if (own === visit && error instanceof Refusal && error.code !== 0) showRefusal(error.message);
   }
+}
+
+/**
+ * Say above the page why what it shows is old.
+ * @param {string} text
+ */
+function showRefusal(text) {
+  if (state.refusal === text) return;
+  state.refusal = text;
+  showHead();
+}
+
+let troubleEnd = 0;
+
+/** @param {string} text */
+function showTroubleOfJournal(text) {
+  clearTimeout(troubleEnd);
+  if (text) troubleEnd = window.setTimeout(() => showTroubleOfJournal(""), TROUBLE);
+  if (state.trouble === text) return;
+  state.trouble = text;
+  showHead();
 }
 
 let lastTick = 0;
@@ -385,9 +465,7 @@ function followLink(event) {
 async function start() {
   setTheme(themeName());
   await exchangeTicket();
-  state.folders = await servedFolders();
-  const chosen = chosenFolder();
-  if (chosen && !state.folders.includes(chosen)) chooseFolder(state.folders[0]);
+  addServed(await readRepositories());
   document.addEventListener("click", followLink);
   document.addEventListener("keydown", (event) =>
     handleKey(event, {
@@ -399,7 +477,12 @@ async function start() {
     }),
   );
   addEventListener("popstate", open);
-  follow((news) => {
+  askFeed = follow((news) => {
+    if (news.repositories) {
+      addServed(news.repositories);
+      nameRepository();
+      showHead();
+    }
     if (news.isConnected !== state.isConnected) {
       state.isConnected = news.isConnected;
       showHead();
@@ -410,20 +493,24 @@ async function start() {
       noteActivities(news.activities);
       tickSoon();
     }
+    if (news.trouble) showTroubleOfJournal(news.trouble);
+    // Whoever is refused the feed is told why by an answer.
+    if (news.kind === "refused" && !state.refusal) refreshSoon();
     if (news.kind !== "changed") return;
-    if (isPast()) {
-      rewind.noteChange();
-      countWaiting();
-      return;
-    }
-    isConcerned ||= shows(state.page, news.space);
+    if (news.space) showTroubleOfJournal("");
+    if (isPast()) isGrown = true;
+    else isConcerned ||= shows(state.page, news.space);
     refreshSoon();
   });
-  setInterval(tick, TICK);
+  setInterval(() => {
+    tick();
+    if (state.refusal) refreshSoon();
+  }, TICK);
   await Promise.all([open(), countWaiting()]);
 }
 
 start().catch((error) => {
+  state.isConnected = false;
   showHead();
   showTrouble(error.message);
 });

@@ -177,7 +177,7 @@ def _join(roots: list[str], *, opens: bool) -> ServeAnswer:
     for each in roots:
         running_server.add_folder(each)
     try:
-        link = str(ask_first(found.socket, LINK))
+        link = str(ask_first(found.socket, LINK, folder=roots[0]))
     except OSError as error:
         reason = f"its socket does not answer: {error.strerror or 'it took too long'}"
         raise StoreUnavailable(f"herdbook serve (process {found.pid})", reason) from error

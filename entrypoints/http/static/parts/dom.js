@@ -1,6 +1,6 @@
 // Draws a tree of plain objects and, when drawn again, changes only what differs. Children with a
 // `key` keep their element wherever they move, and with it the focus, the selection and the scroll
-// position. All text becomes a text node: nothing is ever parsed as HTML. Links keep the moment.
+// position. All text becomes a text node: nothing is ever parsed as HTML. Links keep the moment and the repository.
 
 import { addressOf } from "./moment.js";
 

@@ -8,7 +8,7 @@ let since = 0;
 /** @param {KeyboardEvent} event */
 function isWriting(event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  return target.closest("input, textarea, select, dialog") !== null;
+  return target.closest("input:not([type=range]), textarea, select, dialog") !== null;
 }
 
 /**

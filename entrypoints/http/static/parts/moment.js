@@ -1,6 +1,8 @@
 // The moment that the pages show: now, or an earlier position of the journal. Everything that asks
 // for the time, for an address or for the server's answers goes by it.
 
+import { withRepository } from "./repository.js";
+
 /** @typedef {{ seq: number, time: string }} Moment */
 
 /** @type {Moment | null} */
@@ -21,13 +23,13 @@ export function setMoment(moment) {
 export const clock = () => (shown ? Date.parse(shown.time) : Date.now());
 
 /**
- * A path of a page, at the moment that is shown unless it names one itself.
+ * A path of a page, at the moment and of the repository that are shown unless it names others itself.
  * @param {string} path
  */
 export function addressOf(path) {
-  if (!shown || !path.startsWith("/")) return path;
+  if (!shown || !path.startsWith("/")) return withRepository(path);
   const [place, query] = path.split("?");
   const asked = new URLSearchParams(query);
   if (!asked.has("at")) asked.set("at", String(shown.seq));
-  return `${place}?${asked}`;
+  return withRepository(`${place}?${asked}`);
 }

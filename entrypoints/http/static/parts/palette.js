@@ -120,9 +120,12 @@ export async function openPalette(go, hints = []) {
     ]);
   };
   /** @param {Method | Hint} item */
-  const choose = (item) => ("command" in item ? showHint(dialog, item, show) : showForm(dialog, item, show));
-  show();
-  /** @type {HTMLElement | null} */ (dialog.querySelector("input"))?.focus();
+  const choose = (item) => ("command" in item ? showHint(dialog, item, list) : showForm(dialog, item, list));
+  const list = () => {
+    show();
+    /** @type {HTMLElement | null} */ (dialog.querySelector("input"))?.focus();
+  };
+  list();
   const all = await readMethods();
   // At an earlier moment there is only what can be read of it.
   methods = [...hints, ...(isPast() ? all.filter((each) => each["x-past"]) : all)];
@@ -255,8 +258,22 @@ function values(params, given) {
     if (value === undefined || value === "" || value === false) continue;
     if (schema.type === "integer") found[name] = Number(value);
     else if (schema.type === "array") found[name] = String(value).split(",").map((each) => each.trim());
-    else if (schema.type === "object") found[name] = JSON.parse(value);
+    else if (schema.type === "object" || schema.anyOf?.some((each) => each.type === "object")) found[name] = parseJson(name, value);
     else found[name] = value;
   }
   return found;
+}
+
+/**
+ * What was typed as JSON; words that begin like none are a text.
+ * @param {string} name
+ * @param {string} text
+ */
+function parseJson(name, text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (!/^\s*[[{"]/.test(text)) return text;
+    throw new Error(`${name}: this is no JSON: ${/** @type {Error} */ (error).message}`);
+  }
 }

@@ -20,10 +20,10 @@ const CHUNK = 200;
 
 /**
  * The slider and what it does. `changed` shows the page as of the moment; `move` keeps the moment in
- * the address, in place of the address before if `isStep`.
- * @param {{ banner: Element, bar: Element, changed: () => Promise<void>, move: (isStep: boolean) => void }} options
+ * the address, in place of the address before if `isStep`; `focus` gives the focus to what begins it.
+ * @param {{ banner: Element, bar: Element, changed: () => Promise<void>, move: (isStep: boolean) => void, focus: () => void }} options
  */
-export function createRewind({ banner, bar, changed, move }) {
+export function createRewind({ banner, bar, changed, move, focus }) {
   /** @type {Moment} */
   let first = { seq: 0, time: "" };
   /** @type {Moment} */
@@ -65,6 +65,8 @@ export function createRewind({ banner, bar, changed, move }) {
     const own = ++turn;
     wanted = null;
     if (shownMoment()?.seq === Number(at)) return;
+    pause();
+    show();
     const found = await find({ until: /^\d+$/.test(at) ? Number(at) : at });
     if (own !== turn) return;
     setMoment(found ?? first);
@@ -127,11 +129,20 @@ export function createRewind({ banner, bar, changed, move }) {
   }
 
   function end() {
+    const isHeld = [banner, bar].some((each) => each.contains(document.activeElement));
     pause();
     turn++;
     wanted = null;
     setMoment(null);
     show();
+    if (isHeld) focus();
+  }
+
+  /** @param {unknown} error */
+  function refuse(error) {
+    pause();
+    show();
+    notify(/** @type {Error} */ (error).message, { isRefusal: true });
   }
 
   /** @param {number} way */
@@ -140,7 +151,11 @@ export function createRewind({ banner, bar, changed, move }) {
     const at = shownMoment()?.seq;
     if (at === undefined) {
       if (way > 0) return;
-      await find({});
+      try {
+        await find({});
+      } catch (error) {
+        return refuse(error);
+      }
       await go(last.seq ? { until: last.seq - 1 } : {});
     } else if (way > 0) await go({ after: at });
     else if (at > first.seq) await go({ until: at - 1 });
@@ -164,9 +179,12 @@ export function createRewind({ banner, bar, changed, move }) {
     while (own === run) {
       const from = shownMoment();
       if (!from) break;
-      /** @type {Answer} */
-      const { moments } = await callNow("journal.moments", { after: from.seq, limit: CHUNK });
-      if (own !== run) break;
+      /** @type {Answer | void} */
+      const answer = await callNow("journal.moments", { after: from.seq, limit: CHUNK }).catch((error) => {
+        if (own === run) refuse(error);
+      });
+      if (!answer || own !== run) break;
+      const { moments } = answer;
       if (!moments.length) {
         await leave();
         break;
@@ -196,10 +214,14 @@ export function createRewind({ banner, bar, changed, move }) {
     }
   }
 
-  /** Note that the journal may have grown. */
+  /** Note that the journal may have grown; if that is not to be learned now, the next change says it. */
   async function noteChange() {
     if (!isPast()) return;
-    await find({});
+    try {
+      await find({});
+    } catch {
+      return;
+    }
     show();
   }
 
@@ -253,11 +275,12 @@ export function createRewind({ banner, bar, changed, move }) {
           const found = keys[event.key] ?? ARROWS[event.key];
           if (!found) return;
           event.preventDefault();
+          event.stopPropagation(); // to the page it may mean something else
           found();
         },
       }),
       h("span", { class: "when wide" }, words),
-      news > 0 && h("span", { class: "mute", role: "status" }, many(news, "new change")),
+      news > 0 && h("span", { class: "mute" }, many(news, "new change")),
     );
   }
 

@@ -1,9 +1,11 @@
 // Calls operations of the server. A refusal is an error whose message is the server's own sentence.
 
 import { isPast, shownMoment } from "./moment.js";
+import { shownRepository } from "./repository.js";
 
 /**
- * @typedef {{ name: string, description?: string, required?: boolean, schema: { type?: string, enum?: string[], default?: any } }} Param
+ * @import { Repository } from "./repository.js"
+ * @typedef {{ name: string, description?: string, required?: boolean, schema: { type?: string, anyOf?: { type?: string }[], enum?: string[], default?: any } }} Param
  * @typedef {{ name: string, summary: string, params: Param[], "x-past"?: boolean }} Method
  */
 
@@ -21,14 +23,10 @@ export class Refusal extends Error {
   }
 }
 
-const FOLDER = "herdbook.folder";
 let number = 0;
 
-/** The folder whose plan is shown; null for the first that is served. */
-export const chosenFolder = () => localStorage.getItem(FOLDER);
-
-/** @param {string} folder */
-export const chooseFolder = (folder) => localStorage.setItem(FOLDER, folder);
+/** The folder whose plan is shown; null until the server has said which there are. */
+export const chosenFolder = () => shownRepository()?.folder ?? null;
 
 /**
  * @param {string} path
@@ -102,11 +100,14 @@ export async function callNow(method, params = {}) {
   return data.result;
 }
 
-/** Exchange the ticket in the address, if there is one, for a cookie. */
+/** Exchange the ticket in the address, if there is one, for a cookie, and keep the repository beside it. */
 export async function exchangeTicket() {
-  const ticket = new URLSearchParams(location.hash.slice(1)).get("t");
+  const said = new URLSearchParams(location.hash.slice(1));
+  const [ticket, repository] = [said.get("t"), said.get("repo")];
   if (!ticket) return;
-  history.replaceState(null, "", location.pathname + location.search);
+  const asked = new URLSearchParams(location.search);
+  if (repository) asked.set("repo", repository);
+  history.replaceState(null, "", asked.size ? `${location.pathname}?${asked}` : location.pathname);
   const answer = await ask("/session", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -116,13 +117,12 @@ export async function exchangeTicket() {
 }
 
 /**
- * The folders that are served, the first one first.
- * @returns {Promise<string[]>}
+ * The repositories that are served, the first one first.
+ * @returns {Promise<Repository[]>}
  */
-export async function servedFolders() {
+export async function readRepositories() {
   const answer = await ask("/spaces");
   const data = await answer.json();
   if (!answer.ok) throw new Refusal(data.error, answer.status);
-  const work = data.filter((/** @type {any} */ each) => each.area === "work");
-  return work.map((/** @type {any} */ each) => each.folder);
+  return data.filter((/** @type {any} */ each) => each.area === "work");
 }

@@ -4,7 +4,7 @@
 
 import { draw, h } from "../../parts/dom.js";
 import { many, MARKS } from "../../parts/format.js";
-import { call, Refusal } from "../../parts/rpc.js";
+import { call, callIfKnown, Refusal } from "../../parts/rpc.js";
 import { createTurns } from "../../parts/turns.js";
 import { boxOf, drawingSize, drawTasks, foldPhases } from "./drawing.js";
 import { viewOf } from "./zoom.js";
@@ -44,8 +44,18 @@ export function open({ root, query, replace }) {
     if (!isLast()) return;
     ({ size, phases, refusal, phase } = read);
     plan = read.found ?? plan;
-    folded ??= new Set(!phase && size > FOLDED ? plan.layout.bands.map((each) => each.id ?? "") : []);
+    const isFirst = !folded;
+    folded ??= foldMany();
     show();
+    // What has just been drawn may have no place in the window yet.
+    if (isFirst && focus) requestAnimationFrame(() => view.reveal(focus));
+  }
+
+  /** The phases that are folded at first: of many, all but that of the chosen task. */
+  function foldMany() {
+    if (phase || size <= FOLDED) return new Set();
+    const own = plan.tasks.find((each) => each.id === focus)?.phase_id;
+    return new Set(plan.layout.bands.filter((each) => each.id !== own).map((each) => each.id ?? ""));
   }
 
   /** Read the plan, or that of one phase if there are too many tasks. */
@@ -68,13 +78,26 @@ export function open({ root, query, replace }) {
       if (!(error instanceof Refusal) || error.data?.field !== "plan") throw error;
       const { tasks } = await call("board", { limit: 1 });
       size = Object.entries(tasks).reduce((sum, [state, each]) => sum + (state === "completed" ? 0 : each), 0);
-      phases = await call("phase.list", { limit: 1000 });
+      const progress = await call("progress");
+      phases = progress.phases.filter((/** @type {any} */ each) => each.id !== null && each.done < each.total);
       if (!phases.length) refusal = error.message;
     }
-    if (!chosen && size > MOST && phases.length) chosen = phases[0].id;
+    if (!chosen && size > MOST && phases.length) chosen = (await phaseOfFocus(whole)) ?? phases[0].id;
     /** @type {Plan | null} */
     const found = chosen ? await call("plan", { phase: chosen, ...asked }) : whole;
     return { found, size, phases, refusal, phase: chosen };
+  }
+
+  /**
+   * The phase of the chosen task; null if there is none, or it is finished.
+   * @param {any} whole the plan, if it could be read as a whole
+   * @returns {Promise<string | null>}
+   */
+  async function phaseOfFocus(whole) {
+    if (!focus) return null;
+    if (whole) return whole.tasks.find((/** @type {any} */ each) => each.id === focus)?.phase_id ?? null;
+    const found = await callIfKnown("task.show", { id: focus });
+    return found && found.state !== "completed" ? found.phase_id : null;
   }
 
   /** The chosen task, all that it waits for, and all that waits for it. @returns {Set<string> | null} */
@@ -264,7 +287,7 @@ export function open({ root, query, replace }) {
       plan.tasks.length > MOST && h("p", { key: "many", class: "calm" }, "So many tasks are too many to draw. ", h("a", { href: "/board" }, "The board lists them.")),
       isDrawn && forecast(),
       isDrawn && (isList ? list() : drawing()),
-      !refusal && !plan.tasks.length && h("p", { key: "none", class: "calm" }, "Nothing is left to do. ", h("code", null, "herdbook task add 'write the parser'")),
+      !refusal && !plan.tasks.length && h("p", { key: "none", class: "calm" }, size ? "Nothing is left to do in this phase." : ["Nothing is left to do. ", h("code", null, "herdbook task add 'write the parser'")]),
     ]);
     view.apply();
   }

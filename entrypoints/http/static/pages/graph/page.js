@@ -2,6 +2,7 @@
 // stands, and in which order so many agents would pick them up; what is chosen lights what it waits
 // for and what waits for it.
 
+import { createCut } from "../../parts/cut_list.js";
 import { draw, h } from "../../parts/dom.js";
 import { many, MARKS } from "../../parts/format.js";
 import { call, callIfKnown, Refusal } from "../../parts/rpc.js";
@@ -36,6 +37,7 @@ export function open({ root, query, replace }) {
   let phases = [];
   const view = viewOf(root, () => show());
 
+  const cut = createCut(show);
   const begin = createTurns();
 
   async function refresh() {
@@ -243,17 +245,15 @@ export function open({ root, query, replace }) {
           h(
             "ul",
             { class: "related" },
-            plan.tasks
-              .filter((each) => each.phase_id === band.id)
-              .map((each) =>
-                h(
-                  "li",
-                  { key: each.id },
-                  h("span", { class: `mark ${each.state}`, "aria-hidden": "true" }, MARKS[each.state]),
-                  h("a", { href: `/task/${each.id}` }, each.name),
-                  h("span", { class: "mute" }, words(each, names, order, stuck)),
-                ),
+            cut.rows(band.id ?? "", plan.tasks.filter((each) => each.phase_id === band.id), (each) =>
+              h(
+                "li",
+                { key: each.id },
+                h("span", { class: `mark ${each.state}`, "aria-hidden": "true" }, MARKS[each.state]),
+                h("a", { href: `/task/${each.id}` }, each.name),
+                h("span", { class: "mute" }, words(each, names, order, stuck)),
               ),
+            ),
           ),
         ),
       ),

@@ -129,7 +129,7 @@ def test_by_keys_only_what_is_possible_can_be_chosen(server: Serving, open_desk:
 def test_what_the_board_does_not_show_is_said(
     person: Person, app: Path, open_desk: OpenDesk
 ) -> None:
-    """Phases, initiatives and tasks beyond its bounds, and completed tasks, which it never loads."""
+    """Phases, initiatives and tasks beyond its bounds, and completed tasks, which it leaves out."""
 
     def fill(uow: UnitOfWork) -> None:
         goals = uow.initiatives.add_all([Initiative(name=f"goal {n}") for n in range(22)])

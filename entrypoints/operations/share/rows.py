@@ -2,7 +2,7 @@
 
 from herdbook.entrypoints.operations.model import AT, Operation, Parameter, argument, flag, rows_of
 
-PAGES = ("now", "board", "graph", "task", "agents", "lanes", "history", "record")
+PAGES = ("now", "board", "graph", "task", "agents", "lanes", "history", "record", "health")
 """The pages of the dashboard that can be shared."""
 
 ROWS = rows_of(

@@ -45,9 +45,10 @@ def share(
     Raises InvalidValue for a page that is not known of an earlier position, for one that needs a
     key, and for a file that is there; StoreUnavailable if it cannot be written.
     """
-    if (key is None) == (page == "task"):
-        reason = "must name the task" if key is None else "is for the page of a task"
-        raise InvalidValue("key", reason)
+    if key is None and page == "task":
+        raise InvalidValue("key", "must name the task")
+    if key is not None and page not in pages.WITH_KEY:
+        raise InvalidValue("key", f"is for the pages {', '.join(sorted(pages.WITH_KEY))}")
     if at is not None and page in pages.WITHOUT_PAST:
         reason = f"the page {page} is not in the journal of the plan: not known of then"
         raise InvalidValue("at", reason)

@@ -19,8 +19,12 @@ from herdbook.entrypoints.operations.share.parts import (
 )
 from herdbook.entrypoints.operations.share.progress_part import progress_section
 from herdbook.entrypoints.operations.share.record_page import record
+from herdbook.entrypoints.operations.share.review_page import review
+from herdbook.entrypoints.operations.share.talk_page import talk
 
-WITHOUT_PAST = frozenset({"record", "health"})
+WITH_KEY = frozenset({"task", "talk", "review"})
+"""The pages that can be about one of their rows; that of a task always is."""
+WITHOUT_PAST = frozenset({"record", "health", "review"})
 """The pages about what no journal of the plan tells."""
 ABOUT_NOW = frozenset({"standing", "leaderboard"})
 STATES = ("ready", "held", "waiting", "blocked", "review", "completed")
@@ -287,5 +291,5 @@ def _change_texts(step: dict[str, Any]) -> list[str]:
 
 PAGES: dict[str, Callable[[Shared, str | None], Content]] = {
     each.__name__: each
-    for each in (now, board, graph, task, agents, lanes, history, record, health)
+    for each in (now, board, graph, task, agents, lanes, history, record, health, talk, review)
 }

@@ -5,7 +5,7 @@
 import { createCut } from "../../parts/cut_list.js";
 import { draw, h } from "../../parts/dom.js";
 import { many, MARKS } from "../../parts/format.js";
-import { call, callIfKnown, Refusal } from "../../parts/rpc.js";
+import { call, Refusal } from "../../parts/rpc.js";
 import { createTurns } from "../../parts/turns.js";
 import { boxOf, drawingSize, drawTasks, foldPhases } from "./drawing.js";
 import { viewOf } from "./zoom.js";
@@ -91,15 +91,20 @@ export function open({ root, query, replace }) {
   }
 
   /**
-   * The phase of the chosen task; null if there is none, or it is finished.
+   * The phase of the chosen task; null if there is none, or it is finished or gone.
    * @param {any} whole the plan, if it could be read as a whole
    * @returns {Promise<string | null>}
    */
   async function phaseOfFocus(whole) {
     if (!focus) return null;
     if (whole) return whole.tasks.find((/** @type {any} */ each) => each.id === focus)?.phase_id ?? null;
-    const found = await callIfKnown("task.show", { id: focus });
-    return found && found.state !== "completed" ? found.phase_id : null;
+    try {
+      const found = await call("task.show", { id: focus });
+      return found.state === "completed" ? null : found.phase_id;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return null; // it is gone
+    }
   }
 
   /** The chosen task, all that it waits for, and all that waits for it. @returns {Set<string> | null} */

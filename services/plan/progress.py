@@ -6,7 +6,7 @@ The history comes from the journal. A task that was moved counts where it is now
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from herdbook.domain.journal import JournalEntry, Op
+from herdbook.domain.journal import Cause, JournalEntry, Op
 from herdbook.domain.plan.model import PhaseStatus, TaskStatus
 from herdbook.domain.plan.progress import (
     Forecast,
@@ -26,6 +26,8 @@ POINTS = 25
 WINDOW = timedelta(days=28)
 MAX_ENTRIES = 50_000
 """How far the journal is read back at most: so long, and so many entries."""
+BROUGHT = frozenset({Cause.REVERT, Cause.MERGE, Cause.UPGRADE})
+"""Why a task may become completed without anybody completing it then."""
 SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 
 
@@ -45,7 +47,8 @@ class PlanProgress(NamedTuple):
     """How far a plan is, and how it came there.
 
     `completed` has how many tasks were completed in the last hour, day and week, or None where the
-    journal does not reach back so far. `forecast` is None if nobody can say.
+    journal does not reach back so far. `forecast` is None if nobody can say. For both, a task
+    counts once, when it was completed last, and not at all if it came completed or was reopened.
     """
 
     now: ProgressPoint
@@ -65,8 +68,9 @@ def measure_progress(uow: UnitOfWork, *, initiative_id: str | None = None) -> Pl
     now = ProgressPoint(
         uow.now, sum(each.done for each in counts), sum(each.total for each in counts)
     )
-    changes, begin = scope.read_changes()
-    finished = [each.at for each in changes if each.done > 0]
+    entries, begin = scope.read_entries()
+    changes = [each for each in map(_count_change, entries) if each is not None]
+    finished = _completion_times(entries)
     completed = {
         name: sum(at > uow.now - span for at in finished) if begin <= uow.now - span else None
         for name, span in SPANS.items()
@@ -125,12 +129,11 @@ class _CountedTasks:
         loose = [task for task in tasks if task.phase_id is None]
         return sum(task.is_finished for task in loose), len(loose)
 
-    def read_changes(self) -> tuple[list[TaskCountChange], datetime]:
-        """The changes of the last weeks, the newest first, and since when all of them are there."""
+    def read_entries(self) -> tuple[list[JournalEntry], datetime]:
+        """The entries of the last weeks, the newest first, and since when all of them are there."""
         begin = self._uow.now - WINDOW
         found = self._uow.journal.newest_since(begin, {TASKS.name}, most=MAX_ENTRIES)
-        changes = map(_count_change, self._in_scope(found.entries))
-        return [each for each in changes if each is not None], found.known_since
+        return self._in_scope(found.entries), found.known_since
 
     def _in_scope(self, entries: list[JournalEntry]) -> list[JournalEntry]:
         """The entries about tasks of the scope."""
@@ -153,10 +156,33 @@ class _CountedTasks:
 
 def _count_change(entry: JournalEntry) -> TaskCountChange | None:
     """What an entry about a task changed in the numbers; None if nothing."""
-    before, after = entry.before or {}, entry.after or {}
     total = {Op.ADD: 1, Op.REMOVE: -1}.get(entry.op, 0)
-    done = _is_done(after) - _is_done(before)
+    done = _done_change(entry)
     return TaskCountChange(entry.time, total, done) if total or done else None
+
+
+def _completion_times(entries: list[JournalEntry]) -> list[datetime]:
+    """When the tasks that are completed now, or were when removed, were completed last.
+
+    `entries` are about tasks, the newest first.
+    """
+    found: list[datetime] = []
+    done: dict[str, bool] = {}
+    for entry in entries:
+        change = _done_change(entry) if entry.op is Op.SAVE else 0
+        if change and done.setdefault(entry.key, change > 0) and _is_completion(entry, change):
+            found.append(entry.time)
+            done[entry.key] = False  # those before it do not count
+    return found
+
+
+def _is_completion(entry: JournalEntry, change: int) -> bool:
+    """Whether somebody completed the task here and then."""
+    return change > 0 and entry.origin is None and entry.cause not in BROUGHT
+
+
+def _done_change(entry: JournalEntry) -> int:
+    return _is_done(entry.after or {}) - _is_done(entry.before or {})
 
 
 def _is_done(values: dict[str, Any]) -> bool:

@@ -4,6 +4,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Initiative, Phase, Task
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.browser.conftest import OpenDesk
 from tests.browser.test_dashboard import violations
 from tests.e2e.conftest import Person
@@ -206,3 +209,42 @@ def test_nothing_moves_under_a_card_that_is_dragged(
     blocked, held = page.locator('[data-state="blocked"]'), page.locator('[data-state="held"]')
     expect(blocked.get_by_role("link", name="two")).to_be_visible()
     expect(held.get_by_role("link", name="one")).to_be_visible()
+
+
+def test_what_the_board_does_not_show_is_said(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Phases, initiatives and tasks beyond its bounds, and completed tasks, which it leaves out."""
+
+    def fill(uow: UnitOfWork) -> None:
+        goals = uow.initiatives.add_all([Initiative(name=f"goal {n}") for n in range(22)])
+        phases = uow.phases.add_all(
+            [Phase(name=f"step {n}", initiative_id=goals[0].id) for n in range(53)]
+        )
+        uow.tasks.add_all([Task(name=f"loose {n}") for n in range(1_020)])
+        uow.tasks.add_all(
+            [Task(name=f"old {n}", phase_id=phases[0].id, status="completed") for n in range(40)]
+        )
+
+    person.at(app).run(Area.WORK, fill)
+    server = Serving(person, app)
+    desk = open_desk(server)
+    page = desk.opens("/board")
+    hidden = page.get_by_text("Not on the board:")
+    expect(hidden).to_have_text(
+        "Not on the board: 3 more phases of goal 0; 2 more initiatives: name one with"
+        " --initiative; 20 more tasks without a phase, not shown."
+    )
+    done = page.locator('[data-state="completed"]')
+    expect(done.get_by_role("button", name="more")).to_have_count(0)
+    expect(done).to_contain_text("more: herdbook task list --status completed")
+    assert violations(page) == []
+    page = desk.opens("/board?by=agent")
+    expect(page.locator(".group")).to_contain_text("Nobody holds it")
+    expect(page.locator(".group")).to_contain_text("of 1,060")
+    for count in ("1,032", "857"):
+        page.get_by_role("button", name=f"and {count} more").click()
+    foot = page.locator(".more")
+    expect(foot).to_contain_text("37 of them completed: herdbook task list --status completed")
+    expect(foot.get_by_role("button")).to_have_count(0)
+    assert server.ends() == (0, "")

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Initiative, Phase, Task, TaskStatus
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.browser.conftest import NARROW, OpenDesk
 from tests.browser.test_dashboard import violations
 from tests.e2e.conftest import Person
@@ -95,3 +98,51 @@ def test_names_are_read_in_the_list_of_a_narrow_screen(
     name = page.get_by_role("link", name="Send people to the new host").bounding_box()
     assert name is not None
     assert name["width"] > NARROW["width"] / 3
+
+
+def plan_phases(person: Person, app: Path, *sizes: int) -> list[str]:
+    """Plan phases of so many tasks, the first of which is completed; the ids of their last ones."""
+
+    def add_phase(uow: UnitOfWork, number: int, size: int) -> str:
+        phase = uow.phases.add(Phase(name=f"step {number}", initiative_id=goal.id))
+        status = TaskStatus.PENDING if number else TaskStatus.COMPLETED
+        tasks = [
+            Task(name=f"task {number}-{each}", order=each, phase_id=phase.id, status=status)
+            for each in range(size)
+        ]
+        return uow.tasks.add_all(tasks)[-1].id
+
+    store = person.at(app)
+    goal = store.run(Area.WORK, lambda uow: uow.initiatives.add(Initiative(name="goal")))
+    return [store.run(Area.WORK, add_phase, *each) for each in enumerate(sizes)]
+
+
+def test_a_link_to_a_task_shows_it(person: Person, app: Path, open_desk: OpenDesk) -> None:
+    """Its phase is unfolded, or the one that is shown, and its box is in the window."""
+    for sizes in ((1, 120, 120), (1, 300, 240)):
+        last = plan_phases(person, app, *sizes)[-1]
+        server = Serving(person, app)
+        page = open_desk(server).opens(f"/graph?focus={last}")
+        expect(page.locator(f"#box-{last}")).to_be_in_viewport()
+        expect(page.locator(f"#box-{last}")).to_have_class("near chosen")
+        assert server.ends() == (0, "")
+
+
+def test_a_plan_that_is_too_large_is_shown_from_what_is_left(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """A phase whose tasks are all completed is not offered, and not called the whole."""
+    last = plan_phases(person, app, 5, 200, 4_900)
+    (shown,) = plan_phases(person, app, 1, 101)[1:]
+    server = Serving(person, app)
+    desk = open_desk(server)
+    page = desk.opens("/graph")
+    expect(page.get_by_role("heading", name="Graph")).to_have_text("Graph 200 of 5,201 tasks")
+    options = page.get_by_label("Phase").locator("option")
+    expect(options).to_have_text(["step 1 · goal", "step 2 · goal", "step 1 · goal"])
+    page = desk.opens(f"/graph?focus={shown}")
+    expect(page.locator(f"#box-{shown}")).to_be_in_viewport()
+    for other in (last[0], "tsk_00000000000000000000"):
+        page = desk.opens(f"/graph?focus={other}")
+        expect(page.get_by_role("heading", name="Graph")).to_have_text("Graph 200 of 5,201 tasks")
+    assert server.ends() == (0, "")

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
+from herdbook.domain.location.areas import Area
+from herdbook.domain.plan.model import Initiative, Phase, Task
+from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from tests.browser.conftest import OpenDesk
 from tests.browser.test_dashboard import violations
 from tests.e2e.conftest import Person
@@ -48,3 +51,43 @@ def test_a_forecast_comes_with_its_chances_and_the_way_there(
     titles = drawing.locator("title").all_text_contents()
     assert len(titles) == 25
     assert "9 of 12 done" in titles[-1]
+
+
+def test_lists_of_any_length_begin_with_their_first_rows(
+    person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """Phases of an initiative, what waits for a task, the graph as a list, and reviews."""
+
+    def fill(uow: UnitOfWork) -> str:
+        goal = uow.initiatives.add(Initiative(name="goal"))
+        phases = uow.phases.add_all(
+            [
+                Phase(name=f"step {n}", initiative_id=goal.id, status="in_progress")
+                for n in range(60)
+            ]
+        )
+        first = uow.tasks.add(Task(name="first", phase_id=phases[0].id))
+        for number in range(70):
+            task = uow.tasks.add(Task(name=f"task {number}", phase_id=phases[0].id))
+            uow.tasks.add_dependency(task.id, first.id)
+        return first.id
+
+    first = person.at(app).run(Area.WORK, fill)
+    server = Serving(person, app)
+    desk = open_desk(server)
+    page = desk.opens("/")
+    bars = page.locator(".initiatives .progress-row .bar")
+    expect(bars).to_have_count(1)
+    page.locator(".initiatives summary").click()
+    expect(page.locator(".initiatives")).to_contain_text("and 59 more phases")
+    expect(bars).to_have_count(2)
+    page.locator(".initiatives summary").click()
+    expect(bars).to_have_count(1)
+    for path, rest in ((f"/task/{first}", 20), ("/graph?as=list", 21), ("/review", 10)):
+        page = desk.opens(path)
+        rows = page.locator("main li").filter(has=page.get_by_role("link"))
+        expect(rows).to_have_count(50)
+        assert violations(page) == []
+        page.get_by_role("button", name=f"and {rest} more").click()
+        expect(rows).to_have_count(50 + rest)
+    assert server.ends() == (0, "")

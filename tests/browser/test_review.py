@@ -377,3 +377,74 @@ def test_a_review_is_for_everybody(
     expect(page.locator(".composer")).to_be_visible()
     assert violations(page) == []
     assert not page.evaluate("document.documentElement.scrollWidth > innerWidth")
+
+
+def test_a_comment_that_is_written_is_a_draft_wherever_one_goes(
+    serving: Serving, open_desk: OpenDesk
+) -> None:
+    """More lines, another file, another page; what is cancelled is not kept."""
+    page = opens(open_desk, serving, "?file=src%2Flines.txt")
+    number(page, 8).click()
+    page.get_by_label("Comment on line 8 of src/lines.txt").fill("first")
+    expect(page.get_by_role("button", name=re.compile("^Send \\d"))).to_have_count(0)
+    page.get_by_role("button", name="Whole file").click()
+    expect(page.locator(".draft")).to_contain_text("first")
+    number(page, 5).click()
+    page.get_by_label("Comment on line 5 of src/lines.txt").fill("second")
+    choose(page, "new.py")
+    number(page, 1).click()
+    page.locator("#composer-text").fill("third")
+    page.keyboard.press("Escape")
+    expect(page.locator("#composer-text")).to_have_count(0)
+    number(page, 2).click()
+    page.locator("#composer-text").fill("fourth")
+    page.get_by_role("link", name="Board").first.click()
+    page.wait_for_selector("main[data-ready=board]")
+    page.go_back()
+    expect(page.locator(".draft")).to_contain_text("fourth")
+    page.get_by_role("button", name="Send 3 comments").click()
+    expect(page.get_by_role("button", name=re.compile("^Send \\d"))).to_have_count(0)
+    bodies = [each["body"] for each in serving.calls("review.list")]
+    assert sorted(bodies) == ["first", "fourth", "second"]
+
+
+def test_drafts_of_two_windows_do_not_replace_each_other(
+    serving: Serving, open_desk: OpenDesk
+) -> None:
+    """Each adds its own; what one has sent, the other does not send again."""
+    one = opens(open_desk, serving, "?file=src%2Flines.txt")
+    two = one.context.new_page()
+    two.goto(one.url)
+    two.wait_for_selector(READY)
+    for page, line in ((one, 8), (two, 9), (one, 7)):
+        number(page, line).click()
+        page.locator("#composer-text").fill(f"on {line}")
+        page.get_by_role("button", name="Add to review").click()
+    expect(one.locator(".draft")).to_have_count(3)
+    two.get_by_role("button", name=re.compile("^Send ")).click()
+    expect(two.locator(".thread[data-comment]")).to_have_count(2)
+    one.get_by_role("button", name=re.compile("^Send ")).click()
+    expect(one.locator(".thread[data-comment]")).to_have_count(3)
+    bodies = [each["body"] for each in serving.calls("review.list")]
+    assert sorted(bodies) == ["on 7", "on 8", "on 9"]
+
+
+def test_a_review_that_was_left_is_held_by_nothing(serving: Serving, open_desk: OpenDesk) -> None:
+    """However often one is opened, nothing more listens to the size of the window."""
+    page = opens(open_desk, serving)
+    path = page.url
+    page.evaluate("""() => {
+        window.listened = 0;
+        const own = EventTarget.prototype.addEventListener;
+        EventTarget.prototype.addEventListener = function (kind, ...rest) {
+            if (this === window || this instanceof MediaQueryList) window.listened += 1;
+            return own.call(this, kind, ...rest);
+        };
+    }""")
+    for _ in range(2):
+        page.get_by_role("link", name="Board").first.click()
+        page.wait_for_selector("main[data-ready=board]")
+        page.go_back()
+        page.wait_for_selector("main[data-ready=review]")
+    assert page.url == path
+    assert page.evaluate("window.listened") == 0

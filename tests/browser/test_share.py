@@ -1,6 +1,7 @@
 """Shared pages: one file that reads without a server, without scripts, by everybody."""
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,13 @@ from herdbook.entrypoints.http.app import static_files
 from herdbook.entrypoints.operations.share.rows import PAGES
 from tests.browser.conftest import MODULES, NARROW, WIDE, OpenDesk
 from tests.browser.test_dashboard import HOSTILE
+from tests.browser.test_record import FEW, MANY, graded
+from tests.browser.test_review import serving, work
 from tests.browser.test_rewind import last_of, opens_at, positions, works_on
 from tests.e2e.conftest import Person
 from tests.e2e.serve_process import Serving
+
+__all__ = ["graded", "serving", "work"]
 
 
 @pytest.fixture
@@ -43,7 +48,7 @@ def is_clean(page: Page) -> list[str]:
 
 
 EXPECTED = {
-    "now": ("Waiting for a person (1)", "brisk-otter asks", "May I merge?", "Write the tables"),
+    "now": ("Waiting for a person (1)", "brisk-otter asks", "May I merge?", "Progress (0 of 3"),
     "board": ("held 1", "Choose the keys", "Draw the form", "waits for"),
     "graph": ("3 unfinished tasks", "Choose the keys", "Screens"),
     "task": ("Task: Write the tables", "Waits for", "Changes"),
@@ -51,6 +56,9 @@ EXPECTED = {
     "lanes": ("brisk-otter", "Choose the keys", "until now"),
     "history": ("of", "added task Draw the form", "assignee brisk-otter"),
     "record": ("Setups", "Agents"),
+    "health": ("is not on the PATH", "lmdb", "checks well"),
+    "talk": ("0 of 0", "Nobody has said anything yet."),
+    "review": ("To review (0)", "Under way"),
 }
 
 
@@ -68,6 +76,8 @@ def test_every_page_reads_without_scripts(
         assert "https://" not in text
         assert str(app) not in text
         assert str(person.home) not in text
+        assert str(app.parent) not in text
+        assert sys.prefix not in text
         reader.goto(file.as_uri())
         expect(reader.get_by_role("heading", level=1)).to_be_visible()
         for each in words:
@@ -75,6 +85,82 @@ def test_every_page_reads_without_scripts(
         expect(reader.get_by_role("banner")).to_contain_text(app.name)
         expect(reader.get_by_role("banner")).to_contain_text(f"after change #{last}")
         expect(reader.locator("header time")).to_have_text(re.compile(r"^\d{4}-\d\d-\d\d .* UTC$"))
+
+
+def test_the_shared_record_says_how_sure_it_is(graded: Serving, reader: Page) -> None:
+    """The merit with its interval, how much was seen, the grades and the trend, as on the page."""
+    person, app = graded.person, graded.folder
+    answer = person.asks(app, "leaderboard")
+    reader.goto(shares(person, app, "record").as_uri())
+    best = answer["setups"][0]
+    merit = best["merit_interval"]
+    row = reader.get_by_role("row").filter(has_text="claude opus")
+    expect(row).to_contain_text(
+        f"{merit['estimate']:.1f}, between {merit['low']:.1f} and {merit['high']:.1f}"
+    )
+    expect(row).to_contain_text(f"{MANY} commits, {MANY} graded, 0 bugs")
+    expect(row).to_contain_text(f"{MANY} excellent")
+    expect(row).to_contain_text(f"{best['trend_tells']} (mean grades by week, ")
+    thin = reader.get_by_role("row").filter(has_text="claude haiku")
+    expect(thin).to_contain_text(f"too little to tell: {FEW} of 10 commits")
+    reasons = [answer["reasons"][name] for name in ("why", "certainty", "change")]
+    assert reader.locator("dd").all_inner_texts() == reasons
+
+
+def test_a_shared_thread_has_what_was_said(server: Serving, reader: Page) -> None:
+    """In the list with its state, and by its id with all its lines; hostile texts stay texts."""
+    person, app = server.person, server.folder
+    words = ("--requires-response", "--agent", "calm-lynx")
+    person.runs(app, "message", "add", HOSTILE[0], *words)
+    reader.goto(shares(person, app, "talk").as_uri())
+    row = reader.get_by_role("row").filter(has_text="calm-lynx")
+    expect(row).to_contain_text("needs your answer")
+    expect(row).to_contain_text(HOSTILE[0])
+    (entry,) = person.asks(app, "talk", "list")["entries"]
+    person.runs(app, "share", "talk", entry["id"], "-o", "one.html")
+    reader.goto((app / "one.html").as_uri())
+    expect(reader.get_by_role("heading", level=1)).to_have_text("Thread with calm-lynx")
+    expect(reader.get_by_role("listitem")).to_contain_text(HOSTILE[0])
+
+
+def test_a_shared_review_has_its_diff_and_its_comments(
+    serving: Serving, work: Path, chromium: Browser
+) -> None:
+    """In the queue, and by its name with files, lines and what was said of them."""
+    person, app = serving.person, serving.folder
+    (found,) = [each for each in serving.calls("review.queue") if each["name"] == "Schema"]
+    person.runs(app, "review", "add", "why?", "--phase", found["id"], "--at", "src/lines.txt:5")
+    context = chromium.new_context(bypass_csp=True)
+    page = context.new_page()
+    page.goto(shares(person, app, "review").as_uri())
+    expect(page.get_by_role("row").filter(has_text="Schema")).to_contain_text("1 of 1 open")
+    person.runs(app, "share", "review", "Schema", "-o", "one.html")
+    assert str(work) not in (app / "one.html").read_text()
+    page.goto((app / "one.html").as_uri())
+    expect(page.get_by_role("heading", level=1)).to_have_text("Review: Schema")
+    part = page.locator("section").filter(has_text="src/lines.txt (")
+    expect(part.locator("ins").first).to_have_text("    5 + line five\n")
+    expect(part.locator("del").first).to_have_text("    5 - line 5\n")
+    expect(part.get_by_role("listitem")).to_contain_text("line 5, open")
+    expect(part.get_by_role("listitem")).to_contain_text("why?")
+    assert is_clean(page) == []
+    context.close()
+    told = person.tries(app, "share", "review", "Schema", "--at", "1", "-o", "never.html")
+    assert "not known of then" in told.stderr
+
+
+def test_the_shared_progress_has_its_chances_and_its_picture(server: Serving, reader: Page) -> None:
+    """Two moments, the pace, a drawing with its words, and a bar for each phase."""
+    person, app = server.person, server.folder
+    for name in (f"step {number}" for number in range(9)):
+        person.runs(app, "task", "add", name)
+        person.runs(app, "task", "move", name, "completed")
+    reader.goto(shares(person, app, "now").as_uri())
+    part = reader.locator("section").filter(has_text="Progress (9 of 12 done)")
+    expect(part).to_contain_text(re.compile(r"done by .* \(50%\) or .* \(90%\)"))
+    expect(part).to_contain_text("Completed: 9 in the last hour")
+    expect(part.get_by_role("img", name=re.compile("to 9 of 12 tasks done"))).to_be_visible()
+    expect(part.get_by_role("progressbar", name="Schema: 0 of 2 done")).to_be_visible()
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])

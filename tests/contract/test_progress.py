@@ -1,16 +1,21 @@
 """How far a plan is, from its rows and its journal."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import NotFound
 from herdbook.domain.plan.model import PhaseStatus, Task, TaskStatus
 from herdbook.domain.plan.progress import LEAST
+from herdbook.domain.plan_text.markdown import read_markdown
 from herdbook.ports.engine.store import Store
+from herdbook.services.journal import undo
 from herdbook.services.journal.prune import prune
 from herdbook.services.plan import progress
 from herdbook.services.plan.progress import PlanProgress, measure_progress
-from tests.contract.claims import add_initiative, add_phase, add_tasks
+from herdbook.services.plan_text.import_export import import_plan
+from tests.contract.claims import add_initiative, add_phase, add_tasks, do
 from tests.contract.turns import Begin
 
 
@@ -68,8 +73,8 @@ def test_phases_and_history_add_up(begin: Begin) -> None:
         [(first.name, 2, 4), (second.name, 0, 1), (None, 0, 1)], key=str
     )
     assert (part.now.done, part.now.total) == (2, 6)
-    assert whole.completed["hour"] == 5
-    assert part.completed["hour"] == 3, "those of a removed task do not count"
+    assert whole.completed["hour"] == 3, "the removed one was completed, the opened one is not"
+    assert part.completed["hour"] == 2, "those of a removed task do not count"
     for found in (whole, part):
         assert found.history[-1] == found.now
         assert len(found.history) == progress.POINTS
@@ -95,6 +100,65 @@ def test_a_forecast_needs_some_completed_tasks(begin: Begin) -> None:
     found = measured(begin)
     assert found.forecast is not None
     assert found.now.at < found.forecast.likely <= found.forecast.late
+
+
+def test_tasks_that_come_completed_say_nothing_of_the_pace(begin: Begin) -> None:
+    """Those of an imported plan count as done, and tell nobody when the rest will be."""
+    done = "\n".join(f"- [x] old {number}" for number in range(20))
+    left = "\n".join(f"- [ ] new {number}" for number in range(40))
+    do(begin, import_plan, read_markdown(f"# Ship it\n\n## Build it\n{done}\n{left}\n"))
+    found = measured(begin)
+    assert (found.now.done, found.now.total) == (20, 60)
+    assert found.completed == {"hour": 0, "day": 0, "week": 0}
+    assert found.forecast is None
+    assert found.history[-1] == found.now
+
+
+def test_a_task_counts_once_however_often_it_is_completed(begin: Begin) -> None:
+    tasks = add_tasks(begin, *(Task(name=str(number)) for number in range(LEAST)))
+    for _ in range(LEAST):
+        set_status(begin, TaskStatus.COMPLETED, tasks[0])
+        set_status(begin, TaskStatus.PENDING, tasks[0])
+    assert measured(begin).completed["hour"] == 0
+    set_status(begin, TaskStatus.COMPLETED, tasks[0])
+    found = measured(begin)
+    assert found.completed == {"hour": 1, "day": 1, "week": 1}
+    assert found.forecast is None
+
+
+def test_taking_back_completes_nothing_anew(begin: Begin) -> None:
+    """What is undone is not there; what is brought back counts when it was done."""
+    (task,) = add_tasks(begin, Task(name="a"))
+    set_status(begin, TaskStatus.COMPLETED, task)
+    with begin() as uow:
+        uow.tasks.remove(task.id)
+        uow.commit()
+    do(begin, undo.undo)
+    assert measured(begin).completed["hour"] == 1
+    set_status(begin, TaskStatus.PENDING, task)
+    assert measured(begin).completed["hour"] == 0
+    do(begin, undo.undo)
+    found = measured(begin)
+    assert (found.now.done, found.completed["hour"]) == (1, 1)
+
+
+def test_no_more_was_completed_than_there_is(begin: Begin) -> None:
+    """Whatever is completed and opened again, each task that is completed counts once."""
+    changes = st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=12)
+
+    @settings(max_examples=8)
+    @given(changes=changes)
+    def holds(changes: list[tuple[int, bool]]) -> None:
+        before = measured(begin)
+        tasks = add_tasks(begin, *(Task(name=str(number)) for number in range(4)))
+        for number, is_done in changes:
+            status = TaskStatus.COMPLETED if is_done else TaskStatus.PENDING
+            set_status(begin, status, tasks[number])
+        found = measured(begin)
+        assert before.completed["hour"] == before.now.done
+        assert found.completed["hour"] == found.now.done
+
+    holds()
 
 
 def test_what_was_folded_is_not_taken_for_nothing(begin: Begin, store: Store, space: str) -> None:

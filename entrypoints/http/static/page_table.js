@@ -38,4 +38,4 @@ export const PAGES = [
 ];
 
 /** The pages that `herdbook share` writes as a file. */
-export const SHARED = new Set(["now", "board", "graph", "task", "agents", "lanes", "history", "record"]);
+export const SHARED = new Set(["now", "board", "graph", "task", "agents", "lanes", "history", "record", "health", "talk", "review"]);

@@ -45,11 +45,13 @@ def share(
     Raises InvalidValue for a page that is not known of an earlier position, for one that needs a
     key, and for a file that is there; StoreUnavailable if it cannot be written.
     """
-    if (key is None) == (page == "task"):
-        reason = "must name the task" if key is None else "is for the page of a task"
-        raise InvalidValue("key", reason)
+    if key is None and page == "task":
+        raise InvalidValue("key", "must name the task")
+    if key is not None and page not in pages.WITH_KEY:
+        raise InvalidValue("key", f"is for the pages {', '.join(sorted(pages.WITH_KEY))}")
     if at is not None and page in pages.WITHOUT_PAST:
-        raise InvalidValue("at", f"the {page} is not in the journal of the plan: not known of then")
+        reason = f"the page {page} is not in the journal of the plan: not known of then"
+        raise InvalidValue("at", reason)
     target = app.workspace.folder / output
     if not force and os.path.lexists(target):
         raise InvalidValue("output", f"{output} is there already; --force replaces it")
@@ -59,9 +61,11 @@ def share(
         then = {} if at is None or method in pages.ABOUT_NOW else {"at": moment.seq}
         return methods()[method](app, {**params, **then})
 
-    shown = Shared(ask, moment.time, is_past=at is not None)
+    repository = _repository(app)
+    places = {str(app.workspace.folder): repository, str(Path.home()): "~"}
+    shown = Shared(ask, moment.time, is_past=at is not None, places=places)
     title, body = pages.PAGES[page](shown, key)
-    data = write_document(title, body, _repository(app), moment.seq, shown).encode()
+    data = write_document(title, body, repository, moment.seq, shown).encode()
     _write(target, data, force=force)
     return {
         "file": output,

@@ -5,8 +5,11 @@ from typing import Any
 
 from herdbook.domain.agents.model import AgentStatus
 from herdbook.entrypoints.cli.text import duration, plural, short_id
+from herdbook.entrypoints.operations.share.health_page import health
 from herdbook.entrypoints.operations.share.html import Html, element, join
 from herdbook.entrypoints.operations.share.parts import (
+    Content,
+    Data,
     Shared,
     list_of,
     mark,
@@ -14,10 +17,14 @@ from herdbook.entrypoints.operations.share.parts import (
     state,
     table,
 )
+from herdbook.entrypoints.operations.share.progress_part import progress_section
+from herdbook.entrypoints.operations.share.record_page import record
+from herdbook.entrypoints.operations.share.review_page import review
+from herdbook.entrypoints.operations.share.talk_page import talk
 
-Data = dict[str, Any]
-Content = tuple[str, Html]
-WITHOUT_PAST = frozenset({"record"})
+WITH_KEY = frozenset({"task", "talk", "review"})
+"""The pages that can be about one of their rows; that of a task always is."""
+WITHOUT_PAST = frozenset({"record", "health", "review"})
 """The pages about what no journal of the plan tells."""
 ABOUT_NOW = frozenset({"standing", "leaderboard"})
 STATES = ("ready", "held", "waiting", "blocked", "review", "completed")
@@ -28,7 +35,7 @@ MOST_CHANGES = 500
 
 
 def now(shown: Shared, _: str | None) -> Content:
-    """What waits for a person, who works, and what comes next."""
+    """What waits for a person, who works, what comes next, and how far the plan is."""
     waiting, (space,) = shown.ask("waiting"), shown.ask("status")["spaces"][:1]
     ready = shown.ask("task.ready", limit=10)
     queue = [
@@ -54,6 +61,7 @@ def now(shown: Shared, _: str | None) -> Content:
                 f"Next to be claimed ({counts})",
                 list_of([element("li", each["name"]) for each in ready], "No task is ready."),
             ),
+            progress_section(shown),
         ]
     )
 
@@ -281,40 +289,7 @@ def _change_texts(step: dict[str, Any]) -> list[str]:
     return [f"{left:,} earlier changes", *texts] if left else texts
 
 
-def record(shown: Shared, _: str | None) -> Content:
-    """The setups of the record by rank, and what each agent has earned."""
-    ranked, earned = shown.ask("leaderboard"), shown.ask("standing")
-    setups = [
-        (
-            str(each["place"]),
-            " ".join(filter(None, (each["provider"], each["model"], each["mode"]))) or "not known",
-            str(each["commits"]),
-            str(each["bugs"]),
-            str(each["grades"]),
-            each["tells"],
-        )
-        for each in ranked["setups"]
-    ]
-    agents_ = [
-        (
-            each["agent"],
-            str(each["skill_points"]),
-            str(each["commits"]),
-            str(each["bugs"]),
-            "works" if each["active"] else "halted",
-        )
-        for each in earned
-    ]
-    header = ("place", "setup", "commits", "bugs", "grades", "what that tells")
-    points = ("agent", "skill points", "commits", "bugs", "status")
-    return "Record", join(
-        [
-            section("Setups", table("Setups", header, setups, "Nothing is recorded yet.")),
-            section("Agents", table("Agents", points, agents_, "Nothing is recorded yet.")),
-        ]
-    )
-
-
 PAGES: dict[str, Callable[[Shared, str | None], Content]] = {
-    each.__name__: each for each in (now, board, graph, task, agents, lanes, history, record)
+    each.__name__: each
+    for each in (now, board, graph, task, agents, lanes, history, record, health, talk, review)
 }

@@ -1,13 +1,17 @@
 """What shared pages are made of: sections, lists, tables, states and times."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from herdbook.entrypoints.cli.text import duration
 from herdbook.entrypoints.operations.board import graph_picture
 from herdbook.entrypoints.operations.share.html import Html, element, join
+from herdbook.entrypoints.operations.share.paths import shorten_paths
 
+Data = dict[str, Any]
+Content = tuple[str, Html]
+"""The title of a page and what is below it."""
 MARKS = {
     **graph_picture.MARKS,
     "completed": "●",
@@ -22,10 +26,19 @@ MARKS = {
 class Shared:
     """Where a page gets its answers, and the moment that it is about."""
 
-    def __init__(self, ask: Callable[..., Any], now: datetime, *, is_past: bool) -> None:
+    def __init__(
+        self,
+        ask: Callable[..., Any],
+        now: datetime,
+        *,
+        is_past: bool,
+        places: Mapping[str, str],
+    ) -> None:
+        """`places` has the names of folders of this machine by their paths."""
         self.ask = ask
         self.now = now
         self.is_past = is_past
+        self._places = places
 
     def time(self, at: str) -> Html:
         """A time as people in any place read it."""
@@ -35,6 +48,10 @@ class Shared:
     def ago(self, at: str) -> str:
         """How long something was ago at the moment."""
         return duration((self.now - datetime.fromisoformat(at)).total_seconds())
+
+    def without_paths(self, text: str) -> str:
+        """A text of the installation without the paths of this machine."""
+        return shorten_paths(text, self._places)
 
 
 def section(title: Any, *content: Any) -> Html:

@@ -2,7 +2,19 @@
 
 from herdbook.entrypoints.operations.model import AT, Operation, Parameter, argument, flag, rows_of
 
-PAGES = ("now", "board", "graph", "task", "agents", "lanes", "history", "record")
+PAGES = (
+    "now",
+    "board",
+    "graph",
+    "task",
+    "agents",
+    "lanes",
+    "history",
+    "record",
+    "health",
+    "talk",
+    "review",
+)
 """The pages of the dashboard that can be shared."""
 
 ROWS = rows_of(
@@ -13,7 +25,9 @@ ROWS = rows_of(
         "herdbook share board -o board.html",
         (
             argument("page", "the page", choices=PAGES),
-            argument("key", "the task, for the page of one: its id or its name", required=False),
+            argument(
+                "key", "the task, thread or review that the page is of: its id", required=False
+            ),
             Parameter("output", "the file to write", kind="path", required=True, short="o"),
             flag("force", "replace the file if it is there already"),
             AT,

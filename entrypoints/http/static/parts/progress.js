@@ -1,6 +1,6 @@
 // How far a plan is, as bars, a small drawing and sentences; all numbers are the server's.
 
-import { h } from "./dom.js";
+import { draw, h } from "./dom.js";
 import { clockTime, duration, exact, many } from "./format.js";
 import { clock } from "./moment.js";
 
@@ -12,6 +12,10 @@ import { clock } from "./moment.js";
 
 const WIDTH = 300;
 const HEIGHT = 60;
+/** How many phases of an initiative are shown, those that are not done first. */
+const PHASES_SHOWN = 50;
+/** The initiatives that are open: only of those, the phases are drawn. @type {Set<string>} */
+const opened = new Set();
 
 /** @param {{ done: number, total: number }} part */
 export const count = ({ done, total }) => `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
@@ -119,19 +123,32 @@ export function initiativeBars({ phases }) {
         { key: id },
         h(
           "details",
-          null,
+          {
+            ontoggle: (/** @type {Event} */ event) => {
+              const box = /** @type {HTMLDetailsElement} */ (event.currentTarget);
+              if (box.open) opened.add(id);
+              else opened.delete(id);
+              draw(/** @type {HTMLElement} */ (box.querySelector("ul")), box.open ? phaseBars(parts) : []);
+            },
+          },
           h("summary", { class: "progress-row" }, h("span", { class: "progress-name", title: name }, name), bar(whole, name), h("span", { class: "mute" }, count(whole))),
-          h(
-            "ul",
-            null,
-            parts.map((each) =>
-              h("li", { key: each.id ?? "", class: "progress-row" }, h("span", { class: "progress-name", title: each.status?.replaceAll("_", " ") }, each.name ?? "without a phase"), bar(each, each.name ?? "without a phase"), h("span", { class: "mute" }, count(each))),
-            ),
-          ),
+          h("ul", null, opened.has(id) && phaseBars(parts)),
         ),
       );
     }),
   );
+}
+
+/** @param {PhaseProgress[]} parts */
+function phaseBars(parts) {
+  const shown = parts.length > PHASES_SHOWN ? parts.filter((each) => each.done < each.total).slice(0, PHASES_SHOWN) : parts;
+  const rest = parts.length - shown.length;
+  return [
+    ...shown.map((each) =>
+      h("li", { key: each.id ?? "", class: "progress-row" }, h("span", { class: "progress-name", title: each.status?.replaceAll("_", " ") }, each.name ?? "without a phase"), bar(each, each.name ?? "without a phase"), h("span", { class: "mute" }, count(each))),
+    ),
+    rest > 0 && h("li", { key: "more", class: "mute" }, `and ${many(rest, "more phase")}`),
+  ];
 }
 
 /**

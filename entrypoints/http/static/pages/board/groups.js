@@ -12,6 +12,9 @@ import { bar, count } from "../../parts/progress.js";
 /** The states in the order of the board. */
 export const STATES = ["ready", "held", "waiting", "blocked", "review", "completed"];
 
+/** The group of held tasks of which nobody knows who or what holds them: no name can be this one. */
+const UNKNOWN = "\n";
+
 /**
  * The groups of the cards, in the order of the plan, or by name.
  * @param {"phase" | "agent" | "worktree"} by
@@ -21,7 +24,33 @@ export const STATES = ["ready", "held", "waiting", "blocked", "review", "complet
  * @returns {Group[]}
  */
 export function groupCards(by, board, cards, branches) {
-  return by === "phase" ? byPhase(board, cards) : byHolder(by, cards, branches);
+  return by === "phase" ? byPhase(board, cards) : byHolder(by, board, cards, branches);
+}
+
+/**
+ * How much of the plan the board has no cards of, in the words of the command; empty if nothing.
+ * @param {any} board the answer of `board`
+ */
+export function whatIsNotShown(board) {
+  /** @type {[number, string][]} */
+  const parts = board.initiatives.map((/** @type {any} */ each) => [each.more_phases, `more phases of ${each.name}`]);
+  parts.push([board.more_initiatives, "more initiatives: name one with --initiative"]);
+  parts.push([board.unseen_tasks, "more tasks without a phase, not shown"]);
+  parts.push([board.closed_initiatives, "initiatives completed or archived"]);
+  const found = parts.filter(([number]) => number).map(([number, what]) => `${number.toLocaleString("en")} ${what}`);
+  return found.length ? `Not on the board: ${found.join("; ")}.` : "";
+}
+
+/**
+ * How many more tasks a higher limit would bring; of completed ones, only the last are ever there.
+ * @param {any} board the answer of `board`
+ * @param {string[]} states
+ */
+export function countLoadable(board, states) {
+  const open = states.filter((each) => each !== "completed");
+  const phases = board.initiatives.flatMap((/** @type {any} */ each) => each.phases);
+  const lanes = phases.flatMap((/** @type {any} */ phase) => open.map((each) => phase.tasks[each] ?? { total: 0, shown: [] }));
+  return lanes.reduce((/** @type {number} */ sum, /** @type {any} */ lane) => sum + lane.total - lane.shown.length, 0);
 }
 
 /**
@@ -49,22 +78,25 @@ function byPhase(board, cards) {
 
 /**
  * @param {"agent" | "worktree"} by
+ * @param {any} board
  * @param {Card[]} cards
  * @param {Map<string, string>} branches
  * @returns {Group[]}
  */
-function byHolder(by, cards, branches) {
+function byHolder(by, board, cards, branches) {
+  const all = Object.entries(board.tasks).reduce((sum, [state, count]) => sum + (state === "held" ? 0 : Number(count)), 0);
   /** @type {Map<string, Card[]>} */
   const found = new Map();
   for (const card of cards) {
     const place = by === "agent" ? card.agent : branches.get(card.agent_id ?? "");
-    const name = card.state === "held" ? place ?? "" : "";
+    const name = card.state === "held" ? place ?? UNKNOWN : "";
     found.set(name, [...(found.get(name) ?? []), card]);
   }
   const names = [...found.keys()].sort((a, b) => Number(!a) - Number(!b) || a.localeCompare(b));
   return names.map((name) => {
     const inside = [...(found.get(name) ?? [])].sort((a, b) => STATES.indexOf(a.state) - STATES.indexOf(b.state));
-    return { key: name || "nobody", title: name || "Nobody holds it", about: "", cards: inside, part: null, total: inside.length };
+    const title = name === UNKNOWN ? `The ${by} is not known` : name || "Nobody holds it";
+    return { key: name || "nobody", title, about: "", cards: inside, part: null, total: name ? inside.length : Math.max(all, inside.length) };
   });
 }
 

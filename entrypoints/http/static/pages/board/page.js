@@ -11,7 +11,7 @@ import { countChanges, createStillness, showOwnChange } from "../../parts/stilln
 import { createTurns } from "../../parts/turns.js";
 import { windowed } from "../../parts/windowed.js";
 import { drawCard, drawRow } from "./cards.js";
-import { drawHeading, groupCards, listRows, STATES } from "./groups.js";
+import { countLoadable, drawHeading, groupCards, listRows, STATES, whatIsNotShown } from "./groups.js";
 
 /** @import { Page, Place } from "../../page_table.js" */
 /** @import { Card, CardOptions } from "./cards.js" */
@@ -250,6 +250,24 @@ export function open({ root, query, go, replace }) {
 
   const drawRefusal = () => h("p", { class: "trouble", role: "alert" }, withCode(refusal.text), " ", h("button", { class: "quiet", onclick: clearSelection }, "Close"));
 
+  /**
+   * How many tasks are not here: a button if it brings some of them, else where they are.
+   * @param {number} rest
+   * @param {string[]} states those that they are in
+   */
+  function drawMore(rest, states) {
+    const text = `and ${rest.toLocaleString("en")} more`;
+    const canLoad = limit < LIMITS[LIMITS.length - 1] && countLoadable(board, states) > 0;
+    const done = states.includes("completed") ? (board.tasks.completed ?? 0) - cards.filter((each) => each.state === "completed").length : 0;
+    const count = done === rest ? "" : `${done.toLocaleString("en")} of them completed: `;
+    return h(
+      "p",
+      { class: "more mute" },
+      canLoad ? h("button", { class: "quiet", onclick: more }, text) : text,
+      done > 0 && [canLoad || count ? ", " : ": ", count, h("code", null, "herdbook task list --status completed")],
+    );
+  }
+
   /** @param {string} state */
   function drawColumn(state) {
     const shown = column(state);
@@ -257,7 +275,6 @@ export function open({ root, query, go, replace }) {
     const rest = total - cards.filter((each) => each.state === state).length;
     // An empty column stays, narrow: if it came while a card is dragged, all would move under the hand.
     const isEmpty = !total && !shown.length && refusal.state !== state;
-    const canLoad = rest > 0 && limit < LIMITS[LIMITS.length - 1];
     const reason = reasons.get(state);
     return h(
       "section",
@@ -293,13 +310,7 @@ export function open({ root, query, go, replace }) {
         rowHeight: CARD,
         row: (card) => drawCard(card, options),
         redraw: show,
-        foot:
-          rest > 0 &&
-          h(
-            "p",
-            { class: "more mute" },
-            canLoad ? h("button", { class: "quiet", onclick: more }, `and ${rest.toLocaleString("en")} more`) : `and ${rest.toLocaleString("en")} more`,
-          ),
+        foot: rest > 0 && drawMore(rest, [state]),
       }),
     );
   }
@@ -308,7 +319,6 @@ export function open({ root, query, go, replace }) {
     const all = groups();
     const shown = all.reduce((sum, each) => sum + each.cards.length, 0);
     const rest = totalOf() - (words ? cards.length : shown);
-    const canLoad = rest > 0 && limit < LIMITS[LIMITS.length - 1];
     return h(
       "section",
       { key: "groups", class: "groups", "aria-label": `Tasks by ${by}` },
@@ -320,7 +330,7 @@ export function open({ root, query, go, replace }) {
         rowHeight: ROW,
         row: (item) => ("group" in item ? drawHeading(item.group, folded.has(item.group.key), fold) : drawRow(item.card, options)),
         redraw: show,
-        foot: rest > 0 && h("p", { class: "more mute" }, canLoad ? h("button", { class: "quiet", onclick: more }, `and ${rest.toLocaleString("en")} more`) : `and ${rest.toLocaleString("en")} more, most of them completed`),
+        foot: rest > 0 && drawMore(rest, STATES),
       }),
     );
   }
@@ -360,7 +370,7 @@ export function open({ root, query, go, replace }) {
           words = /** @type {HTMLInputElement} */ (event.currentTarget).value;
           keepAddress();
           show();
-          // Whoever looks for something looks among all of them.
+          // Whoever looks for something looks among as many as there can be here.
           if (words && limit < LIMITS[2]) {
             limit = LIMITS[2];
             showOwnChange();
@@ -406,8 +416,10 @@ export function open({ root, query, go, replace }) {
   function show() {
     const changes = countWaiting();
     Object.assign(options, { by, chosen, renaming });
+    const hidden = whatIsNotShown(board);
     draw(root, [
       controls(),
+      hidden && h("p", { key: "hidden", class: "mute" }, hidden),
       still.draw(
         changes > 0 ? `${many(changes, "change")}, show` : "",
         totalOf()

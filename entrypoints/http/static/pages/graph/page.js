@@ -2,6 +2,7 @@
 // stands, and in which order so many agents would pick them up; what is chosen lights what it waits
 // for and what waits for it.
 
+import { createCut } from "../../parts/cut_list.js";
 import { draw, h } from "../../parts/dom.js";
 import { many, MARKS } from "../../parts/format.js";
 import { call, Refusal } from "../../parts/rpc.js";
@@ -36,6 +37,7 @@ export function open({ root, query, replace }) {
   let phases = [];
   const view = viewOf(root, () => show());
 
+  const cut = createCut(show);
   const begin = createTurns();
 
   async function refresh() {
@@ -44,8 +46,18 @@ export function open({ root, query, replace }) {
     if (!isLast()) return;
     ({ size, phases, refusal, phase } = read);
     plan = read.found ?? plan;
-    folded ??= new Set(!phase && size > FOLDED ? plan.layout.bands.map((each) => each.id ?? "") : []);
+    const isFirst = !folded;
+    folded ??= foldMany();
     show();
+    // What has just been drawn may have no place in the window yet.
+    if (isFirst && focus) requestAnimationFrame(() => view.reveal(focus));
+  }
+
+  /** The phases that are folded at first: of many, all but that of the chosen task. */
+  function foldMany() {
+    if (phase || size <= FOLDED) return new Set();
+    const own = plan.tasks.find((each) => each.id === focus)?.phase_id;
+    return new Set(plan.layout.bands.filter((each) => each.id !== own).map((each) => each.id ?? ""));
   }
 
   /** Read the plan, or that of one phase if there are too many tasks. */
@@ -68,13 +80,31 @@ export function open({ root, query, replace }) {
       if (!(error instanceof Refusal) || error.data?.field !== "plan") throw error;
       const { tasks } = await call("board", { limit: 1 });
       size = Object.entries(tasks).reduce((sum, [state, each]) => sum + (state === "completed" ? 0 : each), 0);
-      phases = await call("phase.list", { limit: 1000 });
+      const progress = await call("progress");
+      phases = progress.phases.filter((/** @type {any} */ each) => each.id !== null && each.done < each.total);
       if (!phases.length) refusal = error.message;
     }
-    if (!chosen && size > MOST && phases.length) chosen = phases[0].id;
+    if (!chosen && size > MOST && phases.length) chosen = (await phaseOfFocus(whole)) ?? phases[0].id;
     /** @type {Plan | null} */
     const found = chosen ? await call("plan", { phase: chosen, ...asked }) : whole;
     return { found, size, phases, refusal, phase: chosen };
+  }
+
+  /**
+   * The phase of the chosen task; null if there is none, or it is finished or gone.
+   * @param {any} whole the plan, if it could be read as a whole
+   * @returns {Promise<string | null>}
+   */
+  async function phaseOfFocus(whole) {
+    if (!focus) return null;
+    if (whole) return whole.tasks.find((/** @type {any} */ each) => each.id === focus)?.phase_id ?? null;
+    try {
+      const found = await call("task.show", { id: focus });
+      return found.state === "completed" ? null : found.phase_id;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return null; // it is gone
+    }
   }
 
   /** The chosen task, all that it waits for, and all that waits for it. @returns {Set<string> | null} */
@@ -220,17 +250,15 @@ export function open({ root, query, replace }) {
           h(
             "ul",
             { class: "related" },
-            plan.tasks
-              .filter((each) => each.phase_id === band.id)
-              .map((each) =>
-                h(
-                  "li",
-                  { key: each.id },
-                  h("span", { class: `mark ${each.state}`, "aria-hidden": "true" }, MARKS[each.state]),
-                  h("a", { href: `/task/${each.id}` }, each.name),
-                  h("span", { class: "mute" }, words(each, names, order, stuck)),
-                ),
+            cut.rows(band.id ?? "", plan.tasks.filter((each) => each.phase_id === band.id), (each) =>
+              h(
+                "li",
+                { key: each.id },
+                h("span", { class: `mark ${each.state}`, "aria-hidden": "true" }, MARKS[each.state]),
+                h("a", { href: `/task/${each.id}` }, each.name),
+                h("span", { class: "mute" }, words(each, names, order, stuck)),
               ),
+            ),
           ),
         ),
       ),
@@ -264,7 +292,7 @@ export function open({ root, query, replace }) {
       plan.tasks.length > MOST && h("p", { key: "many", class: "calm" }, "So many tasks are too many to draw. ", h("a", { href: "/board" }, "The board lists them.")),
       isDrawn && forecast(),
       isDrawn && (isList ? list() : drawing()),
-      !refusal && !plan.tasks.length && h("p", { key: "none", class: "calm" }, "Nothing is left to do. ", h("code", null, "herdbook task add 'write the parser'")),
+      !refusal && !plan.tasks.length && h("p", { key: "none", class: "calm" }, size ? "Nothing is left to do in this phase." : ["Nothing is left to do. ", h("code", null, "herdbook task add 'write the parser'")]),
     ]);
     view.apply();
   }

@@ -23,6 +23,10 @@ const CONTEXT = 3;
 const WHOLE = 100_000;
 const NUMBERS = { unified: 120, split: 72 };
 const narrow = matchMedia("(max-width: 860px)");
+/** Draws the review that was opened last again; one listener serves all visits. */
+let redraw = () => {};
+narrow.addEventListener("change", () => redraw());
+addEventListener("resize", () => redraw());
 
 /**
  * @param {Place} place
@@ -53,7 +57,7 @@ export function openOne({ root, key, query, go, replace, entitle }) {
     answer: () => answer,
     sent: (drafts) => {
       const ids = new Set(drafts.map((each) => each.id));
-      keep({ drafts: kept.drafts.filter((each) => !ids.has(each.id)) });
+      keep(({ drafts }) => ({ drafts: drafts.filter((each) => !ids.has(each.id)) }));
     },
     again: async () => {
       const isCurrent = beginReading();
@@ -69,7 +73,7 @@ export function openOne({ root, key, query, go, replace, entitle }) {
   const writing = createWriting({
     answer: () => answer,
     kept: () => kept,
-    keep: (drafts) => keep({ drafts }),
+    keep: (change) => keep(({ drafts }) => ({ drafts: change(drafts) })),
     selection,
     file: () => is.file ?? "",
     send: actions.send,
@@ -77,10 +81,23 @@ export function openOne({ root, key, query, go, replace, entitle }) {
     root,
   });
 
-  /** @param {Partial<import("./drafts.js").Kept>} changed */
-  function keep(changed) {
-    kept = { ...kept, ...changed };
+  /**
+   * Change what is kept; another window may have changed it meanwhile.
+   * @param {(kept: import("./drafts.js").Kept) => Partial<import("./drafts.js").Kept>} change
+   */
+  function keep(change) {
+    const stored = readKept(answer.subject.id);
+    kept = { ...stored, ...change(stored) };
     saveKept(answer.subject.id, kept);
+  }
+
+  /** The drafts that are written to their end. */
+  const finished = () => kept.drafts.filter((each) => each.id !== writing.editing());
+
+  /** Send the drafts, without those that another window has sent or removed meanwhile. */
+  function sendAll() {
+    const ids = new Set(readKept(answer.subject.id).drafts.map((each) => each.id));
+    return actions.send(finished().filter((each) => ids.has(each.id)));
   }
 
   const current = () => answer?.files.find((/** @type {any} */ each) => each.path === is.file);
@@ -220,9 +237,8 @@ export function openOne({ root, key, query, go, replace, entitle }) {
   function toggleViewed() {
     const shown = current();
     if (!shown) return;
-    const { [shown.path]: before, ...viewed } = kept.viewed;
-    const isNow = before !== shown.content_id;
-    keep({ viewed: isNow ? { ...viewed, [shown.path]: shown.content_id } : viewed });
+    const isNow = !isViewed(shown);
+    keep(({ viewed: { [shown.path]: _, ...viewed } }) => ({ viewed: isNow ? { ...viewed, [shown.path]: shown.content_id } : viewed }));
     const at = answer.files.indexOf(shown);
     const next = [...answer.files.slice(at + 1), ...answer.files.slice(0, at)].find((each) => !isViewed(each));
     if (isNow && next) void openFile(next.path);
@@ -311,12 +327,11 @@ export function openOne({ root, key, query, go, replace, entitle }) {
   function show() {
     if (!answer) return;
     const shown = current();
-    const own = kept.drafts.filter((each) => each.file === is.file);
-    const editing = writing.editing();
+    const own = finished().filter((each) => each.file === is.file);
     rows = buildRows({
       hunks: shown?.hunks ?? [],
       threads: answer.threads,
-      drafts: own.filter((each) => each.id !== editing),
+      drafts: own,
       composer: writing.span(),
       isSplit: isSplit(),
     });
@@ -337,7 +352,8 @@ export function openOne({ root, key, query, go, replace, entitle }) {
   function render() {
     /** @type {Map<string, number>} */
     const drafts = new Map();
-    for (const each of kept.drafts) drafts.set(each.file, (drafts.get(each.file) ?? 0) + 1);
+    const unsent = finished();
+    for (const each of unsent) drafts.set(each.file, (drafts.get(each.file) ?? 0) + 1);
     const files = answer.files.length > 0 && drawFiles(answer.files, { current: is.file, isViewed, drafts, open: (path) => void openFile(path), redraw: show });
     draw(root, [
       drawHead(answer, {
@@ -345,7 +361,7 @@ export function openOne({ root, key, query, go, replace, entitle }) {
         next: neighbour(1),
         refusal,
         isPast: isPast(),
-        drafts: kept.drafts.length,
+        drafts: unsent.length,
         choose: (name) => void turn({ source: name, file: null }),
         end: (step) => void actions.end(step),
       }),
@@ -366,18 +382,19 @@ export function openOne({ root, key, query, go, replace, entitle }) {
           ]),
         ),
       !isPast() &&
-        kept.drafts.length > 0 &&
+        unsent.length > 0 &&
         h(
           "div",
           { key: "sending", class: "sending" },
-          h("span", null, `${many(kept.drafts.length, "comment")} to send${answer.subject.agents[0] ? ` to ${answer.source?.agents[0] ?? answer.subject.agents[0]}` : ""}`),
-          h("button", { class: "strong", onclick: () => void actions.send(kept.drafts) }, `Send ${many(kept.drafts.length, "comment")}`),
+          h("span", null, `${many(unsent.length, "comment")} to send${answer.subject.agents[0] ? ` to ${answer.source?.agents[0] ?? answer.subject.agents[0]}` : ""}`),
+          h("button", { class: "strong", onclick: () => void sendAll() }, `Send ${many(unsent.length, "comment")}`),
         ),
     ]);
   }
 
-  narrow.addEventListener("change", () => root.isConnected && show());
-  addEventListener("resize", () => root.isConnected && show());
+  redraw = () => {
+    if (root.isConnected) show();
+  };
   /** @param {number} step */
   const goReview = (step) => {
     const found = neighbour(step);
@@ -412,7 +429,7 @@ export function openOne({ root, key, query, go, replace, entitle }) {
       },
       v: toggleViewed,
       s: () => setView(view === "split" ? "unified" : "split"),
-      S: () => void actions.send(kept.drafts),
+      S: () => void sendAll(),
       ">": () => goReview(1),
       "<": () => goReview(-1),
       Escape: () => selection.clear(),

@@ -1,5 +1,6 @@
 // The reviews there are: what was handed in, oldest first, then the phases under way.
 
+import { createCut } from "../../parts/cut_list.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, many } from "../../parts/format.js";
 import { call } from "../../parts/rpc.js";
@@ -19,6 +20,7 @@ export function openQueue({ root, go }) {
   /** @type {Entry[]} */
   let entries = [];
   let chosen = "";
+  const cut = createCut(show);
 
   const begin = createTurns();
 
@@ -31,10 +33,14 @@ export function openQueue({ root, go }) {
     show();
   }
 
+  const waiting = () => entries.filter((each) => each.is_waiting);
+  const others = () => entries.filter((each) => !each.is_waiting);
+
   /** @param {number} step */
   function choose(step) {
-    const at = entries.findIndex((each) => each.id === chosen);
-    const next = entries[Math.max(0, Math.min(entries.length - 1, at + step))];
+    const shown = [...cut.first("waiting", waiting()), ...cut.first("others", others())];
+    const at = shown.findIndex((each) => each.id === chosen);
+    const next = shown[Math.max(0, Math.min(shown.length - 1, at + step))];
     if (!next) return;
     chosen = next.id;
     show();
@@ -56,23 +62,22 @@ export function openQueue({ root, go }) {
   }
 
   function show() {
-    const waiting = entries.filter((each) => each.is_waiting);
-    const others = entries.filter((each) => !each.is_waiting);
+    const [asked, begun] = [waiting(), others()];
     draw(root, [
       h(
         "section",
         { key: "waiting", "aria-labelledby": "waiting-title" },
-        h("h1", { id: "waiting-title" }, "To review ", waiting.length > 0 && h("b", { class: "count" }, waiting.length)),
-        waiting.length
-          ? h("ol", null, waiting.map(drawEntry))
+        h("h1", { id: "waiting-title" }, "To review ", asked.length > 0 && h("b", { class: "count" }, asked.length)),
+        asked.length
+          ? h("ol", null, cut.rows("waiting", asked, drawEntry))
           : h("p", { class: "calm" }, "Nothing waits for a review. ", h("code", null, "herdbook review diff PHASE"), " shows what was done so far."),
       ),
-      others.length > 0 &&
+      begun.length > 0 &&
         h(
           "section",
           { key: "others", "aria-labelledby": "others-title" },
-          h("h2", { id: "others-title" }, "Under way ", h("span", { class: "mute" }, others.length)),
-          h("ol", null, others.map(drawEntry)),
+          h("h2", { id: "others-title" }, "Under way ", h("span", { class: "mute" }, begun.length)),
+          h("ol", null, cut.rows("others", begun, drawEntry)),
         ),
     ]);
   }

@@ -1,4 +1,5 @@
-// Writing a comment: on the lines that are chosen, as a reply, or a draft again.
+// Writing a comment: on the lines that are chosen, as a reply, or a draft again. What is written is
+// kept with every letter, so that it is a draft wherever the person goes.
 
 import { isPast } from "../../parts/moment.js";
 import { newDraftId } from "./drafts.js";
@@ -8,13 +9,15 @@ import { linesOf } from "./thread.js";
 /** @import { Draft, Hunk, Line, Span, Thread } from "./rows.js" */
 
 /**
- * @param {{ answer: () => any, kept: () => { drafts: Draft[] }, keep: (drafts: Draft[]) => void,
+ * @param {{ answer: () => any, kept: () => { drafts: Draft[] }, keep: (change: (drafts: Draft[]) => Draft[]) => void,
  *   selection: ReturnType<typeof import("./selection.js").createSelection>, file: () => string,
  *   send: (drafts: Draft[]) => Promise<boolean>, show: () => void, root: HTMLElement }} given
  */
 export function createWriting({ answer, kept, keep, selection, file, send, show, root }) {
   /** @type {Draft | null} */
   let draft = null;
+  /** What was kept of it before. @type {Draft | null} */
+  let before = null;
 
   /** The lines of a span, as they are shown. @param {Span} span @returns {Line[]} */
   function linesIn(span) {
@@ -24,6 +27,7 @@ export function createWriting({ answer, kept, keep, selection, file, send, show,
 
   /** @param {Draft} to */
   function begin(to) {
+    if (to.id !== draft?.id) before = kept().drafts.find((each) => each.id === to.id) ?? null;
     draft = to;
     show();
     /** @type {HTMLElement | null} */ (root.querySelector("#composer-text"))?.focus();
@@ -36,19 +40,25 @@ export function createWriting({ answer, kept, keep, selection, file, send, show,
     const lines = linesIn(span);
     const type = span.side === "old" ? "removed" : lines.some((each) => each.type === "added") ? "added" : "context";
     const text = lines.map((each) => each.text).join("\n");
-    const body = draft && !draft.reply_to ? draft.body : "";
-    begin({ ...span, id: newDraftId(), file: file(), type, text, body, reply_to: null, commit: answer().source.head });
+    const moved = draft && !draft.reply_to ? draft : null;
+    begin({ ...span, id: moved?.id ?? newDraftId(), file: file(), type, text, body: moved?.body ?? "", reply_to: null, commit: answer().source.head });
+    keepAs(draft);
   }
 
   function close() {
     draft = null;
   }
 
+  /** Keep what is written as this; nothing, or nothing but space, as what was there before. @param {Draft | null} written */
+  function keepAs(written) {
+    const stays = written?.body.trim() ? written : before;
+    keep((drafts) => [...drafts.filter((each) => each.id !== draft?.id), ...(stays ? [stays] : [])]);
+  }
+
   function save() {
     if (!draft?.body.trim()) return;
-    const saved = draft;
+    keepAs(draft);
     close();
-    keep([...kept().drafts.filter((each) => each.id !== saved.id), saved]);
     selection.clear();
     selection.focus();
   }
@@ -72,7 +82,7 @@ export function createWriting({ answer, kept, keep, selection, file, send, show,
 
     /** @param {Draft} known */
     remove(known) {
-      keep(kept().drafts.filter((each) => each.id !== known.id));
+      keep((drafts) => drafts.filter((each) => each.id !== known.id));
       show();
     },
 
@@ -80,7 +90,9 @@ export function createWriting({ answer, kept, keep, selection, file, send, show,
       about: draft?.reply_to ? "Reply" : `Comment on ${draft ? linesOf(draft) : ""} of ${file()}`,
       text: draft?.body ?? "",
       write: (/** @type {string} */ text) => {
-        if (draft) draft = { ...draft, body: text };
+        if (!draft) return;
+        draft = { ...draft, body: text };
+        keepAs(draft);
       },
       save,
       send: async () => {
@@ -93,6 +105,7 @@ export function createWriting({ answer, kept, keep, selection, file, send, show,
         }
       },
       cancel: () => {
+        keepAs(null);
         close();
         selection.clear();
         selection.focus();

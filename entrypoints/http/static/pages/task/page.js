@@ -1,5 +1,6 @@
 // One task: its facts, what it waits for and what waits for it, and its changes, each with Undo.
 
+import { createCut } from "../../parts/cut_list.js";
 import { draw, h } from "../../parts/dom.js";
 import { ago, exact, leaseLeft, MARKS } from "../../parts/format.js";
 import { isPast } from "../../parts/moment.js";
@@ -28,6 +29,7 @@ export function open({ root, key, replace, entitle }) {
   /** @type {any} */
   let task = {};
   let refusal = "";
+  const cut = createCut(show);
 
   const begin = createTurns();
 
@@ -74,12 +76,12 @@ export function open({ root, key, replace, entitle }) {
     return h(
       "section",
       { key: title },
-      h("h2", null, title),
+      h("h2", null, title, rows.length > 1 && h("span", { class: "mute" }, ` ${rows.length.toLocaleString("en")}`)),
       rows.length
         ? h(
             "ul",
             { class: "related" },
-            rows.map((each) =>
+            cut.rows(title, rows, (each) =>
               h(
                 "li",
                 { key: each.id },

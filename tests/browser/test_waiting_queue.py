@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from herdbook.domain.agents.model import Agent, AgentStatus
 from tests.browser.conftest import OpenDesk
 from tests.browser.herds import PastHerd
+from tests.browser.test_dashboard import violations
 from tests.browser.test_late_answers import late
 from tests.browser.test_notifications import asks
 from tests.e2e.conftest import Person
@@ -94,6 +95,7 @@ def test_nothing_moves_under_the_pointer(
     expect(old).to_contain_text("no longer waits")
     for each in old.get_by_role("button").all():
         expect(each).to_be_disabled()
+    assert violations(page) == []
     assert button.bounding_box() == before
     asks(person, app, "brisk-otter", "And now?")
     expect(page.locator(".entry").last).to_contain_text("And now?")
@@ -145,9 +147,19 @@ def test_a_key_answers_only_what_was_chosen(
     expect(entry(page, "Again?").locator("textarea")).to_be_focused()
 
 
-def test_a_key_that_is_held_down_acts_once(server: Serving, open_desk: OpenDesk) -> None:
-    """A card is selected once, and not again and again."""
-    page = open_desk(server).opens("/board")
+def test_a_key_that_is_held_down_moves_and_does_nothing_else_again(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """It goes from entry to entry, and selects a card once."""
+    lynx_asks(person, app)
+    person.runs(app, "message", "add", "It is built.", "--agent", "calm-lynx")
+    page = open_desk(server).opens()
+    page.keyboard.down("j")
+    page.keyboard.down("j")
+    page.keyboard.up("j")
+    expect(page.locator(".entry.chosen")).to_contain_text("It is built.")
+    page.goto(f"{server.url.rstrip('/')}/board")
+    page.wait_for_selector("main[data-ready=board]")
     page.locator(".card a", has_text="Write the tables").focus()
     for _ in range(4):
         page.keyboard.down("x")

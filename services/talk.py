@@ -6,6 +6,7 @@ a phase or a task. What needs the person's answer comes first.
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 from herdbook.domain.conversation import (
@@ -32,6 +33,7 @@ from herdbook.ports.engine.dictionary import (
     TASKS,
 )
 from herdbook.ports.engine.kinds import Kind
+from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import crud, messaging
@@ -39,7 +41,7 @@ from herdbook.services import crud, messaging
 LIMIT = 100
 """How many of them are told unless it is said."""
 WAITING_READ = 200
-"""How many messages that wait for the person are looked at."""
+"""How many messages that wait for the person are told, of those to answer and of those to read."""
 RECENT_ENTRIES = 500
 """How many of the last journal entries tell what was said lately, however old its beginning is."""
 MOST_LINES = 500
@@ -100,7 +102,7 @@ class TalkText(NamedTuple):
 def list_talk(uow: UnitOfWork, *, limit: int = LIMIT) -> TalkList:
     """What needs the person first, oldest first; then what is unread; then what was said last."""
     book = _TalkBook(uow)
-    waiting = _waiting_messages(uow)
+    waiting, unanswered = _waiting_messages(uow)
     recent = _recent_rows(uow)
     newest = find(MESSAGES, {"parent_message_id": None}, descending=True, limit=limit)
     roots = book.find_roots([*waiting, *recent[MESSAGES.name], *uow.select(newest)])
@@ -116,7 +118,6 @@ def list_talk(uow: UnitOfWork, *, limit: int = LIMIT) -> TalkList:
     total += uow.count(find(CONVERSATIONS)) + uow.count(find(CHAT_SESSIONS))
     unread = find(MESSAGES, {"recipient_type": Party.USER, "status": MessageStatus.PENDING})
     entries.sort(key=_order)
-    unanswered = sum(1 for each in waiting if each.requires_response)
     return TalkList(entries[: max(1, limit)], total, uow.count(unread), unanswered)
 
 
@@ -181,14 +182,17 @@ def _waits_for_person(message: Message) -> bool:
     return is_unread or needs
 
 
-def _waiting_messages(uow: UnitOfWork) -> list[Message]:
+def _waiting_messages(uow: UnitOfWork) -> tuple[list[Message], int]:
+    """Messages that wait for the person, and how many need an answer, those not told too."""
     unread = {"recipient_type": Party.USER, "status": MessageStatus.PENDING}
-    asked = {"requires_response": True, "status": MessageStatus.READ}
-    found = [
-        *uow.select(find(MESSAGES, unread, limit=WAITING_READ)),
-        *uow.select(find(MESSAGES, asked, limit=WAITING_READ)),
-    ]
-    return [each for each in found if _waits_for_person(each)]
+    open_statuses = any_of((MessageStatus.PENDING, MessageStatus.READ))
+    unanswered = {"requires_response": True, "status": open_statuses}
+    # Not kept by the unit of work: most of those may be between agents.
+    every = select_all(uow.session, find(MESSAGES, unanswered, limit=PAGE))
+    asked = (each for each in every if each.recipient_type is Party.USER)
+    found = list(islice(asked, WAITING_READ))
+    count = len(found) + sum(1 for _ in asked)
+    return [*found, *uow.select(find(MESSAGES, unread, limit=WAITING_READ))], count
 
 
 def _recent_rows(uow: UnitOfWork) -> dict[str, list[Any]]:

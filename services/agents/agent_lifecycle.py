@@ -7,19 +7,28 @@ What an agent is at, and whether it is idle or running, follows its claims by a 
 from collections.abc import Container
 from datetime import datetime
 from random import Random
+from typing import Final
 
 from herdbook.domain.agents.current_work import status_at
 from herdbook.domain.agents.model import ACTIVE_STATUSES, Agent, AgentMode, AgentStatus, has_crashed
 from herdbook.domain.agents.names import propose_name
 from herdbook.domain.entity import evolve
-from herdbook.domain.errors import AlreadyExists, InvalidValue
+from herdbook.domain.errors import AlreadyExists, InvalidValue, StaleWrite
+from herdbook.domain.journal import JournalEntry
 from herdbook.domain.plan import claims as rules
 from herdbook.domain.plan.claims import MAX_RETRIES
 from herdbook.domain.values import Document
-from herdbook.ports.engine.dictionary import AGENTS
+from herdbook.ports.engine.dictionary import AGENTS, JOURNAL
+from herdbook.ports.engine.paging import select_all
+from herdbook.ports.engine.query import find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.system import Processes
 from herdbook.services import messaging
+
+FEW_ENTRIES = 20
+"""How many entries of an agent are read at once to find the one with which it asked."""
+_ASKED: Final = frozenset({"status", "pending_questions"})
+"""What an agent changes when it asks something; nothing else is a new question."""
 
 
 def register(
@@ -85,15 +94,30 @@ def wait(uow: UnitOfWork, agent_id: str, questions: Document | None = None) -> A
     return uow.agents.save(evolve(agent, status=waiting, pending_questions=questions))
 
 
-def answer(uow: UnitOfWork, agent_id: str, content: str) -> Agent:
+def find_question(uow: UnitOfWork, agent_id: str) -> JournalEntry | None:
+    """The change with which an agent that waits asked what it asks; None if it was folded."""
+    where = {"entity": AGENTS.name, "key": agent_id}
+    newest = find(JOURNAL, where, descending=True, limit=FEW_ENTRIES)
+    for entry in select_all(uow, newest):
+        if not _ASKED.isdisjoint(entry.after or ()):
+            return entry
+    return None
+
+
+def answer(uow: UnitOfWork, agent_id: str, content: str, *, asked: int | None = None) -> Agent:
     """Answer an agent that waits for a person: it gets a message, and goes on.
 
-    Raises InvalidValue if it does not wait for anybody: somebody else has answered it.
+    `asked` says which question is meant, by the number of the journal entry with which it asked.
+
+    Raises InvalidValue if it does not wait for anybody: somebody else has answered it; and
+    StaleWrite if it asks something else by now.
     """
     agent = uow.agents.get(agent_id)
     if agent.status is not AgentStatus.WAITING_FOR_INPUT:
         reason = f"agent {agent.name!r} waits for nobody (it is {agent.status}). Nothing was sent"
         raise InvalidValue("agent", reason)
+    if asked is not None:
+        _check_question(uow, agent, asked)
     messaging.send(uow, content, recipient_id=agent.id)
     return resume(uow, agent.id)
 
@@ -197,6 +221,17 @@ def find_acting_agent(
     if agent is None and name.startswith(f"{AGENTS.prefix}_"):
         return uow.agents.find(name)
     return agent
+
+
+def _check_question(uow: UnitOfWork, agent: Agent, asked: int) -> None:
+    question = find_question(uow, agent.id)
+    now = 0 if question is None else question.seq
+    if now != asked:
+        reason = (
+            f"what agent {agent.name!r} asks now is not what was asked with #{asked}. Nothing was "
+            "sent; `herdbook waiting` shows what it asks"
+        )
+        raise StaleWrite(AGENTS.title, agent.id, asked, now, ("pending_questions",), reason)
 
 
 def _process_fields(

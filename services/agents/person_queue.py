@@ -4,16 +4,18 @@ Each entry names the operations that answer it, so that nobody who shows it need
 An entry waits only if work or an agent is held up until a person acts; oldest first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 from herdbook.domain.agents.model import Agent, AgentStatus
-from herdbook.domain.conversation import MessageStatus, Party
+from herdbook.domain.conversation import Message, MessageStatus, Party
 from herdbook.domain.plan.model import (
     OPEN_INITIATIVES,
     UNFINISHED,
     ErrandStatus,
+    Initiative,
     InitiativeStatus,
     Phase,
     PhaseStatus,
@@ -32,12 +34,15 @@ from herdbook.ports.engine.dictionary import (
     STANDINGS,
     TASKS,
 )
-from herdbook.ports.engine.query import any_of, find
+from herdbook.ports.engine.paging import PAGE, chunks, select_all
+from herdbook.ports.engine.query import Query, any_of, find
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
+from herdbook.services.agents.agent_lifecycle import find_question
 from herdbook.services.plan.review_subjects import Reviewed, review_steps
 
+E = TypeVar("E")
 LIMIT = 200
-"""How many rows of one kind are read; a person who has more to answer begins with the oldest."""
+"""How many of one sort are told; a person who has more to answer begins with the oldest."""
 
 
 class PersonAction(NamedTuple):
@@ -54,7 +59,8 @@ class QueueEntry(NamedTuple):
 
     `kind` is question, message, approval, review, proposal, failed, crashed, halted or exhausted.
     `subject` is the id of the row, or the name of a halted agent; `task` is the name of a task that
-    is still there.
+    is still there. `asked` says which question of an agent it is, by the number of the journal
+    entry with which it asked. After one that is `cut`, there are more of its sort.
     """
 
     kind: str
@@ -66,18 +72,22 @@ class QueueEntry(NamedTuple):
     task_id: str | None = None
     task: str | None = None
     actions: tuple[PersonAction, ...] = ()
+    asked: int | None = None
+    cut: bool = False
 
 
 def work_waiting(uow: UnitOfWork) -> list[QueueEntry]:
     """What waits for a person in a repository, oldest first."""
     found = [
-        *_questions(uow),
-        *_messages(uow),
-        *_phases(uow),
-        *_reviews(uow),
-        *_proposals(uow),
-        *_failed_tasks(uow),
-        *_crashed_agents(uow),
+        *_first(_questions(uow)),
+        *_first(_unread_messages(uow)),
+        *_first(_unanswered_messages(uow)),
+        *_first(_phases(uow)),
+        *_first(_initiatives(uow)),
+        *_first(_errands(uow)),
+        *_first(_proposals(uow)),
+        *_first(_failed_tasks(uow)),
+        *_first(_crashed_agents(uow)),
     ]
     tasks = uow.get(TASKS, [each.task_id for each in found if each.task_id is not None])
     names = {task.id: task.name for task in tasks if task is not None}
@@ -87,11 +97,21 @@ def work_waiting(uow: UnitOfWork) -> list[QueueEntry]:
 
 def record_waiting(uow: UnitOfWork) -> list[QueueEntry]:
     """What waits for a person in the record: halted agents and exhausted accounts."""
-    return sorted([*_halted_agents(uow), *_exhausted_accounts(uow)], key=lambda each: each.since)
+    found = [*_first(_halted_agents(uow)), *_first(_exhausted_accounts(uow))]
+    return sorted(found, key=lambda each: each.since)
 
 
-def _agents(uow: UnitOfWork, status: AgentStatus) -> list[Agent]:
-    return uow.select(find(AGENTS, {"status": status}, limit=LIMIT))
+def _first(entries: Iterator[QueueEntry]) -> list[QueueEntry]:
+    """The first entries of a sort; the last of them says if there are more."""
+    found = list(islice(entries, LIMIT))
+    if next(entries, None) is not None:
+        found[-1] = found[-1]._replace(cut=True)
+    return found
+
+
+def _rows(uow: UnitOfWork, query: Query[E]) -> Iterator[E]:
+    """The rows of a query, which the unit of work does not keep: most may wait for nobody."""
+    return select_all(uow.session, query._replace(limit=PAGE))
 
 
 def _find_agent(uow: UnitOfWork, agent_id: str | None) -> Agent | None:
@@ -99,13 +119,14 @@ def _find_agent(uow: UnitOfWork, agent_id: str | None) -> Agent | None:
 
 
 def _questions(uow: UnitOfWork) -> Iterator[QueueEntry]:
-    for agent in _agents(uow, AgentStatus.WAITING_FOR_INPUT):
+    for agent in _rows(uow, find(AGENTS, {"status": AgentStatus.WAITING_FOR_INPUT})):
         texts, choices = _read_questions(agent.pending_questions)
-        answer = {"agent": agent.id}
+        question = find_question(uow, agent.id)
+        answer = {"agent": agent.id} | ({} if question is None else {"asked": question.seq})
         yield QueueEntry(
             "question",
             agent.id,
-            agent.updated_at,
+            agent.updated_at if question is None else question.time,
             f"{agent.name} asks",
             "\n".join(texts) or "It waits for you and has not said why.",
             agent.name,
@@ -117,6 +138,7 @@ def _questions(uow: UnitOfWork) -> Iterator[QueueEntry]:
                 ),
                 PersonAction("Reply", "agent.answer", answer, "content"),
             ),
+            asked=None if question is None else question.seq,
         )
 
 
@@ -140,13 +162,21 @@ def _label(option: object) -> str:
     return str(found)
 
 
-def _messages(uow: UnitOfWork) -> Iterator[QueueEntry]:
-    """Messages to the person that need an answer, read or not, and all that are unread."""
+def _unread_messages(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    """All messages to the person that are unread."""
     unread = {"recipient_type": Party.USER, "status": MessageStatus.PENDING}
-    unanswered = {"requires_response": True, "status": MessageStatus.READ}
-    found = uow.select(find(MESSAGES, unread, limit=LIMIT))
-    read = uow.select(find(MESSAGES, unanswered, limit=LIMIT))
-    for each in [*found, *(each for each in read if each.recipient_type is Party.USER)]:
+    return _messages(uow, _rows(uow, find(MESSAGES, unread)))
+
+
+def _unanswered_messages(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    """Messages that the person has read, and that need an answer."""
+    read = {"requires_response": True, "status": MessageStatus.READ}
+    found = _rows(uow, find(MESSAGES, read))
+    return _messages(uow, (each for each in found if each.recipient_type is Party.USER))
+
+
+def _messages(uow: UnitOfWork, found: Iterable[Message]) -> Iterator[QueueEntry]:
+    for each in found:
         sender = _find_agent(uow, each.sender_id)
         name = sender.name if sender else "somebody"
         reply = PersonAction("Reply", "message.reply", {"message": each.id}, "content")
@@ -166,31 +196,36 @@ def _messages(uow: UnitOfWork) -> Iterator[QueueEntry]:
 
 def _phases(uow: UnitOfWork) -> Iterator[QueueEntry]:
     """Phases whose work could begin if a person approved them, and those handed in for a review."""
-    active = {"status": InitiativeStatus.ACTIVE}
-    for initiative in uow.select(find(INITIATIVES, active, limit=LIMIT)):
-        for phase in uow.select(find(PHASES, {"initiative_id": initiative.id}, limit=LIMIT)):
-            if phase.status is PhaseStatus.PENDING_REVIEW:
-                yield QueueEntry(
-                    "review",
-                    phase.id,
-                    phase.updated_at,
-                    f"Review phase {phase.name}",
-                    f"All its tasks are done, in {initiative.name}.",
-                    actions=_ends_of_review(phase),
-                )
-            elif (
-                phase.status is PhaseStatus.PENDING
-                and not phase_is_open(phase, initiative)
-                and _is_next(uow, phase)
-            ):
-                yield QueueEntry(
-                    "approval",
-                    phase.id,
-                    phase.updated_at,
-                    f"Approve phase {phase.name}",
-                    f"Its tasks wait for it, in {initiative.name}.",
-                    actions=(PersonAction("Approve", "phase.approve", {"phase_ids": [phase.id]}),),
-                )
+    active = find(INITIATIVES, {"status": InitiativeStatus.ACTIVE})
+    for some in chunks(_rows(uow, active), PAGE):
+        initiatives = {each.id: each for each in some}
+        for phase in _rows(uow, find(PHASES, {"initiative_id": any_of(initiatives)})):
+            yield from _phase(uow, phase, initiatives[phase.initiative_id])
+
+
+def _phase(uow: UnitOfWork, phase: Phase, initiative: Initiative) -> Iterator[QueueEntry]:
+    if phase.status is PhaseStatus.PENDING_REVIEW:
+        yield QueueEntry(
+            "review",
+            phase.id,
+            phase.updated_at,
+            f"Review phase {phase.name}",
+            f"All its tasks are done, in {initiative.name}.",
+            actions=_ends_of_review(phase),
+        )
+    elif (
+        phase.status is PhaseStatus.PENDING
+        and not phase_is_open(phase, initiative)
+        and _is_next(uow, phase)
+    ):
+        yield QueueEntry(
+            "approval",
+            phase.id,
+            phase.updated_at,
+            f"Approve phase {phase.name}",
+            f"Its tasks wait for it, in {initiative.name}.",
+            actions=(PersonAction("Approve", "phase.approve", {"phase_ids": [phase.id]}),),
+        )
 
 
 def _is_next(uow: UnitOfWork, phase: Phase) -> bool:
@@ -201,10 +236,10 @@ def _is_next(uow: UnitOfWork, phase: Phase) -> bool:
     return uow.count(find(TASKS, left)) > 0
 
 
-def _reviews(uow: UnitOfWork) -> Iterator[QueueEntry]:
-    """Initiatives and errands that were handed in."""
+def _initiatives(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    """Initiatives that were handed in."""
     handed_in = {"status": InitiativeStatus.PENDING_REVIEW}
-    for initiative in uow.select(find(INITIATIVES, handed_in, limit=LIMIT)):
+    for initiative in _rows(uow, find(INITIATIVES, handed_in)):
         yield QueueEntry(
             "review",
             initiative.id,
@@ -213,8 +248,12 @@ def _reviews(uow: UnitOfWork) -> Iterator[QueueEntry]:
             "It was handed in.",
             actions=_ends_of_review(initiative),
         )
+
+
+def _errands(uow: UnitOfWork) -> Iterator[QueueEntry]:
+    """Errands that were handed in."""
     waiting = {"status": any_of((ErrandStatus.PENDING_REVIEW, ErrandStatus.CONFLICT))}
-    for errand in uow.select(find(ERRANDS, waiting, limit=LIMIT)):
+    for errand in _rows(uow, find(ERRANDS, waiting)):
         conflict = errand.status is ErrandStatus.CONFLICT
         yield QueueEntry(
             "review",
@@ -231,30 +270,30 @@ def _ends_of_review(row: Reviewed) -> tuple[PersonAction, ...]:
 
 
 def _proposals(uow: UnitOfWork) -> Iterator[QueueEntry]:
-    open_ = {"status": any_of(OPEN_INITIATIVES)}
-    owners = [each.id for each in uow.select(find(INITIATIVES, open_, limit=LIMIT))]
-    pending = {"initiative_id": any_of(owners), "status": ProposalStatus.PENDING}
-    for each in uow.select(find(PROPOSALS, pending, limit=LIMIT)) if owners else []:
-        agent = _find_agent(uow, each.agent_id)
-        name = agent.name if agent else "somebody"
-        given = {"proposal": each.id}
-        yield QueueEntry(
-            "proposal",
-            each.id,
-            each.created_at,
-            f"{name} proposes a {each.target_type}: {each.title}",
-            each.summary,
-            agent.name if agent else None,
-            actions=(
-                PersonAction("Accept", "proposal.accept", given),
-                PersonAction("Dismiss", "proposal.dismiss", given),
-            ),
-        )
+    open_ = find(INITIATIVES, {"status": any_of(OPEN_INITIATIVES)})
+    for some in chunks((each.id for each in _rows(uow, open_)), PAGE):
+        pending = {"initiative_id": any_of(some), "status": ProposalStatus.PENDING}
+        for each in _rows(uow, find(PROPOSALS, pending)):
+            agent = _find_agent(uow, each.agent_id)
+            name = agent.name if agent else "somebody"
+            given = {"proposal": each.id}
+            yield QueueEntry(
+                "proposal",
+                each.id,
+                each.created_at,
+                f"{name} proposes a {each.target_type}: {each.title}",
+                each.summary,
+                agent.name if agent else None,
+                actions=(
+                    PersonAction("Accept", "proposal.accept", given),
+                    PersonAction("Dismiss", "proposal.dismiss", given),
+                ),
+            )
 
 
 def _failed_tasks(uow: UnitOfWork) -> Iterator[QueueEntry]:
     """Tasks that failed too often; one that a person blocked is that person's own affair."""
-    for task in uow.select(find(TASKS, {"status": TaskStatus.BLOCKED}, limit=LIMIT)):
+    for task in _rows(uow, find(TASKS, {"status": TaskStatus.BLOCKED})):
         if not task.retry_count:
             continue
         yield QueueEntry(
@@ -269,7 +308,7 @@ def _failed_tasks(uow: UnitOfWork) -> Iterator[QueueEntry]:
 
 
 def _crashed_agents(uow: UnitOfWork) -> Iterator[QueueEntry]:
-    for agent in _agents(uow, AgentStatus.CRASHED):
+    for agent in _rows(uow, find(AGENTS, {"status": AgentStatus.CRASHED})):
         if agent.user_dismissed_at is None:
             yield QueueEntry(
                 "crashed",
@@ -283,7 +322,7 @@ def _crashed_agents(uow: UnitOfWork) -> Iterator[QueueEntry]:
 
 
 def _halted_agents(uow: UnitOfWork) -> Iterator[QueueEntry]:
-    for each in uow.standings.select_all(find(STANDINGS, limit=LIMIT)):
+    for each in uow.standings.select_all(find(STANDINGS, limit=PAGE)):
         if each.active:
             continue
         yield QueueEntry(
@@ -298,7 +337,7 @@ def _halted_agents(uow: UnitOfWork) -> Iterator[QueueEntry]:
 
 
 def _exhausted_accounts(uow: UnitOfWork) -> Iterator[QueueEntry]:
-    for each in uow.select(find(ACCOUNTS, {"is_exhausted": True}, limit=LIMIT)):
+    for each in _rows(uow, find(ACCOUNTS, {"is_exhausted": True})):
         if each.exhausted_until is not None and each.exhausted_until <= uow.now:
             continue
         until = each.exhausted_until

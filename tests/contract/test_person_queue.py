@@ -8,7 +8,7 @@ import pytest
 from herdbook.domain.agents.model import Agent, AgentStatus
 from herdbook.domain.conversation import MessageStatus
 from herdbook.domain.entity import evolve
-from herdbook.domain.errors import InvalidValue
+from herdbook.domain.errors import InvalidValue, StaleWrite
 from herdbook.domain.plan.model import (
     Errand,
     ExecutionMode,
@@ -27,8 +27,9 @@ from herdbook.ports.engine.store import Store
 from herdbook.ports.unit_of_work.run import read, run
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.services import messaging
-from herdbook.services.agents import accounts, agent_lifecycle
+from herdbook.services.agents import accounts, agent_lifecycle, person_queue
 from herdbook.services.agents.person_queue import QueueEntry, record_waiting, work_waiting
+from herdbook.services.journal.prune import prune
 from herdbook.services.plan import claims, phases, proposals
 from herdbook.services.record import grading
 from tests.contract.claims import do
@@ -63,14 +64,16 @@ def test_nothing_waits_in_an_empty_space(begin: Begin) -> None:
 def test_a_question_waits_until_it_is_answered_and_the_agent_goes_on(begin: Begin) -> None:
     """The answer is a message to the agent; one that waits for nobody is not answered."""
     agent = add_agent(begin)
-    asked = [{"question": "Which port?", "options": ["8080", {"label": "9090"}]}]
-    do(begin, agent_lifecycle.wait, agent.id, asked)
+    questions = [{"question": "Which port?", "options": ["8080", {"label": "9090"}]}]
+    do(begin, agent_lifecycle.wait, agent.id, questions)
     (entry,) = waiting(begin)
     assert (entry.kind, entry.agent, entry.text) == ("question", "otter", "Which port?")
     assert [each.label for each in entry.actions] == ["8080", "9090", "Reply"]
-    assert entry.actions[0].params == {"agent": agent.id, "content": "8080"}
+    asked = entry.asked
+    assert entry.actions[0].params == {"agent": agent.id, "content": "8080", "asked": asked}
+    assert entry.actions[2].params == {"agent": agent.id, "asked": asked}
     assert entry.actions[2].text == "content"
-    do(begin, agent_lifecycle.answer, agent.id, "8080")
+    do(begin, agent_lifecycle.answer, agent.id, "8080", asked=asked)
     assert waiting(begin) == []
     with begin(write=False) as uow:
         assert uow.agents.get(agent.id).status is AgentStatus.IDLE
@@ -78,6 +81,107 @@ def test_a_question_waits_until_it_is_answered_and_the_agent_goes_on(begin: Begi
     assert message.content == "8080"
     with pytest.raises(InvalidValue, match="waits for nobody"):
         do(begin, agent_lifecycle.answer, agent.id, "again")
+
+
+def test_an_answer_reaches_the_question_that_was_read_and_no_other(begin: Begin) -> None:
+    """Also if the agent asks the same words again; an answer that names none reaches any."""
+    agent = add_agent(begin)
+    numbers = []
+    for text in ("May I run the tests?", "May I drop the table?", "May I drop the table?"):
+        do(begin, agent_lifecycle.wait, agent.id, [{"question": text, "options": ["Yes"]}])
+        (entry,) = waiting(begin)
+        numbers.append(entry.asked)
+        if numbers[1:]:
+            do(begin, agent_lifecycle.answer, agent.id, "Yes", asked=entry.asked)
+            do(begin, agent_lifecycle.wait, agent.id, [{"question": text, "options": ["Yes"]}])
+            with pytest.raises(StaleWrite, match="Nothing was sent") as refused:
+                do(begin, agent_lifecycle.answer, agent.id, "Yes", asked=entry.asked)
+            assert refused.value.version == entry.asked
+    assert len(set(numbers)) == 3
+    do(begin, agent_lifecycle.answer, agent.id, "No")
+    assert waiting(begin) == []
+    with begin(write=False) as uow:
+        assert [each.content for each in messaging.inbox(uow, agent.id)] == ["Yes", "Yes", "No"]
+
+
+def test_a_question_stays_the_same_while_other_things_of_its_agent_change(begin: Begin) -> None:
+    """However often; it waits since it was asked, and can be answered as it was read."""
+    agent = add_agent(begin)
+    do(begin, agent_lifecycle.wait, agent.id, ["Which port?"])
+    before = waiting(begin)
+    for number in range(2 * agent_lifecycle.FEW_ENTRIES):
+        with begin() as uow:
+            uow.agents.save(evolve(uow.agents.get(agent.id), model=f"model {number}"))
+            uow.commit()
+    assert waiting(begin) == before
+    do(begin, agent_lifecycle.answer, agent.id, "8080", asked=before[0].asked)
+    assert waiting(begin) == []
+
+
+def test_a_question_whose_entry_was_folded_can_be_answered(
+    store: Store, space: str, begin: Begin
+) -> None:
+    """It is not known then which question is meant, so none is named; a number is refused."""
+    agent = add_agent(begin)
+    do(begin, agent_lifecycle.wait, agent.id, ["Which port?"])
+    (before,) = waiting(begin)
+    prune(store, space, read(store, space, lambda uow: uow.journal.last()))
+    (entry,) = waiting(begin)
+    assert (entry.asked, entry.since) == (None, before.since)
+    with pytest.raises(StaleWrite):
+        do(begin, agent_lifecycle.answer, agent.id, "8080", asked=before.asked)
+    assert entry.actions[0].params == {"agent": agent.id}
+    do(begin, agent_lifecycle.answer, agent.id, "8080")
+    assert waiting(begin) == []
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than two entries of a sort are told, and rows are read two at a time."""
+    monkeypatch.setattr(person_queue, "LIMIT", 2)
+    monkeypatch.setattr(person_queue, "PAGE", 2)
+
+
+@pytest.mark.usefixtures("few")
+def test_what_waits_for_nobody_hides_nothing(begin: Begin) -> None:
+    """However much of it is older: only what waits counts towards the most that is told."""
+    seen = [add_agent(begin, f"old-{at}", status=AgentStatus.CRASHED) for at in range(5)]
+    for each in seen:
+        do(begin, agent_lifecycle.dismiss, each.id)
+    lynx = add_agent(begin, "lynx", status=AgentStatus.CRASHED)
+    with begin() as uow:
+        uow.tasks.add_all([Task(name=f"{at}", status=TaskStatus.BLOCKED) for at in range(5)])
+        failed = uow.tasks.add(Task(name="parse", status=TaskStatus.BLOCKED, retry_count=3))
+        uow.initiatives.add_all([Initiative(name=f"{at}") for at in range(5)])
+        goal = uow.initiatives.add(Initiative(name="goal"))
+        uow.phases.add_all([Phase(initiative_id=goal.id, name=f"{at}") for at in range(5)])
+        handed_in = PhaseStatus.PENDING_REVIEW
+        phase = uow.phases.add(Phase(initiative_id=goal.id, name="last", status=handed_in))
+        uow.commit()
+    for number in range(5):
+        needed = {"sender_id": lynx.id, "recipient_id": seen[0].id, "requires_response": True}
+        between = do(begin, messaging.send, f"port {number}?", **needed)
+        do(begin, messaging.mark, between.id, MessageStatus.READ)
+        do(begin, messaging.send, f"hello {number}", sender_id=lynx.id)
+    asked = do(begin, messaging.send, "merge?", sender_id=lynx.id, requires_response=True)
+    do(begin, messaging.read, asked.id)
+    found = waiting(begin)
+    subjects = {each.subject for each in found if each.kind != "message"}
+    assert subjects == {lynx.id, failed.id, phase.id, asked.id}
+    assert not any(each.cut for each in found if each.kind != "message")
+
+
+@pytest.mark.usefixtures("few")
+def test_more_of_a_sort_than_is_told_is_said(begin: Begin) -> None:
+    """By the last that is told of it."""
+    for at in range(2):
+        add_agent(begin, f"agent-{at}", status=AgentStatus.CRASHED)
+    assert [each.cut for each in waiting(begin)] == [False, False]
+    add_agent(begin, "agent-2", status=AgentStatus.CRASHED)
+    assert [(each.agent, each.cut) for each in waiting(begin)] == [
+        ("agent-0", False),
+        ("agent-1", True),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -158,3 +158,25 @@ def test_it_can_be_read_as_it_was(store: Store, space: str, begin: Begin) -> Non
     do(begin, messaging.send, "two", sender_id=otter)
     assert read(store, space, list_talk, at=then) == before
     assert talk_of(begin).total == 2
+
+
+def test_what_needs_an_answer_is_found_among_many_questions_between_agents(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that need an answer are counted, also those that are not told."""
+    monkeypatch.setattr(talk, "WAITING_READ", 2)
+    monkeypatch.setattr(talk, "PAGE", 2)
+    monkeypatch.setattr(talk, "RECENT_ENTRIES", 1)
+    otter, lynx = add_named(begin, "otter", "lynx")
+    own = {"sender_id": otter, "requires_response": True}
+    for number in range(5):
+        between = do(begin, messaging.send, f"port {number}?", recipient_id=lynx, **own)
+        do(begin, messaging.mark, between.id, MessageStatus.READ)
+    asked = [do(begin, messaging.send, f"merge {number}?", **own).id for number in range(3)]
+    for each in asked:
+        do(begin, messaging.read, each)
+    for number in range(5):
+        do(begin, messaging.send, f"hello {number}", sender_id=lynx, recipient_id=otter)
+    found = talk_of(begin, limit=3)
+    assert [each.id for each in found.entries if each.needs_answer] == asked[:2]
+    assert found.unanswered == 3

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from herdbook.domain.agents.model import WaitingAgent
+from herdbook.domain.errors import StaleWrite
 from herdbook.entrypoints.client import Client
 from tests.e2e.conftest import Person
 from tests.e2e.mcp_desk import desk
@@ -18,6 +20,29 @@ CONTEXT = {
     "phase_name": "first",
     "initiative_name": "User auth",
 }
+
+
+def test_what_waiting_prints_answers_the_question_that_was_read_and_no_other(
+    person: Person, app: Path
+) -> None:
+    """The same by JSON-RPC; without the number, whatever it asks is answered."""
+    person.registers(app, "fox")
+    asking = ("agent", "wait", "fox", "--questions")
+    person.runs(app, *asking, '[{"question": "Merge?", "options": ["Yes, do"]}]')
+    shown = person.runs(app, "waiting")
+    (line,) = [each for each in shown.splitlines() if "Yes, do" in each]
+    command = shlex.split(line)[1:]
+    person.runs(app, *asking, '[{"question": "Drop it?", "options": ["Yes, do"]}]')
+    refused = person.tries(app, *command)
+    assert (refused.returncode, "Nothing was sent" in refused.stderr) == (4, True)
+    (entry,) = person.asks(app, "waiting")
+    stale = {**entry["actions"][0]["params"], "asked": entry["asked"] - 1}
+    with Client.spawn(app, variables=person.variables) as herd:
+        with pytest.raises(StaleWrite, match="Nothing was sent"):
+            herd.call("agent.answer", **stale)
+        assert herd.call("message.list") == []
+        herd.call("agent.answer", **entry["actions"][0]["params"])
+    assert person.runs(app, "waiting").strip() == "nothing waits for you"
 
 
 @pytest.fixture

@@ -58,6 +58,11 @@ ROWS = rows_of(
         "agents.agent_lifecycle:answer",
         id_argument("agent_id", "agents"),
         argument("content", "the answer; - reads it from standard input"),
+        Parameter(
+            "asked",
+            "the number that `waiting` tells for its question; refused if it asks another by now",
+            kind="number",
+        ),
         example="agent answer brisk-otter 'take port 8080'",
     ),
     Operation(

@@ -20,6 +20,7 @@ from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.parser import PLACES
 from herdbook.entrypoints.cli.terminal import Line, Redraw
 from herdbook.entrypoints.cli.text import plain, plain_lines
+from herdbook.entrypoints.operations.action_words import action_words
 
 KEYS = "j/k move   enter show   c claim   a answer   q quit"
 MOVES = {"j": 1, "\x1b[B": 1, "k": -1, "\x1b[A": -1, " ": 10, "\x1b[6~": 10, "\x1b[5~": -10}
@@ -152,7 +153,8 @@ class InteractiveBoard:
         if self.typed is None:
             return
         if key in ENTER and self.typed.strip():
-            words = [*self._reply["method"].split("."), "--", *self._reply["params"].values()]
+            options, values = action_words(self._reply)
+            words = [*self._reply["method"].split("."), *options, "--", *values]
             _, self.message = self._run([*words, self.typed])
             self.typed = None
         elif key in (ESCAPE, *ENTER):

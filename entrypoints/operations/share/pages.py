@@ -48,12 +48,13 @@ def now(shown: Shared, _: str | None) -> Content:
         )
         for each in waiting
     ]
+    more = "+" if any(each.get("cut") for each in waiting) else ""
     tasks = space["tasks"]
     counts = f"{tasks['ready']} ready, {tasks['held']} held, {tasks['waiting']} waiting"
     return "Now", join(
         [
             section(
-                f"Waiting for a person ({len(waiting)})",
+                f"Waiting for a person ({len(waiting)}{more})",
                 list_of(queue, "Nothing waits for anybody."),
             ),
             section("Agents", _workers(shown, space["rows"])),

@@ -5,6 +5,7 @@ from typing import Any
 
 from herdbook.entrypoints.cli.terminal import table
 from herdbook.entrypoints.cli.text import duration, plain
+from herdbook.entrypoints.operations.action_words import action_words
 
 MOST_IDLE = 10
 """How many worktrees without agents are named."""
@@ -90,10 +91,12 @@ def _in_worktree(space: dict[str, Any], worktree_id: str | None) -> str:
 
 
 def waiting(answer: list[dict[str, Any]]) -> str:
-    """What waits for a person, with the commands that answer it."""
+    """What waits for a person, with the commands that answer it, and of what there is more."""
     if not answer:
         return "nothing waits for you"
-    return "\n\n".join(_queue_entry(each) for each in answer)
+    cut = dict.fromkeys(each["kind"] for each in answer if each.get("cut"))
+    more = [f"more than the {len(answer)} above wait for you ({', '.join(cut)})"] if cut else []
+    return "\n\n".join([*(_queue_entry(each) for each in answer), *more])
 
 
 def _queue_entry(entry: dict[str, Any]) -> str:
@@ -105,9 +108,11 @@ def _queue_entry(entry: dict[str, Any]) -> str:
 
 def _command(action: dict[str, Any]) -> str:
     """The command of an action; what a person writes stands for itself."""
-    words = ["herdbook", *action["method"].split(".")]
-    for name, value in action["params"].items():
-        shown = plain(" ".join(value) if isinstance(value, list) else str(value))
-        is_option = name == "status" and action["method"] != "errand.move"
-        words.append(f"--{name} {shown}" if is_option else quote(shown) if " " in shown else shown)
-    return " ".join([*words, *(["TEXT"] if action["text"] else [])])
+    options, values = action_words(action)
+    words = [plain(each) for each in (*values, *options)]
+    shown = [quote(each) if " " in each else each for each in words]
+    text = ["TEXT"] if action["text"] else []
+    split = len(values)
+    return " ".join(
+        ["herdbook", *action["method"].split("."), *shown[:split], *text, *shown[split:]]
+    )

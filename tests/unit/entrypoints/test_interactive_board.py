@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from herdbook.entrypoints.cli.terminal import Line
 from herdbook.entrypoints.operations.board.interactive import InteractiveBoard
@@ -83,7 +84,11 @@ def test_what_waits_is_answered() -> None:
     board.press("a")
     assert "nobody waits" in text(board.lines(9))[-1]
     reply = {"method": "agent.answer", "params": {"agent": "agt_1"}, "text": "content"}
-    question = {"kind": "question", "text": "which port?\nor none?", "actions": [{}, reply]}
+    question: dict[str, Any] = {
+        "kind": "question",
+        "text": "which port?\nor none?",
+        "actions": [{}, reply],
+    }
     program.answers["waiting"] = (True, json.dumps([approval, question]))
     board.press("a")
     for key in "q80x":
@@ -92,6 +97,14 @@ def test_what_waits_is_answered() -> None:
     assert text(board.lines(9))[-1] == "answer to 'which port? or none?': q80_"
     board.press("\r")
     assert program.calls[-1] == ["agent", "answer", "--", "agt_1", "q80"]
+    question["actions"][1] = {**reply, "params": {"agent": "agt_1", "asked": 12}}
+    program.answers["waiting"] = (True, json.dumps([question]))
+    program.answers["agent"] = (False, "what it asks now is not what was asked with #12")
+    board.press("a")
+    board.press("-")
+    board.press("\r")
+    assert program.calls[-1] == ["agent", "answer", "--asked", "12", "--", "agt_1", "-"]
+    assert text(board.lines(9))[-1] == "what it asks now is not what was asked with #12"
     board.press("a")
     board.press("\x1b")
     assert board.typed is None

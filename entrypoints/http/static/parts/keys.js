@@ -3,6 +3,8 @@
 /** @typedef {{ pages: Record<string, () => void>, page: Record<string, () => void>, moment: Record<string, () => void>, palette: () => void, help: () => void }} Bindings */
 
 const TOGETHER = 1500;
+/** The keys that go on while they are held down: they move, and do nothing else. */
+const MOVES = new Set(["j", "k", "h", "l", "J", "K", "ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "[", "]", "+", "-"]);
 let since = 0;
 
 /** @param {KeyboardEvent} event */
@@ -18,10 +20,12 @@ function isWriting(event) {
 export function handleKey(event, bindings) {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
     event.preventDefault();
-    bindings.palette();
+    if (!event.repeat) bindings.palette();
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || isWriting(event)) return;
+  const isHeld = event.repeat && !MOVES.has(event.key);
+  if (isHeld && event.key === "g") return; // one `g` opens no page
   const isSecond = Date.now() - since < TOGETHER;
   since = 0;
   let found;
@@ -33,5 +37,5 @@ export function handleKey(event, bindings) {
   if ([" ", "Enter"].includes(event.key) && /** @type {HTMLElement} */ (event.target).closest("a, button, summary")) return;
   if (!found) return;
   event.preventDefault();
-  found();
+  if (!isHeld) found();
 }

@@ -6,7 +6,7 @@ import { isLeading } from "./feed.js";
 import { notify } from "./notices.js";
 import { chosenFolder } from "./rpc.js";
 
-/** @typedef {{ subject: string, since: string, title: string }} Waiting */
+/** @typedef {{ subject: string, since: string, title: string, cut?: boolean }} Waiting */
 
 const NAME = "herdbook.notifications";
 const ICON = "/static/icon-waiting.svg";
@@ -60,6 +60,12 @@ function show(title, tag, open) {
     shown.close();
   };
 }
+
+/** Whether more waits than was told. @param {Waiting[]} entries */
+export const isCut = (entries) => entries.some((each) => each.cut);
+
+/** How much waits, in words: `200+` if more waits than was told. @param {Waiting[]} entries */
+export const countText = (entries) => `${entries.length}${isCut(entries) ? "+" : ""}`;
 
 /**
  * The icon of the tab: how much waits.

@@ -129,10 +129,9 @@ export function open({ root }) {
       h(
         "section",
         { key: "queue", class: "queue", "aria-labelledby": "queue-title" },
-        h("h1", { id: "queue-title" }, isPast() ? "Waited for you " : "Waiting for you ", queue.count() > 0 && h("b", { class: "count" }, queue.count())),
-        !queue.isEmpty()
-          ? queue.draw()
-          : h("p", { class: "calm" }, isPast() ? "Nothing waited for you." : "Nothing waits for you."),
+        h("h1", { id: "queue-title" }, isPast() ? "Waited for you " : "Waiting for you ", queue.count() > 0 && h("b", { class: "count" }, queue.countText())),
+        !queue.isEmpty() && queue.draw(),
+        !queue.count() && h("p", { key: "calm", class: "calm" }, isPast() ? "Nothing waited for you." : "Nothing waits for you."),
         !isPast() && hasNotifications() &&
           h(
             "button",

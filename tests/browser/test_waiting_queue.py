@@ -178,4 +178,7 @@ def test_a_number_that_is_cut_says_so(person: Person, app: Path, open_desk: Open
     page = open_desk(server).opens()
     expect(page.get_by_role("heading", level=1)).to_contain_text("200+")
     expect(page.get_by_text("and 150+ more")).to_be_visible()
+    expect(page).to_have_title("(200+) Now · Herdbook")
+    badge = page.get_by_role("navigation", name="Pages").locator(".count")
+    expect(badge).to_have_text("200+")
     assert server.ends() == (0, "")

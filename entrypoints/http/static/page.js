@@ -8,7 +8,7 @@ import { handleKey } from "./parts/keys.js";
 import { addressOf, isPast, shownMoment } from "./parts/moment.js";
 import { openPalette, openHelp } from "./parts/palette.js";
 import { addServed, keepRepository, servedRepositories, shownRepository, takeRepository, withRepository } from "./parts/repository.js";
-import { iconOf, noteWaiting } from "./parts/notifications.js";
+import { countText, iconOf, noteWaiting } from "./parts/notifications.js";
 import { createRewind } from "./parts/rewind.js";
 import { callNow, exchangeTicket, readRepositories, Refusal } from "./parts/rpc.js";
 import { setTheme, themeName } from "./parts/theme.js";
@@ -26,8 +26,8 @@ const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const stale = /** @type {HTMLElement} */ (document.getElementById("stale"));
 const icon = /** @type {HTMLLinkElement} */ (document.getElementById("icon"));
 
-/** @type {{ row: PageRow, title: string, page: Page | null, root: Element | null, isConnected: boolean, refusal: string, trouble: string, waiting: number }} */
-const state = { row: PAGES[0], title: "", page: null, root: null, isConnected: true, refusal: "", trouble: "", waiting: 0 };
+/** @type {{ row: PageRow, title: string, page: Page | null, root: Element | null, isConnected: boolean, refusal: string, trouble: string, waiting: number, waitingText: string }} */
+const state = { row: PAGES[0], title: "", page: null, root: null, isConnected: true, refusal: "", trouble: "", waiting: 0, waitingText: "" };
 let visit = 0;
 /** Asks the feed for a space. */
 let askFeed = (/** @type {string} */ _) => {};
@@ -224,7 +224,7 @@ function showTrouble(text) {
 }
 
 function showTitle() {
-  document.title = `${state.waiting ? `(${state.waiting}) ` : ""}${state.title} · Herdbook`;
+  document.title = `${state.waiting ? `(${state.waitingText}) ` : ""}${state.title} · Herdbook`;
 }
 
 function showHead() {
@@ -240,7 +240,7 @@ function showHead() {
       },
       row.title,
       row.name === "now" && state.waiting > 0 &&
-        h("b", { class: "count", title: `${many(state.waiting, "thing")} for you` }, state.waiting),
+        h("b", { class: "count", title: `${many(state.waiting, "thing")}${state.waitingText.endsWith("+") ? " and more" : ""} for you` }, state.waitingText),
     ),
   );
   const next = themeName() === "dark" ? "light" : "dark";
@@ -327,6 +327,7 @@ async function countWaiting() {
   if (own !== counts) return; // it was asked again since
   const isOther = state.waiting > 0 !== entries.length > 0;
   state.waiting = entries.length;
+  state.waitingText = countText(entries);
   noteWaiting(entries, () => go("/"));
   showHead();
   if (isOther) showLink(); // the number has made the names wider, or it has gone

@@ -194,7 +194,7 @@ def _take_lock() -> int | None:
         if lock is not None or running_server.find_server() is not None:
             return lock
         time.sleep(0.05)
-    raise _undecided()
+    raise _no_answer()
 
 
 def _find_running() -> RunningServer:
@@ -205,10 +205,10 @@ def _find_running() -> RunningServer:
         if found is not None:
             return found
         time.sleep(0.05)
-    raise _undecided()
+    raise _no_answer()
 
 
-def _undecided() -> StoreUnavailable:
+def _no_answer() -> StoreUnavailable:
     reason = "another one begins or ends, and did not come to it"
     return StoreUnavailable("herdbook serve", reason)
 

@@ -5,9 +5,12 @@ For any size of plan, a lane counts its tasks through lookups and loads only tho
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain, islice
 
 from herdbook.domain.agents.model import Agent
+from herdbook.domain.conversation import asks_person
+from herdbook.domain.plan.lanes import waits_for_person
 from herdbook.domain.plan.model import Phase, Task, TaskStatus
 from herdbook.domain.plan.readiness import Opening, OpeningKind, OpeningState, holder_of
 from herdbook.ports.engine.dictionary import (
@@ -166,8 +169,18 @@ class LaneBuilder:
         for task, opening, holder in zip(shown, openings, holders, strict=True):
             review = opening is not None and opening.kind is OpeningKind.REVIEW
             until = None if opening is None else opening.lease_until
-            cards.append(Card(task, agents.get(holder or ""), review, until))
+            agent = agents.get(holder or "")
+            cards.append(Card(task, agent, review, until, self._waits_for_you(agent)))
         return tuple(cards)
+
+    def _waits_for_you(self, agent: Agent | None) -> bool:
+        return agent is not None and waits_for_person(vars(agent), asks=agent.id in self._asking)
+
+    @cached_property
+    def _asking(self) -> set[str | None]:
+        """The agents that have asked a person and have no answer yet."""
+        asked = self.uow.messages.requiring_response()
+        return {each.sender_id for each in asked if asks_person(vars(each))}
 
     def _count(self, **where: str | None) -> int:
         return self.uow.count(find(TASKS, where))

@@ -40,13 +40,15 @@ class Blocker(NamedTuple):
 class Card(NamedTuple):
     """A task as a board shows it; `more` counts blockers that are not in `waits_for`.
 
-    The holder `for_review` is the reviewer, not the agent that did the work.
+    The holder `for_review` is the reviewer, not the agent that did the work. `waits_for_you` tells
+    whether the holder waits for a person.
     """
 
     task: Task
     holder: Agent | None = None
     for_review: bool = False
     lease_until: datetime | None = None
+    waits_for_you: bool = False
     waits_for: tuple[Blocker, ...] = ()
     more: int = 0
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from herdbook.domain.agents.model import Agent
+from herdbook.domain.conversation import Message
 from herdbook.domain.entity import evolve
 from herdbook.domain.errors import InvalidValue, NotFound
 from herdbook.domain.journal import Actor
@@ -21,6 +22,8 @@ from herdbook.ports.engine.store import Session, Store
 from herdbook.ports.unit_of_work.run import read
 from herdbook.ports.unit_of_work.unit_of_work import UnitOfWork
 from herdbook.ports.world.halts import NO_HALTS
+from herdbook.services import messaging
+from herdbook.services.agents import agent_lifecycle
 from herdbook.services.plan import board as boards
 from herdbook.services.plan import board_lanes, claims, diagram, schedule
 from herdbook.services.plan.board import Board, BoardInitiative
@@ -116,6 +119,36 @@ def test_a_held_task_shows_who_holds_it_and_until_when(begin: Begin) -> None:
     assert [card.holder and card.holder.id for card in cards] == [otter.id, lynx.id, lynx.id]
     assert [card.for_review for card in cards] == [False, True, True]
     assert [card.lease_until for card in cards] == [each.opening.lease_until for each in held]
+
+
+def test_a_held_task_says_whether_its_holder_waits_for_a_person(begin: Begin) -> None:
+    """By waiting, or by a message that needs an answer; not for the answer of another agent."""
+    with begin() as uow:
+        names = ("asks", "writes", "tells", "asks another", "works")
+        agents = uow.agents.add_all([Agent(name=each) for each in names])
+        for agent in agents:
+            task = uow.tasks.add(Task(name=agent.name))
+            claims.claim(uow, agent.id, halts=NO_HALTS, task_id=task.id)
+        asks, writes, tells, other, _ = agents
+        agent_lifecycle.wait(uow, asks.id, ["may I?"])
+        to_you: dict[str, Any] = {"sender_type": "agent", "recipient_type": "user", "content": "x"}
+        to_tells = {**to_you, "recipient_type": "agent", "recipient_id": tells.id}
+        asked = uow.messages.add(Message(**to_you, sender_id=writes.id, requires_response=True))
+        uow.messages.add(Message(**to_you, sender_id=tells.id))
+        uow.messages.add(Message(**to_tells, sender_id=other.id, requires_response=True))
+        uow.commit()
+
+    def waiting() -> set[str]:
+        (stage,) = board_of(begin).goals[0].stages
+        cards = stage.lanes[BoardState.HELD].cards
+        return {each.task.name for each in cards if each.waits_for_you}
+
+    assert waiting() == {"asks", "writes"}
+    with begin() as uow:
+        agent_lifecycle.answer(uow, asks.id, "yes")
+        messaging.reply(uow, asked.id, "that one")
+        uow.commit()
+    assert waiting() == set()
 
 
 def test_a_held_task_whose_agent_is_gone_is_held_by_nobody_known(begin: Begin) -> None:

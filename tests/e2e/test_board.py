@@ -98,7 +98,7 @@ def test_the_board_shows_the_plan_and_who_holds_what(person: Person, app: Path) 
     (phase,) = answer["initiatives"][0]["phases"]
     (held,) = phase["tasks"]["held"]["shown"]
     assert (held["id"], held["agent"], held["critical"]) == (ids["tables"], "brisk-otter", True)
-    assert held["agent_status"] == "running"
+    assert held["waits_for_you"] is False
     assert answer["tasks"]["waiting"] == 1
 
 

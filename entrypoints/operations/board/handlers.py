@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict
 
-from herdbook.domain.agents.model import AgentStatus
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import Position
 from herdbook.domain.location.areas import Area
@@ -56,7 +55,7 @@ class CardAnswer(TypedDict):
     critical: bool
     agent_id: str | None
     agent: str | None
-    agent_status: AgentStatus | None
+    waits_for_you: bool
     for_review: bool
     lease_until: str | None
     lease_seconds: float | None
@@ -219,7 +218,7 @@ def _card_data(card: Card, marked: frozenset[str], now: datetime) -> CardAnswer:
         "critical": task.id in marked,
         "agent_id": holder.id if holder else None,
         "agent": holder.name if holder else None,
-        "agent_status": holder.status if holder else None,
+        "waits_for_you": card.waits_for_you,
         "for_review": card.for_review,
         "lease_until": until.isoformat() if until else None,
         "lease_seconds": (until - now).total_seconds() if until else None,

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from herdbook.domain.agents.model import AgentStatus
 from herdbook.entrypoints.cli import terminal
 from herdbook.entrypoints.cli.terminal import Line, Span
 from herdbook.entrypoints.cli.text import duration, pad, plain, shorten, width
@@ -135,7 +134,7 @@ def _detail(card: Data, state: str, phase_id: str | None, now: datetime) -> Iter
     if state == "held":
         who = plain(card["agent"] or ("somebody" if card["for_review"] else "nobody known"))
         yield f"  {who}{' reviews it' if card['for_review'] else ''}", STYLES["held"]
-        if card["agent_status"] == AgentStatus.WAITING_FOR_INPUT:
+        if card["waits_for_you"]:
             yield " waits for you", STYLES["blocked"]
         if card["lease_until"] is not None:
             left = (datetime.fromisoformat(card["lease_until"]) - now).total_seconds()

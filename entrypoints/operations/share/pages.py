@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from herdbook.domain.agents.model import AgentStatus
 from herdbook.entrypoints.cli.text import duration, plural, short_id
 from herdbook.entrypoints.operations.share.health_page import health
 from herdbook.entrypoints.operations.share.html import Html, element, join
@@ -110,8 +109,7 @@ def _card(card: Data, phase: str | None) -> Html:
         lease = "lease not known" if left is None else f"{duration(left)} left"
         if left is not None and left < 0:
             lease = f"lease over for {duration(-left)}"
-        waits = card["agent_status"] == AgentStatus.WAITING_FOR_INPUT
-        why = f"{card['agent']}{' waits for you' if waits else ''}, {lease}"
+        why = f"{card['agent']}{' waits for you' if card['waits_for_you'] else ''}, {lease}"
     elif card["waits_for"]:
         names = [each["name"] for each in card["waits_for"][:3]]
         more = len(card["waits_for"]) - len(names) + card["waits_for_more"]

@@ -66,7 +66,7 @@ def card(name: str = "x", **given: Any) -> dict[str, Any]:
         "name": name,
         "critical": False,
         "agent": None,
-        "agent_status": None,
+        "waits_for_you": False,
         "for_review": False,
         "lease_until": None,
         "waits_for": [],

@@ -6,7 +6,7 @@ import { clock, isPast } from "../../parts/moment.js";
 
 /**
  * @typedef {{ id: string, name: string, state: string, priority: string, critical: boolean, agent_id: string | null, agent: string | null,
- *   agent_status: string | null, for_review: boolean, lease_until: string | null, waits_for: { kind: string, id: string, name: string, status: string }[], waits_for_more: number,
+ *   waits_for_you: boolean, for_review: boolean, lease_until: string | null, waits_for: { kind: string, id: string, name: string, status: string }[], waits_for_more: number,
  *   phase: string | null, phaseId: string | null, initiative: string | null }} Card
  * @typedef {object} CardOptions What a card is drawn with, and what it tells.
  * @property {string} by what the cards are grouped by
@@ -29,7 +29,7 @@ import { clock, isPast } from "../../parts/moment.js";
 export function why(card, isNamed = false) {
   if (card.state === "held") {
     const who = isNamed ? "" : card.agent ?? "nobody known";
-    const left = card.lease_until ? leaseLeft(card.lease_until) : isPast() ? "lease not known" : "";
+    const left = asks(card) && !isOver(card) ? "" : card.lease_until ? leaseLeft(card.lease_until) : isPast() ? "lease not known" : "";
     const what = [who, card.for_review && "reviews it", asks(card) && "waits for you"].filter(Boolean).join(" ");
     return [what, left].filter(Boolean).join(", ");
   }
@@ -43,7 +43,7 @@ export function why(card, isNamed = false) {
 }
 
 /** Whether its holder waits for a person. @param {Card} card */
-const asks = (card) => card.state === "held" && card.agent_status === "waiting_for_input";
+const asks = (card) => card.state === "held" && card.waits_for_you;
 
 /** @param {Card} card */
 const isOver = (card) => card.state === "held" && card.lease_until !== null && Date.parse(card.lease_until) < clock();

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from herdbook.domain.errors import InvalidValue
 from herdbook.domain.journal import JournalEntry, Op
+from herdbook.domain.values import MOMENT
 from herdbook.ports.engine.dictionary import JOURNAL, WORKTREES
 from herdbook.ports.engine.paging import PAGE, select_all
 from herdbook.ports.engine.query import between, find
@@ -156,6 +157,9 @@ def _value(effect: Effect, field: str, names: RowNames) -> str:
     value: Any = effect.became[field] if known is None else known
     if value is None:
         return "none"
+    column = effect.kind.columns.get(field)
+    if column is not None and column.type_name == MOMENT.type_name:
+        return f"{datetime.fromisoformat(value):%Y-%m-%d %H:%M:%S} UTC"
     if field.endswith("path"):
         return _short(PurePath(str(value)).name)
     if isinstance(value, list):

@@ -1,5 +1,7 @@
 """What happened is told in words, by whole transactions, newest first."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from herdbook.domain.agents.model import Agent, AgentStatus
@@ -53,6 +55,19 @@ def test_history_tells_whole_transactions_in_words(store: Store, space: str, beg
     prune(store, space, ends[2])
     left = read(store, space, list_history)
     assert (left["first"], len(left["steps"])) == (ends[2] + 1, 2)
+
+
+def test_a_time_is_told_to_the_second(store: Store, space: str, begin: Begin) -> None:
+    """Nobody reads microseconds."""
+    with begin() as uow:
+        agent = uow.agents.add(Agent(name="otter"))
+        uow.commit()
+    started = datetime(2026, 5, 1, 12, 30, 5, 170_000, UTC)
+    with begin() as uow:
+        uow.agents.save(evolve(agent, process_started_at=started))
+        uow.commit()
+    (entry,) = read(store, space, list_history)["steps"][0]["entries"]
+    assert entry["text"] == "agent otter: process started at 2026-05-01 12:30:05 UTC"
 
 
 def test_a_long_transaction_is_told_in_parts(

@@ -256,15 +256,16 @@ export function open({ root, query, go, replace }) {
    * @param {string[]} states those that they are in
    */
   function drawMore(rest, states) {
-    const text = `and ${rest.toLocaleString("en")} more`;
+    const count = rest.toLocaleString("en");
+    const text = cards.some((each) => states.includes(each.state)) ? `and ${count} more` : `${count} not shown`;
     const canLoad = limit < LIMITS[LIMITS.length - 1] && countLoadable(board, states) > 0;
     const done = states.includes("completed") ? (board.tasks.completed ?? 0) - cards.filter((each) => each.state === "completed").length : 0;
-    const count = done === rest ? "" : `${done.toLocaleString("en")} of them completed: `;
+    const part = done === rest ? "" : `${done.toLocaleString("en")} of them completed: `;
     return h(
       "p",
       { class: "more mute" },
       canLoad ? h("button", { class: "quiet", onclick: more }, text) : text,
-      done > 0 && [canLoad || count ? ", " : ": ", count, h("code", null, "herdbook task list --status completed")],
+      done > 0 && [canLoad || part ? ", " : ": ", part, h("code", null, "herdbook task list --status completed")],
     );
   }
 

@@ -105,6 +105,30 @@ def test_nothing_moves_under_the_pointer(
     expect(page.locator(".entry")).to_have_count(2)
 
 
+def test_agents_and_next_tasks_keep_their_places_too(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What they do is told in place; who comes waits until the pointer leaves."""
+    page = open_desk(server).opens()
+    workers, ready = page.locator(".worker"), page.locator("ol.next li")
+    expect(workers).to_have_count(2)
+    expect(ready).to_have_count(1)
+    workers.nth(1).hover()
+    before = workers.nth(1).bounding_box()
+    person.registers(app, "able-ant")
+    expect(page.get_by_role("button", name="1 change, show")).to_be_visible()
+    person.runs(app, "task", "add", "Ask the lawyers")
+    expect(page.get_by_role("button", name="2 changes, show")).to_be_visible()
+    person.runs(app, "agent", "answer", "brisk-otter", "Yes")
+    expect(workers.nth(0)).to_contain_text("running")
+    expect(workers.nth(0)).to_contain_text("brisk-otter")
+    assert (workers.count(), ready.count()) == (2, 1)
+    assert workers.nth(1).bounding_box() == before
+    page.mouse.move(1, 1)
+    expect(workers).to_have_count(3)
+    expect(ready).to_have_count(2)
+
+
 def test_a_double_click_answers_one_question(
     server: Serving, person: Person, app: Path, open_desk: OpenDesk
 ) -> None:

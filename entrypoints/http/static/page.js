@@ -21,6 +21,8 @@ const TICK = 5000;
 /** How long it is shown that a journal cannot be read: the feed says so again as long as that is so. */
 const TROUBLE = 12_000;
 const SECOND = 1000;
+/** The pages that are shared with the id in their address. */
+const WITH_ID = ["task", "talk", "review"];
 const head = /** @type {HTMLElement} */ (document.getElementById("head"));
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const stale = /** @type {HTMLElement} */ (document.getElementById("stale"));
@@ -298,7 +300,7 @@ function showPalette() {
   const { name, title } = state.row;
   const at = shownMoment();
   const [, , key] = location.pathname.split("/");
-  const words = ["herdbook", "share", name, name === "task" && decodeURIComponent(key ?? ""), at && `--at ${at.seq}`, `-o ${name}.html`];
+  const words = ["herdbook", "share", name, WITH_ID.includes(name) && decodeURIComponent(key ?? ""), at && `--at ${at.seq}`, `-o ${name}.html`];
   const hint = {
     name: "share",
     summary: `write ${title} as one HTML file, which needs no server and no scripts`,

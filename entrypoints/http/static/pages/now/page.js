@@ -8,6 +8,7 @@ import { clock, isPast, shownMoment } from "../../parts/moment.js";
 import { bar, burnUp, count, forecastText, forecastTitle, initiativeBars, paceText } from "../../parts/progress.js";
 import { hasNotifications, isNotifying, toggleNotifications } from "../../parts/notifications.js";
 import { call } from "../../parts/rpc.js";
+import { countChanges, createStillness, hasFocus } from "../../parts/stillness.js";
 import { createTurns } from "../../parts/turns.js";
 import { createQueue } from "../../parts/waiting_queue.js";
 import { windowed } from "../../parts/windowed.js";
@@ -29,7 +30,15 @@ export function open({ root }) {
   /** @type {any[]} */
   let rows = [];
   /** @type {any[]} */
+  let next = [];
+  /** The agents that are shown, by their rows. @type {any[][]} */
+  let herd = [];
+  /** The tasks that are shown as the next. @type {any[]} */
   let ready = [];
+  /** What the agents that are shown are sorted by. @type {Map<string, string>} */
+  let places = new Map();
+  /** How much waits until the pointer leaves. */
+  let changes = 0;
   /** @type {Map<string | null, string>} since when each agent waits for an answer */
   let asked = new Map();
   let counts = { ready: 0, held: 0, waiting: 0 };
@@ -44,10 +53,11 @@ export function open({ root }) {
   let progressMoment = null;
 
   const begin = createTurns();
+  const still = createStillness({ root, refresh, release, isBusy: () => hasFocus(root) });
 
   async function refresh() {
     const isLast = begin();
-    const [waiting, status, next] = await Promise.all([
+    const [waiting, status, first] = await Promise.all([
       call("waiting"),
       call("status"),
       call("task.ready", { limit: NEXT }),
@@ -58,9 +68,33 @@ export function open({ root }) {
     rows = status.spaces[0].rows;
     space = status.spaces[0].space;
     counts = status.spaces[0].tasks;
-    ready = next;
+    next = first;
+    arrange(still.mustWait());
     show();
     refreshProgress();
+  }
+
+  /** Let those who need a person most stand first, unless that has to wait and would move anything. @param {boolean} mustWait */
+  function arrange(mustWait) {
+    const sorted = groupByAgent([...rows].sort((a, b) => need(b) - need(a) || (asked.get(a.agent) ?? "").localeCompare(asked.get(b.agent) ?? "")));
+    const isMoved = sorted.map(keyOf).join() !== herd.map(keyOf).join() || namesOf(next).join() !== namesOf(ready).join();
+    if (mustWait && isMoved && herd.length + ready.length > 0) {
+      const known = new Map(sorted.map((held) => [keyOf(held), held]));
+      herd = herd.map((held) => known.get(keyOf(held)) ?? held);
+      changes = Math.max(1, countChanges(places, placesOf(sorted)) + namesOf(next).filter((each) => !namesOf(ready).includes(each)).length);
+      return;
+    }
+    herd = sorted;
+    ready = next;
+    places = placesOf(sorted);
+    changes = 0;
+  }
+
+  /** Show what waits. */
+  function release() {
+    if (!changes) return;
+    arrange(false);
+    show();
   }
 
   /** Read how far the plan is: without keeping the page from being shown, and the seldomer the longer it takes. */
@@ -102,7 +136,7 @@ export function open({ root }) {
     const since = (isWaiting && asked.get(row.agent)) || row.since;
     return h(
       "li",
-      { key: row.agent_id ?? row.task_id, class: `worker ${state}${isOver ? " over" : ""}` },
+      { key: keyOf(held), class: `worker ${state}${isOver ? " over" : ""}` },
       h("span", { class: `mark ${state}`, "aria-hidden": "true" }, MARKS[state] ?? "○"),
       h("a", { class: "agent", href: `/agents/${row.agent_id ?? ""}` }, row.agent ?? "nobody known"),
       drawTasks(held, "no task"),
@@ -124,7 +158,6 @@ export function open({ root }) {
   }
 
   function show() {
-    const sorted = groupByAgent([...rows].sort((a, b) => need(b) - need(a) || (asked.get(a.agent) ?? "").localeCompare(asked.get(b.agent) ?? "")));
     draw(root, [
       h(
         "section",
@@ -147,13 +180,16 @@ export function open({ root }) {
         "section",
         { key: "herd", class: "herd", "aria-labelledby": "herd-title" },
         h("h2", { id: "herd-title" }, rows.length ? summary() : "Agents"),
-        rows.length
-          ? windowed({ name: "herd", label: "Agents", items: sorted, rowHeight: narrow.matches ? ROW.narrow : ROW.wide, row: drawRow, redraw: show })
-          : h("p", { class: "mute" }, "No agents yet. ", h("code", null, "herdbook agent add brisk-otter")),
-        h("h2", { key: "next" }, "Next to be claimed ", h("span", { class: "mute" }, `${counts.ready.toLocaleString("en")} ready, ${counts.waiting.toLocaleString("en")} waiting`)),
-        ready.length
-          ? h("ol", { class: "next" }, ready.map((each) => h("li", { key: each.id }, h("a", { href: `/task/${each.id}` }, each.name), h("span", { class: "mute" }, each.priority === "medium" ? "" : ` ${each.priority}`))))
-          : h("p", { class: "mute" }, counts.held || counts.waiting ? "No task is ready." : ["The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")]),
+        still.draw(
+          changes ? `${many(changes, "change")}, show` : "",
+          herd.length
+            ? windowed({ name: "herd", label: "Agents", items: herd, rowHeight: narrow.matches ? ROW.narrow : ROW.wide, row: drawRow, redraw: show })
+            : h("p", { class: "mute" }, "No agents yet. ", h("code", null, "herdbook agent add brisk-otter")),
+          h("h2", { key: "next" }, "Next to be claimed ", h("span", { class: "mute" }, `${counts.ready.toLocaleString("en")} ready, ${counts.waiting.toLocaleString("en")} waiting`)),
+          ready.length
+            ? h("ol", { class: "next" }, ready.map((each) => h("li", { key: each.id }, h("a", { href: `/task/${each.id}` }, each.name), h("span", { class: "mute" }, each.priority === "medium" ? "" : ` ${each.priority}`))))
+            : h("p", { class: "mute" }, counts.held || counts.waiting ? "No task is ready." : ["The plan is empty. ", h("code", null, "herdbook task add 'write the parser'")]),
+        ),
         progress && progress.now.total > 0 && drawProgress(progress),
       ),
     ]);
@@ -174,11 +210,23 @@ export function open({ root }) {
 
   return {
     refresh,
-    tick: show,
+    tick() {
+      arrange(still.isStill());
+      show();
+    },
     keys: queue.keys,
     help: queue.help,
   };
 }
+
+/** The agent that a group of rows is about, else the task that nobody known holds. @param {any[]} held @returns {string} */
+const keyOf = (held) => held[0].agent_id ?? held[0].task_id;
+
+/** @param {any[][]} sorted @returns {Map<string, string>} */
+const placesOf = (sorted) => new Map(sorted.map((held) => [keyOf(held), String(need(held[0]))]));
+
+/** @param {any[]} tasks @returns {string[]} */
+const namesOf = (tasks) => tasks.map((each) => `${each.id} ${each.name}`);
 
 /**
  * How much a row needs a person: those who are stuck stand first, then those who work.

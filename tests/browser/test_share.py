@@ -228,6 +228,21 @@ def test_a_shared_page_can_be_of_an_earlier_moment(
     assert not (app / "never.html").exists()
 
 
+def test_the_palette_says_the_command_for_what_is_open(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """With the id of the task, the thread or the review that the page shows."""
+    (phase, *_) = person.asks(app, "phase", "list")
+    desk = open_desk(server)
+    for path, words in (("/board", "board"), (f"/review/{phase['id']}", f"review {phase['id']}")):
+        page = desk.opens(path)
+        page.keyboard.press("Control+k")
+        page.get_by_placeholder("Find a command").fill("share")
+        page.get_by_role("option", name="share").first.click()
+        name = words.partition(" ")[0]
+        expect(page.locator("pre.answer")).to_have_text(f"herdbook share {words} -o {name}.html")
+
+
 def test_nothing_is_written_but_what_was_asked_for(person: Person, app: Path) -> None:
     """A file that is there stays, unless that is said; so does what a link leads to."""
     person.runs(app, "task", "add", "one")

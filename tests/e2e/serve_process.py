@@ -41,7 +41,11 @@ class Answer(NamedTuple):
 
 
 class Serving:
-    """A server in a process of its own."""
+    """A server in a process of its own.
+
+    Unless a port is named it has one that no other test is given when this server has ended: a
+    page that is still open would ask that server then.
+    """
 
     def __init__(
         self,
@@ -49,10 +53,13 @@ class Serving:
         folder: Path,
         *words: str,
         terminal: int | None = None,
+        any_port: bool = True,
         **variables: str,
     ) -> None:
         self.person = person
         self.folder = folder
+        if any_port and "--port" not in words:
+            words = (*words, "--port", "0")
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--no-open", "--json", *words],
             cwd=folder,
@@ -163,9 +170,11 @@ def entries(feed: Iterator[Event], number: int) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def serving(person: Person, folder: Path, *words: str, **variables: str) -> Iterator[Serving]:
+def serving(
+    person: Person, folder: Path, *words: str, any_port: bool = True, **variables: str
+) -> Iterator[Serving]:
     """A server that ends well."""
-    server = Serving(person, folder, *words, **variables)
+    server = Serving(person, folder, *words, any_port=any_port, **variables)
     try:
         yield server
     except BaseException:

@@ -51,7 +51,7 @@ def choose(person: Person, request: pytest.FixtureRequest) -> Choose:
 def test_it_serves_its_page_and_answers_a_method(person: Person, app: Path) -> None:
     """The first free port from 8420 on, and the same answer as that of the command line."""
     task = person.asks(app, "task", "add", "write the parser")
-    with serving(person, app) as server:
+    with serving(person, app, any_port=False) as server:
         assert server.told["folders"] == [str(app)]
         assert server.told["state"] == "started"
         assert server.port is not None

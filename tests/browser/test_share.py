@@ -56,7 +56,7 @@ EXPECTED = {
     "lanes": ("brisk-otter", "Choose the keys", "until now"),
     "history": ("of", "added task Draw the form", "assignee brisk-otter"),
     "record": ("Setups", "Agents"),
-    "health": ("is not on the PATH", "lmdb", "checks well"),
+    "health": ("is not on the PATH", "work: lmdb://app/.git/herdbook/work.lmdb, ", "checks well"),
     "talk": ("0 of 0", "Nobody has said anything yet."),
     "review": ("To review (0)", "Under way"),
 }

@@ -62,7 +62,8 @@ def share(
         return methods()[method](app, {**params, **then})
 
     repository = _repository(app)
-    places = {str(app.workspace.folder): repository, str(Path.home()): "~"}
+    roots = {os.path.realpath(app.workspace.folder), *_roots(app)}
+    places = {**dict.fromkeys(roots, repository), str(Path.home()): "~"}
     shown = Shared(ask, moment.time, is_past=at is not None, places=places)
     title, body = pages.PAGES[page](shown, key)
     data = write_document(title, body, repository, moment.seq, shown).encode()
@@ -88,6 +89,12 @@ def _repository(app: AppContext) -> str:
         return text_of(app.workspace.folder.name)
     common = Path(text_of(facts.common_dir))
     return common.parent.name if common.name == ".git" else common.name.removesuffix(".git")
+
+
+def _roots(app: AppContext) -> list[str]:
+    """The folders of the worktree and of the repository, if there are any."""
+    paths = app.workspace.paths
+    return [each for each in (paths.worktree, paths.repository) if each is not None]
 
 
 def _write(target: Path, data: bytes, *, force: bool) -> None:

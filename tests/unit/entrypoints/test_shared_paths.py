@@ -3,7 +3,7 @@
 from herdbook.entrypoints.operations.share.paths import shorten_paths
 from tests.cases import for_each
 
-PLACES = {"/home/me": "~", "/home/me/code/app": "app", "/": "root"}
+PLACES = {"/home/me": "~", "/home/me/code/app": "app", "/": "root", ".": "here"}
 CASES = {
     "data: /home/me/.local/share/herdbook": "data: ~/.local/share/herdbook",
     "work: lmdb:///home/me/code/app/.git/w.lmdb, 3 KiB": "work: lmdb://app/.git/w.lmdb, 3 KiB",
@@ -13,6 +13,7 @@ CASES = {
     "postgres://db.example/herd and/or 1 / 2": "postgres://db.example/herd and/or 1 / 2",
     "PATH=/usr/bin:/opt/bin": "PATH=…/bin:…/bin",
     "/home/me/code/app-2/x": "~/code/app-2/x",
+    "It is gone. Bring it back from /home/me.": "It is gone. Bring it back from ~.",
 }
 
 

@@ -81,6 +81,23 @@ def test_a_new_question_has_an_empty_answer(
     assert sorted(sent(person, app)) == ["Not yet", "never"]
 
 
+def test_what_is_being_written_is_seen_again_after_a_look_at_the_past(
+    server: Serving, person: Person, app: Path, open_desk: OpenDesk
+) -> None:
+    """What a button would send is what stands there."""
+    person.runs(app, "task", "add", "later")
+    page = open_desk(server).opens()
+    box = entry(page, "May I merge?").get_by_role("textbox")
+    box.fill("only if")
+    page.get_by_role("button", name="Rewind").click()
+    expect(box).to_have_count(0)
+    page.get_by_role("button", name="Back to now").click()
+    expect(box).to_have_value("only if")
+    entry(page, "May I merge?").get_by_role("button", name="Reply").click()
+    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    assert sent(person, app) == ["only if"]
+
+
 def test_nothing_moves_under_the_pointer(
     server: Serving, person: Person, app: Path, open_desk: OpenDesk
 ) -> None:

@@ -176,6 +176,7 @@ export function createQueue({ root, show, refresh }) {
           "aria-label": `Your answer to ${entry.title}`,
           placeholder: "Your answer",
           readonly: hasGone,
+          value: texts.get(name) ?? "",
           oninput: (/** @type {Event} */ event) =>
             texts.set(name, /** @type {HTMLTextAreaElement} */ (event.currentTarget).value),
           onkeydown: (/** @type {KeyboardEvent} */ event) => {
